@@ -12,8 +12,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Value
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.programs.stencil.storage import Storage
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Storage, Subdomain
 
 U, K = FieldBuilder("u"), FieldBuilder("k")
 ZEN = files.load("zen3")

@@ -19,8 +19,7 @@ from tilewright.programs.stencil.expression import Profile, Value
 from tilewright.programs.stencil.program import stencil
 from tilewright.programs.stencil.regions import is_packable
 from tilewright.programs.stencil.slopes import values_of
-from tilewright.programs.stencil.storage import Storage
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Storage, Subdomain
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.programs.stencil.problem import Problem, Span
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Subdomain
 from tilewright.runtime.memory import Array
 
 

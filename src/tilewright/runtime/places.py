@@ -17,8 +17,7 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import middle, reads_across
-from tilewright.programs.stencil.storage import Subdomains
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Subdomain, Subdomains
 from tilewright.runtime.memory import Array, Layout, layout
 
 

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.differences import diff, laplacian
 from tilewright.programs.stencil.expression import Inside, Leaf, Profile, Read, Value, apply, flatten
 from tilewright.programs.stencil.program import FieldBuilder, Program, StencilGrid, stencil
 from tilewright.programs.stencil.slopes import values_of
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Subdomain
 from tilewright.waves.models import check_order
 
 Absorbed = Sequence[int] | Mapping[int, tuple[int, int]]

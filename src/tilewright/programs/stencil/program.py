@@ -29,7 +29,7 @@ from tilewright.programs.stencil.expression import (
     truths,
 )
 from tilewright.programs.stencil.operators import BITWISE
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Subdomain
 
 MAX_RANK = 4
 MAX_REACH = 64

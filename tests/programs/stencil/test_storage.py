@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Subdomain
 
 
 @pytest.mark.parametrize(("low", "high", "extent"), [(2, 3, 9), (0, 4, 9), (5, 0, 9), (4, 4, 6), (7, 7, 3)])
