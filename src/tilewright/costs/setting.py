@@ -19,9 +19,7 @@ class Setting:
 
     facts: Facts  # what the problem brings
     rates: CpuRates | GpuRates  # what the machine takes
-    energy: EnergyRule | None = (
-        None  # the energy model of the problem on the machine; None where no energy is asked for
-    )
+    energy: EnergyRule | None = None  # the energy model of the problem there; None where no energy is asked for
 
     @property
     def cpu(self) -> bool:
