@@ -54,7 +54,7 @@ REACHING = {
                  "verbs/test_problems", "sparse/test_stencil", "codegen/loops/test_*"),
     "frontends": ("frontends/**/test_*", "laws/test_random_frontends", "verbs/annotated/test_*",
                   "verbs/pipelines/test_*", "verbs/tables/test_*", "codegen/loops/test_*", "faults/test_*"),
-    "schedules": ("schedules/**/test_*", "codegen/**/test_*", *COMPUTING, "costs/test_strategies", "costs/test_traffic",
+    "schedules": ("schedules/**/test_*", "codegen/**/test_*", *COMPUTING, "costs/test_strategies", "costs/work/test_*",
                   "costs/gpu/test_streaming", "report/test_*", *RECORDED),
     "codegen": ("codegen/**/test_*", "schedules/**/test_*", *COMPUTING, "runtime/test_cpu", "runtime/test_session",
                 "runtime/test_widths", "runtime/devices/test_*", "runtime/tables/test_table_gpu", "sparse/test_*",

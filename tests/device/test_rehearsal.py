@@ -58,7 +58,7 @@ def test_contexts_are_left_as_found():
 
 def test_repeated_launches(driver):
     checks.repeated_launches_agree()
-    assert [name for name, _ in driver.calls].count("cuGraphLaunch") > 12
+    assert [name for name, _ in driver.calls].count("cuGraphLaunch") >= 12
 
 
 def test_options_of_device_arrays():

@@ -184,7 +184,10 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"program": "sweep", "engine": LARGE}, "its grid cannot be cut"),
     ({"engine": "ranks", "size": "flat", "program": _with_rank(2)}, "fewer than the 2 ranks"),
     ({"family": "streaming", "size": "flat", "program": _with_rank(2, 3)}, "a streaming tiling needs at least"),
-    ({"family": "streaming", "size": "tiny", "program": "cube"}, "a streaming tiling needs at least"),
+    (
+        {"family": "streaming", "size": "tiny", "program": "cube", "boundary": _but("boundary", "fixed", "wrap")},
+        "a streaming tiling needs at least",
+    ),
     (
         {"family": "streaming", "target": "opencl", "program": _with_rank(1)},
         "streaming tiles of GPUs are for 2D and 3D",

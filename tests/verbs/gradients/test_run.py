@@ -128,7 +128,7 @@ def test_linear_programs_are_transposed_to_rounding(private_folders):
 FAMILIES = {
     "jacobi1d": ("hexagonal:t=4,s=8", "skewed:t=4,s=8,sub=4", "streaming:t=3,s=16"),
     "j2d5pt": ("hybrid:t=4,s=4x32", "diamond:t=4,s=8x32", "streaming:t=3,s=16x32"),
-    "wave2d": ("hybrid:t=4,s=4x32"),
+    "wave2d": ("hybrid:t=4,s=4x32",),
     "laplacian3d": ("hybrid:t=4,s=2x8x16", "streaming:t=2,s=8x8x16"),
 }
 
