@@ -13,7 +13,7 @@ import numpy as np
 import measured
 from tilewright.costs import fit
 from tilewright.machines.files import load
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.runtime.calibration import cpu as calibrate
 from tilewright.runtime.calibration import fits as calibrate_fits

@@ -12,7 +12,8 @@ from energy.estimates import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded, write_rows
 from tilewright.machines.device import gpu_machine
-from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.machines.machine import PARAMETERS, Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.plan import Target, read_target
 from tilewright.runtime import power
 from tilewright.runtime.devices.found import open_device

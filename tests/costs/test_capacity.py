@@ -6,7 +6,7 @@ from collections import OrderedDict
 import pytest
 
 from tilewright.costs.capacity import Copies, fitted
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 
 LINE, PAGE, WAYS = 64, 8, 16
 NEAR, FAR = 1 / 40e9, 1 / 20e9

@@ -9,7 +9,7 @@ from tilewright.costs.operations import Operations, count_operations, hard_cycle
 from tilewright.costs.rates import iteration_seconds
 from tilewright.frontends.trace import trace
 from tilewright.machines.files import load as machine
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 
 
 def tape(body):

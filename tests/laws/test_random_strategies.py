@@ -17,6 +17,7 @@ from tilewright.programs.stencil.dependences import slopes
 from tilewright.runtime import cpu
 from tilewright.schedules import catalogue, prism
 from tilewright.schedules.families import diamond, skewed
+from tilewright.schedules.family import family_named
 from tilewright.schedules.geometry import Diamond, Skew
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import Tiling
@@ -44,7 +45,7 @@ def strategy_case(family: str, seed: int, index: int) -> LawCase | None:
     rank = case.problem.program.rank
     inner = [draw.choice(_INNERMOST if axis == rank - 1 else (1, 3, 5, 8, 12)) for axis in range(rank)]
     sub: tuple[int, ...] = ()
-    if rank not in catalogue.family(family).ranks:
+    if rank not in family_named(family).ranks:
         return None
     if family == diamond.FAMILY:
         time = draw.choice((2, 4, 4, 6, 8))

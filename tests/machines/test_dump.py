@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tilewright.machines.dump import to_toml
 from tilewright.machines.files import HOST, load, names, parse
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name != HOST])

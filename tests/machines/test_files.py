@@ -10,7 +10,8 @@ from tilewright.base.errors import UsageError
 from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, names, parse
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine, Quantity
+from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine
+from tilewright.machines.parameters import Quantity
 
 INTERFACE = ["gtx980", "titanx", "k20c", "gtx590", "gtx780", "gtx750", "c2070", "c1060", "p100", "v100", "a100", "h100"]
 INTERFACE += ["h200", "rtx4090", "zen3", "host"]  # and k20c again, with its other set of energies

@@ -12,6 +12,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.storage import Storage
 from tilewright.schedules import catalogue, prism
+from tilewright.schedules.family import family_named
 from tilewright.schedules.geometry import Skew
 from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import NONE, Tiling, parse
@@ -181,9 +182,9 @@ def test_a_rank_that_does_not_fit_is_illegal():
 
 def test_close_names_are_offered():
     with pytest.raises(UsageError, match="did you mean hybrid"):
-        catalogue.family("hybird")
+        family_named("hybird")
     with pytest.raises(UsageError, match="the families are none, hexagonal, hybrid"):
-        catalogue.family("zzz")
+        family_named("zzz")
     assert list(catalogue.families()) == list(catalogue.names())
 
 

@@ -13,6 +13,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import diamond
+from tilewright.schedules.family import family_named
 from tilewright.schedules.geometry import Diamond, Skew
 from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
@@ -238,7 +239,7 @@ def test_a_fault_in_the_diamond_is_found(monkeypatch, oracle, method, wrong):
     tiling = parse("diamond:t=4,s=8")
     assert oracle(problem, tiling) is None
     if wrong is None:
-        monkeypatch.setattr(catalogue.family("diamond"), "check", lambda *_: Legal())
+        monkeypatch.setattr(family_named("diamond"), "check", lambda *_: Legal())
         tiling = parse("diamond:t=4,s=6")
     else:
         monkeypatch.setattr(Diamond, method, wrong)

@@ -11,7 +11,7 @@ from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.device import GpuDescription, gpu_machine
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.catalogue import check

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.costs.reuse import lost_at_random
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 
 _PER_OCTAVE, _OCTAVES = 8, 12
 _FASTER = 1.25

@@ -18,7 +18,7 @@ from tilewright.costs.cpu.streaming import both, hides
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
 from tilewright.costs.work import hexagonal
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 from tilewright.schedules.families import streaming as streaming_family
 from tilewright.schedules.family import Family
 

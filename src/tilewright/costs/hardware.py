@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import MAX_SM_THREADS, REGISTERS, STATIC_SHARED
 from tilewright.base.errors import UsageError
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 
 _L2_BYTES_PER_CYCLE = 17.5
 

@@ -50,8 +50,8 @@ _GUESS = (0.5, 2.0)
 def interval(family: Family, seconds: float, *, cpu: bool, threads: bool = False) -> Interval:
     """Return the range in which a measured time is expected; the predicted one may lie outside where a model errs.
 
-    >>> from tilewright.schedules.catalogue import family
-    >>> interval(family("streaming"), 2.0, cpu=True).high
+    >>> from tilewright.schedules.family import family_named
+    >>> interval(family_named("streaming"), 2.0, cpu=True).high
     2.66
     """
     if cpu and family.cpu_range:
@@ -66,8 +66,8 @@ def interval(family: Family, seconds: float, *, cpu: bool, threads: bool = False
 def ranges(families: Iterable[Family], *, cpu: bool, threads: bool = False) -> tuple[str, ...]:
     """Say the intervals of several families as factors of their times, those that are alike together.
 
-    >>> from tilewright.schedules.catalogue import family
-    >>> ranges(map(family, ["hybrid", "none", "hybrid"]), cpu=False)
+    >>> from tilewright.schedules.family import family_named
+    >>> ranges(map(family_named, ["hybrid", "none", "hybrid"]), cpu=False)
     ('80% interval of hybrid, none: 0.5 to 2 times the time, by an estimate: no measurements are recorded',)
     """
     alike: dict[Interval, list[str]] = {}

@@ -12,7 +12,8 @@ from tilewright.costs import regions
 from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.identity import identity

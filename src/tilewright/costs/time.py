@@ -28,7 +28,8 @@ from tilewright.costs.rates import CpuRates, GpuRates
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.work import streaming, sweep
 from tilewright.costs.work.families import tiles_of
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.catalogue import families

@@ -9,7 +9,8 @@ import numpy as np
 
 from tilewright.costs.run import copy_seconds, whole_seconds
 from tilewright.driver import prepare
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.plan import Target
 from tilewright.programs.stencil.boundaries import Sides
 from tilewright.programs.stencil.problem import Problem

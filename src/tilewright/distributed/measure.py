@@ -13,7 +13,7 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_bytes
 from tilewright.costs.fit import robust
 from tilewright.distributed import disk
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 from tilewright.runtime.memory import allocate
 
 _ROW_BYTES = 2**20

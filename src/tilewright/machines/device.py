@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.machines import files
-from tilewright.machines.machine import PARAMETERS, Machine, Quantity, guessed
+from tilewright.machines.machine import PARAMETERS, Machine
+from tilewright.machines.parameters import Quantity, guessed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

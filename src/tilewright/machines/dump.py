@@ -3,7 +3,8 @@
 import json
 
 from tilewright.machines.files import SCHEMA
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 
 
 def to_toml(machine: Machine) -> str:

@@ -26,7 +26,8 @@ from pathlib import Path
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
-from tilewright.machines.machine import AREA_PARAMETERS, KINDS, PARAMETERS, Machine, Parameter, Quantity
+from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine
+from tilewright.machines.parameters import KINDS, Parameter, Quantity
 
 SCHEMA = 1
 MAX_BYTES = 2**20

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from tilewright.machines.machine import Machine, Quantity, guessed
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity, guessed
 
 _CORE_BANDWIDTH = 30e9
 _L2_BYTES_PER_CYCLE = 40.0

@@ -9,81 +9,10 @@ calibration or a file says otherwise.
 """
 
 import dataclasses
-import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from tilewright.base.constants import MAX_BLOCK_THREADS
-from tilewright.base.errors import UsageError
-
-SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
-KINDS = ("gpu", "cpu")
-"""Kinds of machines."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
-    """A number with its unit and where it comes from."""
-
-    value: float  # finite, at least 0
-    unit: str  # ``1`` for a count
-    source: str  # one of :data:`SOURCES`; ``description`` is the machine's own
-    note: str = ""  # where exactly, or how
-    low: float | None = None  # lower end of the plausible range; None where the value is taken as exact
-    high: float | None = None  # its upper end, or None
-
-    def __post_init__(self) -> None:
-        for number in (self.value, self.low, self.high):
-            if number is not None and not (math.isfinite(number) and number >= 0):
-                raise UsageError(f"a quantity is a finite number of at least 0, got {number!r} {self.unit}")
-        if not (self.low is None or self.low <= self.value) or not (self.high is None or self.value <= self.high):
-            raise UsageError(f"a quantity lies in its range, got {self.value} in [{self.low}, {self.high}] {self.unit}")
-        if self.source not in SOURCES:
-            raise UsageError(f"the source of a quantity is one of {', '.join(SOURCES)}, got {self.source!r}")
-
-
-def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quantity:
-    """Return an estimated quantity, whose plausible range is given as multiples of it."""
-    return Quantity(value=value, unit=unit, source="estimated", note=note, low=low * value, high=high * value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
-    """What is declared of one parameter of a machine."""
-
-    meaning: str  # one line on what it is
-    unit: str  # the unit its values must have, ``1`` for a count or a ratio
-    optional: bool = False  # whether it may be unknown
-    estimate: Quantity | None = None  # what a machine has whose file does not say, or None
-    kinds: tuple[str, ...] = KINDS  # the kinds of machines that may have it
-    between: tuple[float, float] = (0.0, math.inf)  # the least and the most that a machine may plausibly have
-    within: str = ""  # the parameter that it is a part of, and so never more than
-    positive: bool = False  # whether it is above 0
-    whole: bool = False  # whether it is a whole number above 0
-
-    @property
-    def needed(self) -> bool:
-        """Whether every machine file must say it."""
-        return not self.optional and self.estimate is None
-
-
-def parameter(
-    meaning: str,
-    unit: str = "1",
-    *,
-    estimate: tuple[float, float, float] | None = None,  # the least plausible value, the estimate and the greatest
-    note: str = "",  # what the estimate rests on
-    **others: Any,  # noqa: ANN401  (of :class:`Parameter`)
-) -> Any:  # noqa: ANN401  (a field of any type)
-    """Declare a parameter of :class:`Machine`."""
-    default: Quantity | None = None
-    if estimate is not None:
-        low, value, high = estimate
-        default = Quantity(value=value, unit=unit, source="estimated", note=note, low=low, high=high)
-    described = Parameter(meaning=meaning, unit=unit, estimate=default, **others)
-    metadata = {"parameter": described}
-    return field(metadata=metadata) if described.needed else field(default=default, metadata=metadata)
-
+from tilewright.machines.parameters import Parameter, Quantity, parameter
 
 _CPU, _GPU = ("cpu",), ("gpu",)
 _COUNT, _BYTES, _CACHE, _RATE, _JOULES = (1.0, 1e5), (1.0, 2.0**36), (0.0, 2.0**36), (1e4, 1e16), (0.0, 1e-3)

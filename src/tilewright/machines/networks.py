@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from tilewright.base.units import format_bytes, format_rate, format_seconds, for
 from tilewright.costs.energy.price import Joules
 from tilewright.costs.interval import Interval
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.machines.machine import PARAMETERS, Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.program import Program
 from tilewright.report.expressions import arguments_of, lines, read_text
 

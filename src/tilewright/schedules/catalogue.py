@@ -25,15 +25,6 @@ def names() -> tuple[str, ...]:
     return FAMILIES
 
 
-def family(name: str) -> Family:
-    """Return a family.
-
-    >>> family("hybrid").ranks
-    (2, 3)
-    """
-    return family_named(name)
-
-
 def families() -> tuple[Family, ...]:
     """Return every family."""
     return tuple(map(family_named, FAMILIES))

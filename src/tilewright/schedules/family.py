@@ -16,6 +16,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.legality import Legal, Verdict, untileable
 from tilewright.schedules.parts import Parts
 from tilewright.schedules.tree.nodes import Node
@@ -90,7 +91,7 @@ class Family(str):
         """
         return untileable(problem) or Legal()
 
-    def applies(self, problem: Problem, *, gpu: bool = False) -> bool:
+    def applies(self, problem: Problem, storage: Storage = PLAIN, *, gpu: bool = False) -> bool:  # noqa: ARG002
         """Say whether any tiling of a problem is legal that can be tiled in time at all; on GPUs, if there is code."""
         return problem.program.rank in self.ranks and (self.gpu or not gpu)
 

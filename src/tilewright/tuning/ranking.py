@@ -24,9 +24,7 @@ def families_of(problem: Problem, setting: Setting, model: str) -> tuple[Family,
     On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
     alone promises what no thread block keeps.
     """
-    found = space.families(
-        problem, cpu=setting.cpu, every=setting.cpu and model == "exact", states=setting.facts.storage.states
-    )
+    found = space.families(problem, setting.facts.storage, cpu=setting.cpu, every=setting.cpu and model == "exact")
     if setting.cpu or model == "exact":
         return found
     return tuple(each for each in found if not each.streams)

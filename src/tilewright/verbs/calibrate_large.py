@@ -10,7 +10,8 @@ from tilewright.base.paths import write_text
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.distributed import measure
 from tilewright.machines.dump import to_toml
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.runtime.store import hosts
 from tilewright.verbs import memo
 

@@ -10,7 +10,8 @@ from tilewright.costs.interval import Interval, interval
 from tilewright.costs.roofline import Roofline
 from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report import tables
 from tilewright.schedules.tiling import Tiling

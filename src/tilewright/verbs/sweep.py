@@ -9,7 +9,8 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy.constants import at_clock, settled
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
 

@@ -17,7 +17,8 @@ from tilewright.costs.published import time as published_time
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs, streaming_seconds
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.family import Family

@@ -11,7 +11,8 @@ from tilewright.costs.energy.price import Usage
 from tilewright.costs.tables import orthogonal as model
 from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.tables.table import Recurrence
 from tilewright.schedules.families import orthogonal
 from tilewright.schedules.tiling import Tiling

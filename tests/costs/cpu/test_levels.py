@@ -14,7 +14,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, predict, sizes_of
 from tilewright.costs.work import sweep
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named

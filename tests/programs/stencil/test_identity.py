@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.machines import files
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.identity import identity
 

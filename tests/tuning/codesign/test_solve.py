@@ -17,7 +17,7 @@ from tilewright.costs.published import time as published
 from tilewright.costs.setting import make_setting
 from tilewright.costs.work import hexagonal
 from tilewright.machines.files import load
-from tilewright.machines.machine import Quantity
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.schedules.family import family_named
 from tilewright.tuning.codesign import tiles as codesign_tiles

@@ -9,7 +9,8 @@ import numpy as np
 from tilewright.base.constants import BANKS, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 
 NANOMETRES = 28.0
 """The process of the K20c, from which the constants of other machines are estimated."""

@@ -19,7 +19,8 @@ import numpy as np
 from tilewright.base.constants import BANKS, MAX_BLOCK_THREADS, MAX_SM_THREADS, WARP
 from tilewright.costs.arrays import BlockShapes, Floats, Ints
 from tilewright.costs.published.pipelines import Published
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.pipelines.pipeline import Pipeline, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Apply

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tilewright.costs.arrays import BlockShapes, Ints
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.pipelines.pipeline import Pipeline, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.schedules.pipelines.fusion import GroupPlan

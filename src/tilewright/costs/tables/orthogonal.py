@@ -33,7 +33,8 @@ from tilewright.costs.cpu.walks import CoreMemory, core_memory, row_start, walk
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import Usage, count_operations, price
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.tables.table import LOOKUP, Recurrence

@@ -19,7 +19,8 @@ from tilewright.costs.rates import iteration_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.machines.host import host_machine
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime import direct

@@ -14,7 +14,8 @@ import numpy as np
 from tilewright.costs import fit
 from tilewright.costs.coefficients import coefficients
 from tilewright.costs.rates import iteration_seconds, operation_cycles
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming

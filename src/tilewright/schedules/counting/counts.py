@@ -38,8 +38,3 @@ class Counts:
     def partial(self) -> int:
         """Blocks that are not full."""
         return (self.subtiles if self.blocks is None else self.blocks) - self.full
-
-    @property
-    def redundancy(self) -> float:
-        """Share of the problem's cells that overlapping tiles compute again; 0 where nothing overlaps."""
-        return 0.0 if not self.computed or not self.total_points else self.computed / self.total_points - 1.0

@@ -195,9 +195,11 @@ class Streaming(Family):
                 )
         return Legal()
 
-    def applies(self, problem: Problem, *, gpu: bool = False) -> bool:
+    def applies(self, problem: Problem, storage: Storage = PLAIN, *, gpu: bool = False) -> bool:
         """Whether any tiling of a problem is legal; on GPUs, any of thread blocks."""
         if problem.program.rank not in self.ranks or (gpu and problem.program.rank == 1) or untileable(problem):
+            return False
+        if without_own_memory(problem, storage):
             return False
         plain = Tiling(family=self)
         tiling = stream_block.threads_for(problem, plain) if gpu else plain

@@ -19,7 +19,8 @@ from tilewright.costs.arrays import Floats, ceil_div
 from tilewright.costs.pipelines import separable
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import evaluate, sizes_of
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE

@@ -11,6 +11,7 @@ from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
 from tilewright.schedules.family import Family
@@ -26,18 +27,18 @@ _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
 _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
-def families(problem: Problem, *, cpu: bool = False, every: bool = True, states: bool = False) -> tuple[Family, ...]:
+def families(
+    problem: Problem, storage: Storage = PLAIN, *, cpu: bool = False, every: bool = True
+) -> tuple[Family, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
     Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
-    kernels are left out. ``states``: those of all steps are kept or read.
+    kernels are left out.
     """
     if problem.steps < 2 or problem.program.rank > MAX_TILED_RANK or untileable(problem):
         return (NONE.family,)
     tiled = (family for family in catalogue.families() if not (family.untiled or family.tables))
-    if states:
-        tiled = (family for family in tiled if not family.streams)
-    found = (family for family in tiled if (every or family.trusted) and family.applies(problem, gpu=not cpu))
+    found = (each for each in tiled if (every or each.trusted) and each.applies(problem, storage, gpu=not cpu))
     return (NONE.family, *(family for family in found if family.modelled or (cpu and family.candidates(problem))))
 
 

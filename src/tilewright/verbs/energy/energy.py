@@ -13,7 +13,8 @@ from tilewright.costs.energy.constants import NAMES, Constants, at_clock, consta
 from tilewright.costs.energy.price import Joules, Usage, above_board, price
 from tilewright.costs.interval import ranges
 from tilewright.costs.setting import make_setting
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.family import Family

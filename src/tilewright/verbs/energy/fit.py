@@ -17,7 +17,8 @@ from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
 from tilewright.costs.energy.price import Usage
 from tilewright.costs.published import energy as published
-from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.machines.machine import PARAMETERS, Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
