@@ -14,8 +14,8 @@ from tilewright.codegen.gpu.points import point_functions
 from tilewright.codegen.gpu.site import DeviceLayout, GpuSite, Launch
 from tilewright.codegen.gpu.streaming import kernels as gpu_streaming
 from tilewright.codegen.gpu.wrap import wrap_function
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.schedules import catalogue

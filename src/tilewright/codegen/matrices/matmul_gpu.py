@@ -11,9 +11,9 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.ir.builder import Builder, BuilderValue, least
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.schedules.bodies.unrolling import GroupBlock
 
