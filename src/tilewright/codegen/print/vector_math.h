@@ -1,7 +1,7 @@
-/* Functions of vectors: see vector_math.py. @v is a vector, @m a mask of it, @n one of unsigned numbers, @T an element, @s
-   ends names (f32), @f ends names of the library. A line that begins with F is of float alone, one with D of double;
-   @exp(r) is a polynomial, words of capitals are constants; @split makes of a, which is positive, finite and normal, m
-   times 2 to the power of k, m between the roots of a half and of 2. */
+/* Functions of vectors: see vector_math.py. @v is a vector, @m a mask of it, @n a vector of unsigned numbers, @T an
+   element, @s ends names (f32), @f ends names of the library. A line that begins with F is of float alone, one with D
+   of double; @exp(r) is a polynomial, words of capitals are constants; @split makes of a, which is positive, finite and
+   normal, m times 2 to the power of k, m between the roots of a half and of 2. */
 
 //: head
 #if defined(__FMA__) || defined(__AVX512F__) || defined(__ARM_FEATURE_FMA)
