@@ -181,6 +181,7 @@ class Builder:
         *,
         kind: Index = INDEX,
         share: str = "",
+        brief: bool = False,
         unroll: int = 0,
         independent: bool = False,
     ) -> Iterator[Expr]:
@@ -197,6 +198,7 @@ class Builder:
                 step=bounds[2],
                 body=tuple(body),
                 share=share,
+                brief=brief,
                 unroll=unroll,
                 independent=independent,
             )
