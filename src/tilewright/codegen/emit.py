@@ -8,7 +8,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir, points
 from tilewright.codegen.batches import batch_function, batch_name
-from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
+from tilewright.codegen.boxes.kernel import STEP, BoxKernel
 from tilewright.codegen.lower import cpu
 from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
@@ -141,9 +141,10 @@ def _functions(site: Site, schedule: CpuSchedule) -> tuple[ir.Function, ...]:
     helpers = [cell_function(each, field) for each in sites for field in program.fields]
     statements: list[ir.Function] = []
     for number in range(len(program.statements)):
-        statements.append(cells_function(site, number))
+        kernel = BoxKernel(site, number)
+        statements.append(kernel.cells_function())
         if not recurrent:
-            statements += box_functions(site, number)
+            statements += kernel.functions()
         elif points.touches(site.problem, program.statements[number].field):
             statements.append(points.points_function(site, program.statements[number].field, STEP))
     parts = catalogue.sweep(site.problem, tiling) if schedule.swept else None

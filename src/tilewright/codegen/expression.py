@@ -384,26 +384,10 @@ def scalar_name(name: str) -> str:
 
 
 def _needed(tape: Tape) -> frozenset[int]:
-    """Positions whose values something uses (:func:`fuse_roots` leaves unused ones behind)."""
+    """Positions whose values something uses (:func:`tilewright.codegen.tapes.fuse_roots` leaves unused ones behind)."""
     wanted = {len(tape) - 1}
     for position in range(len(tape) - 1, -1, -1):
         node = tape[position]
         if position in wanted and isinstance(node, Apply):
             wanted.update(node.args)
     return frozenset(wanted)
-
-
-def fuse_roots(tape: Tape) -> Tape:
-    """Name divisions by a square root, which processors do much faster together.
-
-    Before: ``a / sqrt(b)``, two operations. After: ``over_sqrt(a, b)``, one, written as the product with a reciprocal
-    square root that one step refines, where the processor approximates one.
-    """
-    result: list[Node] = list(tape)
-    for position, node in enumerate(tape):
-        if isinstance(node, Apply) and node.op == "div":
-            left, right = node.args
-            root = tape[right]
-            if isinstance(root, Apply) and root.op == "sqrt" and not isinstance(tape[root.args[0]], Const):
-                result[position] = Apply("over_sqrt", (left, root.args[0]))
-    return tuple(result)

@@ -22,8 +22,7 @@ from tilewright.codegen.gpu.prism_rows import PrismRows
 from tilewright.codegen.gpu.site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu.sweep import conjunction
 from tilewright.codegen.gpu.tiles import told, wavefront, wavefront_launches
-from tilewright.codegen.lower.cpu import Names, bound
-from tilewright.codegen.lower.index import index
+from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField, SharedLayout
 from tilewright.codegen.gpu.site import GpuSite
-from tilewright.codegen.lower.cpu import Names
-from tilewright.codegen.lower.index import index
+from tilewright.codegen.lower.index import Names, index
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.prism import Prism
 from tilewright.schedules.schedule import GpuSchedule

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Launch, unpacked
 from tilewright.codegen.gpu.sweep import guarded_cell, places
-from tilewright.codegen.lower.cpu import Names, bound
-from tilewright.codegen.lower.index import index
+from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem

@@ -113,7 +113,7 @@ class StageCode:
     # place to the next
     distinct: bool = False
     # whether what sums over boxes with one weight have in common for cells of a row is added up once and carried on in
-    # registers (:mod:`tilewright.codegen.passes.carry_sums`)
+    # registers (:mod:`tilewright.codegen.sums.carry`)
     carried: bool = False
     in_turn: bool = True  # as in :class:`RowBlock`
 

@@ -7,6 +7,7 @@ tile's own, which no advance changes. With tests a row is clamped to the grid, a
 from collections.abc import Iterator
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.gpu.site import stride
 from tilewright.codegen.gpu.streaming.plan import DEST, SOURCE, GpuStreamingContext
 from tilewright.codegen.gpu.streaming.rooms import (
@@ -21,7 +22,7 @@ from tilewright.codegen.gpu.streaming.rooms import (
     thread_cells,
 )
 from tilewright.codegen.gpu.sweep import conjunction
-from tilewright.codegen.sites import extent, literal
+from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming.rims import Cell

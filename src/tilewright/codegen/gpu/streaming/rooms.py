@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Iterator
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.gpu.streaming.plan import GpuStreamingContext
-from tilewright.codegen.sites import literal
 from tilewright.schedules.streaming.rims import Cell
 
 ADVANCE, NOW, ROW, PLACE = ir.Var("k"), ir.Var("now"), ir.Var("row"), ir.Var("place")

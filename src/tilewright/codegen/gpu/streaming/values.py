@@ -6,6 +6,7 @@ In one piece, in two (:class:`Parts`), or as shares of a row in the results that
 from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.gpu.points import pointed
 from tilewright.codegen.gpu.streaming.memory import clamped, constant, write_back
 from tilewright.codegen.gpu.streaming.plan import BASE, GpuStreamingContext, own_tests
@@ -23,7 +24,7 @@ from tilewright.codegen.gpu.streaming.rooms import (
     total_of,
 )
 from tilewright.codegen.gpu.sweep import conjunction
-from tilewright.codegen.sites import extent, literal
+from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming.rims import Cell, age_of, split
