@@ -5,6 +5,7 @@ worth is linear in such sums. A field's sums lie one axis behind the other, and 
 behind those at the first. Every cell is added to by the tile that owns it, in the order of the steps.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ def add_to(site: Site, sums: ir.Expr, row: ir.Expr, index: ir.Expr) -> ir.Stmt:
 def sum_box(b: ir.Builder, site: Site, field: str, box: Sequence[Pair]) -> None:
     """Add the new values of a box in the grid's memory to the sums of their cells."""
     statement = next(each for each in site.problem.program.statements if each.field == field)
-    bounds, target = box_bounds(site, statement), ir.Var("target", ir.pointer(site.dtype))
+    bounds = box_bounds(site, statement)
     with b.scope():
         lets, faces = faces_of(site, field, [extent(axis) for axis in range(site.rank)])
         b.emit(*lets)
@@ -76,19 +77,11 @@ def sum_box(b: ir.Builder, site: Site, field: str, box: Sequence[Pair]) -> None:
             (b.let(f"first{axis}", ir.largest(low, least)), b.let(f"end{axis}", ir.smallest(high, end)))
             for axis, ((low, high), (least, end)) in enumerate(zip(box, bounds, strict=True))
         ]
-
-        def add(face: Face, places: tuple[ir.Expr, ...], *, last: bool) -> None:
-            axis = len(places)
-            if axis < site.rank:
-                span = face.span(own[axis], last=last) if axis == face.axis else own[axis]
-                with b.loop(f"at{axis}", *span) as place:
-                    add(face, (*places, place), last=last)
-                return
-            value: ir.Expr = target
-            for outer, place in enumerate(places):
-                value += place * stride(outer) if outer < site.rank - 1 else place
-            b.emit(add_to(site, face.sum_at(places, last=last), value, ir.Int(0)))
-
-        for face in faces:
-            for last in (False, True):
-                add(face, (), last=last)
+        names = [f"at{axis}" for axis in range(site.rank)]
+        for face, last in itertools.product(faces, (False, True)):
+            spans = [face.span(pair, last=last) if axis == face.axis else pair for axis, pair in enumerate(own)]
+            with b.nest(names, spans) as places:
+                value: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
+                for axis, place in enumerate(places):
+                    value += place * stride(axis) if axis < site.rank - 1 else place
+                b.emit(add_to(site, face.sum_at(places, last=last), value, ir.Int(0)))

@@ -104,28 +104,18 @@ def _in_box(b: ir.Builder, site: Site, box: Sequence[Pair], numbers: ir.Var, *, 
         b.emit(*cells_between(*pieces(*box[0])))
         b.emit(each_cell(site, box[0], (target, AT), numbers, records=records))
         return
-
-    def rows(outer: tuple[ir.Expr, ...]) -> None:
-        """The rows of a plane, given its places along the axes before."""
-        axis = len(outer)
-        if axis < site.rank - 2:
-            with b.loop(f"x{axis}", *box[axis]) as place:
-                rows((*outer, place))
-            return
+    *outer, (low, high), span = box
+    with b.nest([f"x{axis}" for axis in range(len(outer))], outer) as places:
         before: ir.Expr = ir.Int(0)
-        for other, place in enumerate(outer):
-            before = (before + place) * extent(other + 1)
-        low, high = box[axis]
+        for axis, place in enumerate(places, 1):
+            before = (before + place) * extent(axis)
         b.emit(*cells_between(before + low, before + high))
         with b.when(FIRST < LAST), b.loop("row", low, high) as row:
-            start = target + row * stride(axis)
-            for other, place in enumerate(outer):
-                start += place * stride(other)
             b.emit(*cells_between(before + row, before + row + 1))
-            line = b.let("line", start)
-            b.emit(each_cell(site, box[-1], (line, AT), numbers, records=records))
-
-    rows(())
+            start = target + row * stride(len(outer))
+            for axis, place in enumerate(places):
+                start += place * stride(axis)
+            b.emit(each_cell(site, span, (b.let("line", start), AT), numbers, records=records))
 
 
 def pieces(low: ir.Expr, high: ir.Expr) -> Pair:

@@ -17,6 +17,7 @@ What a box function does is told apart step by step, each in a function of its o
 import functools
 import operator
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir, points
@@ -278,15 +279,8 @@ class BoxKernel:
         b, box = self.begin(name)
         b.emit(*unpack(self.site))
         cells = self.clip(b, box)
-
-        def over(axis: int) -> None:
-            if axis == len(self.places):
-                self.call_cells(b, self.places, cells[-1])
-                return
-            with b.loop(self.places[axis].name, *cells[axis]):
-                over(axis + 1)
-
-        over(0)
+        with b.nest([place.name for place in self.places], cells[:-1]):
+            self.call_cells(b, self.places, cells[-1])
         return b.function()
 
     def _state_function(self) -> ir.Function:
@@ -313,16 +307,12 @@ class BoxKernel:
             first = ir.select(whole, 0, start)
             last = ir.select(whole, ir.ceildiv(extent(site.rank - 1), line) * line, stop)
         first, last = b.let("first", first), b.let("last", last)
-
-        def rows(axis: int, offset: ir.Expr) -> None:
-            if axis == site.rank - 1:
-                b.intrinsic("put", site.dtype, state + offset, target + offset, (last - first) * size, past)
-                return
-            with b.loop(self.places[axis].name, *cells[axis]) as place:
-                rows(axis + 1, offset + place * stride(axis))
-
         with b.when(start < stop):
-            rows(0, first)
+            with b.nest([place.name for place in self.places], cells[:-1]) as places:
+                offset = first
+                for axis, place in enumerate(places):
+                    offset += place * stride(axis)
+                b.intrinsic("put", site.dtype, state + offset, target + offset, (last - first) * size, past)
             b.intrinsic("fence", site.dtype)
         return b.function()
 
@@ -344,22 +334,17 @@ class _VectorLoops:
 
     def function(self, block: int) -> ir.Function:
         """The function, for blocks of so many rows."""
-        if self.kernel.places:
-            self._outer(0, block)
-        else:
+        if not self.kernel.places:
             self._block(1)
-        return self.b.function()
-
-    def _outer(self, axis: int, block: int) -> None:
-        """Loops over the axes before that of the blocks."""
-        if axis == self.code.of(block).axis(self.site.rank):
+            return self.b.function()
+        axis = self.code.of(block).axis(self.site.rank)
+        with ExitStack() as loops:
+            for outer, place in enumerate(self.kernel.places[:axis]):
+                loops.enter_context(self.b.loop(place.name, *self.box[outer]))
+                if not self.code.block.loops:
+                    self.b.emit(*places_inside(self.site, self.kernel.statement, outer, place))
             self._blocks(axis, block)
-            return
-        place = self.kernel.places[axis]
-        with self.b.loop(place.name, *self.box[axis]):
-            if not self.code.block.loops:
-                self.b.emit(*places_inside(self.site, self.kernel.statement, axis, place))
-            self._outer(axis + 1, block)
+        return self.b.function()
 
     def _blocks(self, axis: int, block: int) -> None:
         """Blocks of rows, where the field is small enough for them, then single rows."""

@@ -1,8 +1,8 @@
 """Trees without tiles: every step sweeps the grid once, each thread its part, stages close behind one another."""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
@@ -113,22 +113,16 @@ class SweepKernel:
 
     def _cell_by_cell(self) -> None:
         """The same for a program with a recurrence: one thread, in lexicographic order."""
-        with self.b.loop(self.step.name, self.low, self.high):
-            for stage in self.program.stages:
-                for number in stage:
-                    self._rows(number, (), box_bounds(self.site, self.program.statements[number]))
-
-    def _rows(self, number: int, places: tuple[ir.Expr, ...], bounds: Sequence[Pair]) -> None:
-        axis = len(places)
-        if axis == self.site.rank - 1:
-            self._row(number, places, bounds[-1])
-            return
-        with self.b.loop(f"x{axis}", *bounds[axis]) as place:
-            if axis:
-                self._rows(number, (*places, place), bounds)
-            else:
-                with self.b.when(ir.WANTED):
-                    self._rows(number, (*places, place), bounds)
+        b, names = self.b, [f"x{axis}" for axis in range(self.site.rank - 1)]
+        with b.loop(self.step.name, self.low, self.high):
+            for number in (number for stage in self.program.stages for number in stage):
+                *outer, row = box_bounds(self.site, self.program.statements[number])
+                with (
+                    b.nest(names[:1], outer[:1]) as first,
+                    b.when(ir.WANTED) if outer else nullcontext(),
+                    b.nest(names[1:], outer[1:]) as others,
+                ):
+                    self._row(number, (*first, *others), row)
 
     def _row(self, number: int, places: tuple[ir.Expr, ...], bounds: Pair) -> None:
         """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
