@@ -19,7 +19,7 @@ from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 
 Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
 Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]

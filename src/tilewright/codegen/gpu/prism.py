@@ -27,8 +27,8 @@ from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.prism import geometry, wavefronts
-from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.tree.nodes import Let, Loop, Node, Parallel, nodes
 
 

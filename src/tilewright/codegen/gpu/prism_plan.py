@@ -8,8 +8,8 @@ from tilewright.codegen.gpu.site import GpuSite
 from tilewright.codegen.lower.cpu import Names
 from tilewright.codegen.lower.index import index
 from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.prism import Prism
-from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import Expr, Name
 from tilewright.schedules.tree.nodes import Compute, Let, Loop

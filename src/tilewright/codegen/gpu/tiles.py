@@ -22,7 +22,7 @@ from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK
 from tilewright.schedules.catalogue import tree
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.tree.affine import Whole, extent_of, names_in, value
 from tilewright.schedules.tree.nodes import (
     Box,

@@ -26,7 +26,7 @@ from tilewright.codegen.gpu.streaming.steady import steady_body, whole_test
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 
 _NUMBERS = (LEVELS.name, SOURCE.name, DEST.name, "tiles1", "tiles2")

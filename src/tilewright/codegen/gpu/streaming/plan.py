@@ -10,7 +10,7 @@ from tilewright.codegen.gpu.site import GpuSite
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import linear_sum
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
 from tilewright.schedules.streaming.rims import Rims
