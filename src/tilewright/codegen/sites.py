@@ -13,7 +13,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import conditions, inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.bodies.body import Body, BoxCode
+from tilewright.schedules.code import BoxCode, KernelCode
 
 Pair = tuple[ir.Expr, ir.Expr]
 """The first cell along an axis, and the end."""
@@ -33,7 +33,7 @@ class Site:
     problem: Problem  # nothing here depends on its shape or steps
     prefix: str  # start of every function's name
     strict: bool  # whether every operation keeps its own rounding
-    body: Body  # how the kernel's code is written
+    body: KernelCode  # how the kernel's code is written
     storage: Storage = PLAIN  # where the fields' versions and cells lie
     packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 

@@ -337,7 +337,7 @@ class _VectorLoops:
         if not self.kernel.places:
             self._block(1)
             return self.b.function()
-        axis = self.code.of(block).axis(self.site.rank)
+        axis = self.code.of(block).axis
         with ExitStack() as loops:
             for outer, place in enumerate(self.kernel.places[:axis]):
                 loops.enter_context(self.b.loop(place.name, *self.box[outer]))
@@ -362,7 +362,7 @@ class _VectorLoops:
     def _rows(self, axis: int, span: Pair, block: int) -> None:
         """The loop over an axis, by blocks if they lie along it, and over those after it."""
         b, place = self.b, self.kernel.places[axis]
-        step = block if axis == self.code.of(block).axis(self.site.rank) else 1
+        step = block if axis == self.code.of(block).axis else 1
         if axis == self.site.rank - 2:
             # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
             with b.loop("row", *span, step) as row:

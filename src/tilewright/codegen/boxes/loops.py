@@ -22,7 +22,7 @@ from tilewright.codegen.sums.loop import write_lines
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import box_sum, boxes
-from tilewright.schedules.bodies.sums import Near, nears
+from tilewright.schedules.sums import Near, nears
 
 
 def near_reads(site: Site, statement: Statement) -> tuple[Near, ...]:

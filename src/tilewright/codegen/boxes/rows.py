@@ -40,7 +40,7 @@ def _key(read: Read, axis: int, shift: int) -> RowKey:
 
 def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
     """Name every row that ``block`` neighbouring result rows read, from the first one's index per outer axis on."""
-    axis = site.code(statement).of(block).axis(site.rank)
+    axis = site.code(statement).of(block).axis
     within = [block if along == axis else 1 for along in range(site.rank)]
     keys = dict.fromkeys(_key(read, axis, shift) for shift in range(block) for read in statement.reads)
     names = {key: ir.Var(f"r{number}", ir.const_pointer(site.dtype)) for number, key in enumerate(sorted(keys))}
@@ -75,7 +75,7 @@ def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr
 
 def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, block: int = 1) -> tuple[ir.Stmt, ...]:
     """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid."""
-    within = block if axis == site.code(statement).of(block).axis(site.rank) else 1
+    within = block if axis == site.code(statement).of(block).axis else 1
     lets: dict[ir.Var, ir.Stmt] = {}
     for read in statement.reads:
         for shift in range(within):

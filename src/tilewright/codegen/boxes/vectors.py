@@ -26,7 +26,7 @@ from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Apart, apart
-from tilewright.schedules.bodies.body import RowBlock
+from tilewright.schedules.code import RowCode
 
 AHEAD = ir.Var("ahead")
 """Whether lines are asked for ahead."""
@@ -52,7 +52,7 @@ class RowGroup:
     block: int
 
     @property
-    def code(self) -> RowBlock:
+    def code(self) -> RowCode:
         """How these rows are written."""
         return self.site.code(self.statement).of(self.block)
 
@@ -179,7 +179,7 @@ class RowGroup:
     def _values(self, place: ir.Expr, load: Load | None) -> Sequence[ir.Expr]:
         """Write one vector of the new values; ``load``: the vector of a read, where not simply at its place."""
         code = self.code
-        forms = code.sums if load is None else code.assembled
+        (forms,) = code.sums if load is None else code.assembled
         found = apart(self.statement) if forms else Apart(self.statement.tape, ())
         places = [(shift, 0) for shift in range(code.rows)]
         reads = _InRows(self.site, self.rows, place, load)

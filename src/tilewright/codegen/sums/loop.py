@@ -15,8 +15,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import RowBlock, Sum
-from tilewright.schedules.bodies.sums import Near, nears, runs
+from tilewright.schedules.code import RowCode, Sum
+from tilewright.schedules.sums import Near, nears, runs
 
 INDEX = ir.Var("i")
 """Where a vector starts in its row."""
@@ -164,7 +164,7 @@ def write_lines(
     b: ir.Builder,
     kind: ir.Element | ir.Vector,
     near: Sequence[Near],
-    block: RowBlock,
+    block: RowCode,
     place: ir.Expr,
     fetch: Fetch,
 ) -> tuple[ir.Expr, ...]:
@@ -173,7 +173,7 @@ def write_lines(
     factor = ir.weight_of(dtype)
     numbers = [number for each in near for number in each.factors]
     factors = b.numbers("factors", ir.const_pointer(factor), numbers)
-    ways = range(block.sums[0].accumulators)
+    ways = range(block.sums[0][0].accumulators)
     sums = [[b.mutable(f"s{line}_{way}", ir.Real(0.0, dtype), kind) for way in ways] for line in range(block.rows)]
     start = 0
     for number, run in enumerate(runs(near)):
