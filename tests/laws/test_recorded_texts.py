@@ -59,7 +59,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.tables.catalogue import names, recurrence_named
 from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.schedules import catalogue
-from tilewright.schedules.bodies.unrolling import GroupBlock, TableShape
+from tilewright.schedules.code import GroupBlock, TableShape
 from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import plan_rows, ring_bytes
 from tilewright.schedules.streaming import block as stream_block

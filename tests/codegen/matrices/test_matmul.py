@@ -16,7 +16,7 @@ from tilewright.costs.chains.traffic import SCHEDULES, count
 from tilewright.runtime.call import functions
 from tilewright.runtime.pipelines.fused import block_sizes, fused_product
 from tilewright.runtime.toolchains.cpu import target_cpu
-from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock
+from tilewright.schedules.code import Blocking, GroupBlock
 from tilewright.tuning.spaces.unrolling import blocking
 
 CASES = 600

@@ -17,7 +17,7 @@ from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 
 Make = Callable[[GpuSite, GpuSchedule], tuple[Kernel, ...]]
 Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]

@@ -14,7 +14,7 @@ from tilewright.codegen.gpu.site import DeviceLayout
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 
 THREADS = 256
 WORDS = 1024

@@ -21,7 +21,7 @@ from tilewright.programs.stencil.dependences import plane_weights
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 
 _STEP, _PLANE = ir.Var("t"), ir.Var("plane")
 

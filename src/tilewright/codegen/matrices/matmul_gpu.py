@@ -14,7 +14,7 @@ from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.schedules.bodies.unrolling import GroupBlock
+from tilewright.schedules.code import GroupBlock
 
 _COUNT = ir.element("uint32")
 _VERSION = 2

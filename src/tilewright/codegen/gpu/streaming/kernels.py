@@ -23,7 +23,7 @@ from tilewright.codegen.gpu.streaming.general import GeneralKernel
 from tilewright.codegen.gpu.streaming.steady import SteadyKernel
 from tilewright.codegen.gpu.streaming.tile import StreamTile
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 
 

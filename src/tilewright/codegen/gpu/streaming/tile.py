@@ -12,7 +12,7 @@ from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import linear_sum
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
 from tilewright.schedules.streaming.rims import age_of
