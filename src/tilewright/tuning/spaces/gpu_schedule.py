@@ -13,7 +13,7 @@ from tilewright.schedules.catalogue import complete
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.spaces.thread_shapes import default_threads
+from tilewright.tuning.spaces.gpu_tiles import default_threads
 
 _PLANE_THREADS, _COPY_THREADS = 128, 256
 _ROWS, _BLOCK_READS = 4, 30
