@@ -78,7 +78,7 @@ def test_what_is_counted_is_exact(name, shape, text):
     assert found.tiles_per_wavefront[0] == exact.tiles_per_wavefront
     assert found.wavefronts[0] == exact.wavefronts
     assert block.row[0] == np.prod(stream_block.loaded(problem, tiling.time, tiling.space)[1:])
-    assert block.reads[0] == stream_block.written_reads(problem, tiling)
+    assert block.reads[0] == stream_block.tile_of(problem, tiling).written_reads
     if name in {"j2d5pt", "star3d1r"}:  # of one stage and one version: no unit is narrower than the widest
         assert found.tile_points[0] == exact.points
         assert found.input_words[0] == exact.live_in
@@ -225,8 +225,8 @@ def test_the_space_is_legal_and_fits(name, machine):
     for index in range(0, len(sizes.time), len(sizes.time) // 15):
         tiling = space.tiling_at(family_named("streaming"), sizes, index)
         assert isinstance(catalogue.check(problem, tiling), Legal)
-        assert stream_block.chip_values(problem, tiling) * 4 <= setting.rates.block_bytes
-        assert stream_block.written_reads(problem, tiling) <= MOST_WRITTEN
+        assert stream_block.tile_of(problem, tiling).chip_values * 4 <= setting.rates.block_bytes
+        assert stream_block.tile_of(problem, tiling).written_reads <= MOST_WRITTEN
 
 
 LAUNCHED = covering(
@@ -302,7 +302,7 @@ def test_what_the_general_kernel_computes_costs_more_than_no_tiling():
 def by_the_kernels_tests(problem, schedule):
     """Tiles that pass the steady kernel's test, and those that pass its test of whether they are in the middle."""
     site = GpuSite(problem=problem, prefix="k", strict=False, kept=kept(problem))
-    low = stream_block.low_cells(problem, schedule.tiling)
+    low = stream_block.tile_of(problem, schedule.tiling).low
     plan = make_plan(site, schedule, stream_block.of_block(problem), schedule.tiling.space, low)
     names = {f"n{axis}": extent for axis, extent in enumerate(problem.shape)}
     names |= {"s0": 4 * problem.shape[-1], "s1": 4 * problem.shape[-1], "levels": plan.levels}

@@ -333,7 +333,7 @@ def test_blocks_that_choose_their_threads_have_one_for_some_loaded_cells_up_to_a
         assert first == 1
         assert known.rank == 3 or inner % 32 == 0
         assert math.prod(chosen.threads) <= 512
-        cells = stream_block.own_cells(problem, filled)
+        cells = stream_block.tile_of(problem, filled).cells
         for count, each, row in zip((*outer, inner), cells, rows[1:], strict=True):
             assert count * (each - 1) < row <= count * each
 

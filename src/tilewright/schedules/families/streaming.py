@@ -317,7 +317,7 @@ def _band(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> Node
 def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> tuple[Buffer, ...]:
     """Rows of all versions of a field; of a thread block, one for the rows on chip of all fields that are updated."""
     if tiling.threads:
-        return (Buffer(field=0, depth=stream_block.chip_values(problem, tiling), lengths=()),)
+        return (Buffer(field=0, depth=stream_block.tile_of(problem, tiling).chip_values, lengths=()),)
     pipeline, found = stream.pipeline, []
     largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
     for field, stage in enumerate(pipeline.stage_of):

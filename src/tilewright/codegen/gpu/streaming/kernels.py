@@ -41,9 +41,9 @@ def kept(problem: Problem) -> tuple[int, ...]:
 def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernels of a streaming tiling: the steady one, where everything may be written out, and the general."""
     problem, space = site.problem, schedule.tiling.space
-    low = stream_block.low_cells(problem, schedule.tiling)
+    low = stream_block.tile_of(problem, schedule.tiling).low
     tile = make_plan(site, schedule, stream_block.of_block(problem), space, low)
-    small_space = stream_block.general_space(problem, schedule.tiling)
+    small_space = stream_block.tile_of(problem, schedule.tiling).parts
     small = make_plan(site, schedule, stream_block.of_general(problem), small_space)
     bodies = [(_general(tile, small), general_values(small))]
     if schedule.written:
@@ -55,7 +55,7 @@ def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iter
     """Yield the launches of every band, for some steps that start at version 0."""
     tiling = schedule.tiling
     tiles = [ceil_div(n, size) for n, size in zip(problem.shape, tiling.space, strict=True)]
-    small = stream_block.general_space(problem, tiling)
+    small = stream_block.tile_of(problem, tiling).parts
     parts = math.prod(ceil_div(size, part) for size, part in zip(tiling.space, small, strict=True))
     whole = stream_block.whole_levels(tiling.time, stream_block.history(problem))
     base = 0
