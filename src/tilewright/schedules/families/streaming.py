@@ -199,8 +199,8 @@ class Streaming(Family):
         """Whether any tiling of a problem is legal; on GPUs, any of thread blocks."""
         if problem.program.rank not in self.ranks or (gpu and problem.program.rank == 1) or untileable(problem):
             return False
-        plain = Tiling(family=self)
-        tiling = stream_block.threads_for(problem, plain) if gpu else plain
+        one = (1,) * problem.program.rank  # no size of a tile and no number of threads makes it illegal
+        tiling = Tiling(family=self, space=one, threads=one if gpu else ())
         return isinstance(self.check(problem, self.complete(problem, tiling), storage), Legal)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:
