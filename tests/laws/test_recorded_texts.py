@@ -42,7 +42,7 @@ from tilewright.codegen.matrices.matmul import emit_fused
 from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
-from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align
