@@ -44,9 +44,9 @@ def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
     tiling = schedule.tiling
     tile = stream_block.tile_of(problem, tiling)
     tiles = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
-    rows = min(tiling.space[0], shape[0]) + stream_block.extra_rows(problem, tile.levels)
+    rows = min(tiling.space[0], shape[0]) + tile.growth.pipeline.extra_rows(tile.levels)
     computed = rows * math.prod(schedule.threads) * tile.thread_cells
-    loaded = math.prod(tile.growth.loaded(tile.levels, tile.space))
+    loaded = math.prod(tile.loaded)
     cells = math.prod(shape)
     moved = (tiles * loaded * (versions + constants) + cells * versions) * problem.itemsize
     useful = cells / (tiles * computed)

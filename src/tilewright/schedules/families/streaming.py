@@ -127,7 +127,7 @@ def _shares_products(problem: Problem) -> bool:
     return problem.rounds and shares_products(problem.program)
 
 
-def block_growth(problem: Problem) -> TileGrowth:
+def tile_growth(problem: Problem) -> TileGrowth:
     """Return how the streaming tiles of a problem grow."""
     pipeline = of_problem(problem)
     sides = zip(pipeline.below, pipeline.above, strict=True)
@@ -257,9 +257,10 @@ def geometry(problem: Problem, tiling: Tiling) -> Stream:
 
 
 def _of_block(problem: Problem, tiling: Tiling) -> Stream:
-    bands = stream_block.bands(problem.steps, tiling.time, stream_block.history(problem))
+    growth = stream_block.block_growth(problem)
+    bands = stream_block.bands(problem.steps, tiling.time, growth.most_versions)
     return Stream(
-        pipeline=stream_block.of_block(problem),
+        pipeline=growth.pipeline,
         rows=1,
         levels=tuple(band.levels for band in bands),
         axes=tuple(_blocks(extent, size) for extent, size in zip(problem.shape, tiling.space, strict=True)),

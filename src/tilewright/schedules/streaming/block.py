@@ -42,7 +42,7 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.family import Tiling
-from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline, of_problem
+from tilewright.schedules.streaming.levels import LevelPipeline, of_problem
 from tilewright.schedules.streaming.rims import Rims, rims
 
 Ints = NDArray[np.int64]
@@ -71,10 +71,11 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockGrowth:
-    """What a cost model needs to know of a program's streaming tiles in thread blocks, whatever their sizes."""
+    """What the streaming tiles of a program in thread blocks have in common, whatever their sizes."""
 
     program: Program
-    pipeline: LevelPipeline
+    pipeline: LevelPipeline  # in the kernel of whole tiles
+    general: LevelPipeline  # in the kernel of everything else, whose units wait for all cells of a row
     # per axis, cells that a tile loads beyond its own on both sides, besides those per level
     halo_base: tuple[int, ...]
     halo_rate: tuple[int, ...]  # the same per level
@@ -82,10 +83,10 @@ class BlockGrowth:
     low_rate: tuple[int, ...]  # the same per level
     rows_base: int  # advances of a tile of a band besides one per own row, and besides those per level
     rows_rate: int  # the same per level
-    parts_base: int  # the same as ``rows_base`` of the general kernel, whose units wait for all cells of a row
+    parts_base: int  # the same as ``rows_base`` of the general kernel
     parts_rate: int  # the same per level
     ring: int  # rows of a ring of that kernel
-    bent: tuple[int, ...]  # axes at whose edges that kernel computes what the steady loop does not; see :func:`bent`
+    bent: tuple[int, ...]  # axes at whose edges that kernel computes what the steady loop does not; see :func:`_bent`
     bent_reads: int  # reads per cell that reach beyond such an edge
     stored_rows: int  # rows between the first and the last of the rows that an advance stores
     # per field, versions that are kept on the way, besides one per level if it is updated
@@ -101,18 +102,13 @@ class BlockGrowth:
     lanes: int  # values that one instruction of a thread moves at most
     itemsize: int  # bytes per value
 
-    def whole(self, time: Ints) -> Ints:
-        """Return :func:`whole_levels` of arrays."""
-        versions = self.most_versions
-        if versions == 1:
-            return time
-        ring = 2 * versions
-        return np.where(time <= versions, time, versions + (time - versions) // ring * ring)
+    def whole(self, time: Integers) -> Integers:
+        """Return the length of a whole band of at most so many steps, see :func:`whole_levels`."""
+        return whole_levels(time, self.most_versions)
 
-    def loaded(self, levels: int, space: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the cells per axis that a tile loads, its neighbours' cells included."""
-        grown = zip(space, self.halo_base, self.halo_rate, strict=True)
-        return tuple(size + base + rate * levels for size, base, rate in grown)
+    def grown(self, levels: int) -> tuple[int, ...]:
+        """Return the cells per axis that a tile loads beyond its own, on both sides."""
+        return tuple(base + rate * levels for base, rate in zip(self.halo_base, self.halo_rate, strict=True))
 
     def rims(self, cells: tuple[int, ...]) -> Rims:
         """Return what threads hand to each other that own so many cells per shared axis."""
@@ -165,40 +161,57 @@ class BlockGrowth:
 @fact
 def block_growth(problem: Problem) -> BlockGrowth:
     """Return how the streaming tiles of a problem in thread blocks grow, and what their cells read."""
-    program, pipeline, general = problem.program, of_block(problem), of_general(problem)
-    (low, high), lag, below, above = halo(pipeline, 0), pipeline.lag, pipeline.below, pipeline.above
+    program = problem.program
+    pipeline, general = of_problem(problem, PAUSE, columns=True), of_problem(problem, PAUSE)
+    low, high = pipeline.halo(0)
     reads = [read for statement in program.statements for read in statement.reads]
-    moving = sum(read.field in program.updated for read in reads)
-    updated, edges = len(program.updated), bent(problem)
-    stages = zip(pipeline.history, pipeline.stage_of, program.fields, strict=True)
-    stored = [lag.at(-age, stage) for kept, stage, f in stages if f in program.updated for age in range(kept)]
+    moving = [read for read in reads if read.field in program.updated]
+    later = {read.field for read in moving if read.level == 1}
+    history = {field: program.history(field) for field in program.updated}
+    stages = {field: stage for field, stage in zip(program.fields, pipeline.stage_of, strict=True) if field in history}
+    stored = [pipeline.lag.at(-age, stages[field]) for field, kept in history.items() for age in range(kept)]
+    bent = _bent(problem)
     return BlockGrowth(
         program=program,
         pipeline=pipeline,
+        general=general,
         halo_base=tuple(a + b for a, b in zip(low, high, strict=True)),
-        halo_rate=tuple(a.period + b.period for a, b in zip(below, above, strict=True)),
+        halo_rate=tuple(a.period + b.period for a, b in zip(pipeline.below, pipeline.above, strict=True)),
         low_base=low,
-        low_rate=tuple(each.period for each in below),
-        rows_base=extra_rows(problem, 0),
-        rows_rate=lag.period + below[0].period,
-        parts_base=extra_rows(problem, 0, general),
+        low_rate=tuple(each.period for each in pipeline.below),
+        rows_base=pipeline.extra_rows(0),
+        rows_rate=pipeline.lag.period + pipeline.below[0].period,
+        parts_base=general.extra_rows(0),
         parts_rate=general.lag.period + general.below[0].period,
-        ring=ring_rows(problem),
-        bent=edges,
-        bent_reads=sum(any(read.offset[axis] for axis in edges) for read in reads),
+        ring=max(general.keep[program.fields.index(field)] for field in history) + 1,
+        bent=bent,
+        bent_reads=sum(any(read.offset[axis] for axis in bent) for read in reads),
         stored_rows=max(stored) - min(stored),
-        kept_base=tuple(max(0, versions - 1) for versions, _ in rings(problem, 1)),
-        versions=sum(program.history(field) for field in program.updated),
-        most_versions=history(problem),
-        constants=len(program.fields) - updated,
-        moving_reads=moving,
-        constant_reads=len(reads) - moving,
+        # The version that a band ends with is kept only where a later stage of its step reads it.
+        kept_base=tuple(history[field] - (field not in later) if field in history else 0 for field in program.fields),
+        versions=sum(history.values()),
+        most_versions=max(history.values()),
+        constants=len(program.fields) - len(history),
+        moving_reads=len(moving),
+        constant_reads=len(reads) - len(moving),
         stores=len(program.statements),
         stages=len(pipeline.stages),
         most_reads=MOST_WRITTEN,
         lanes=max(1, VECTOR_BYTES // problem.itemsize),
         itemsize=problem.itemsize,
     )
+
+
+def _bent(problem: Problem) -> tuple[int, ...]:
+    """The axes along which a read beyond the edge is anything but a cell that keeps its value."""
+    found = {
+        axis
+        for statement in problem.program.statements
+        for read in statement.reads
+        for axis, offset in enumerate(read.offset)
+        if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
+    }
+    return tuple(sorted(found))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,10 +224,14 @@ class BlockTile:
     threads: tuple[int, ...]  # per axis, along the first one 1
 
     @cached_property
+    def loaded(self) -> tuple[int, ...]:
+        """Cells per axis that it loads, its neighbours' cells included."""
+        return tuple(size + more for size, more in zip(self.space, self.growth.grown(self.levels), strict=True))
+
+    @cached_property
     def cells(self) -> tuple[int, ...]:
         """Cells of a thread, which lie side by side, per axis that threads share."""
-        loaded = self.growth.loaded(self.levels, self.space)
-        return tuple(ceil_div(extent, count) for extent, count in zip(loaded[1:], self.threads[1:], strict=True))
+        return tuple(ceil_div(extent, count) for extent, count in zip(self.loaded[1:], self.threads[1:], strict=True))
 
     @cached_property
     def thread_cells(self) -> int:
@@ -273,35 +290,18 @@ class BlockTile:
 
 def tile_of(problem: Problem, tiling: Tiling) -> BlockTile:
     """Return the tile of a completed tiling with threads."""
-    levels = whole_levels(tiling.time, history(problem))
-    return BlockTile(growth=block_growth(problem), levels=levels, space=tiling.space, threads=tiling.threads)
+    growth = block_growth(problem)
+    return BlockTile(growth=growth, levels=growth.whole(tiling.time), space=tiling.space, threads=tiling.threads)
 
 
-def of_block(problem: Problem) -> LevelPipeline:
-    """Return the pipeline of a problem in a thread block, in the kernel of whole tiles."""
-    return of_problem(problem, PAUSE, columns=True)
-
-
-def of_general(problem: Problem) -> LevelPipeline:
-    """Return the pipeline of a problem in a thread block, in the kernel of everything else."""
-    return of_problem(problem, PAUSE)
-
-
-def history(problem: Problem) -> int:
-    """Return the most versions that a step of a problem starts from, over the fields that it updates."""
-    return max(problem.program.history(field) for field in problem.program.updated)
-
-
-def whole_levels(most: int, versions: int) -> int:
+def whole_levels(most: Integers, versions: int) -> Integers:
     """Return the length of a whole band of at most so many steps.
 
     >>> whole_levels(8, 1), whole_levels(8, 2), whole_levels(1, 2)
     (8, 6, 1)
     """
-    if versions == 1 or most <= versions:
-        return most
-    ring = 2 * versions
-    return versions + (most - versions) // ring * ring
+    beyond = most - versions
+    return most if versions == 1 else most - beyond % (2 * versions) * (beyond > 0)
 
 
 def bands(steps: int, most: int, versions: int) -> Iterator[Band]:
@@ -385,8 +385,9 @@ def threads_for(problem: Problem, tiling: Tiling) -> Tiling:
 
 def _threaded(problem: Problem, time: int, space: tuple[int, ...]) -> BlockTile:
     """The tile whose threads have as many cells as fit into registers."""
-    rank, growth, levels = problem.program.rank, block_growth(problem), whole_levels(time, history(problem))
-    row = growth.loaded(levels, space)
+    rank, growth = problem.program.rank, block_growth(problem)
+    levels = growth.whole(time)
+    row = [size + more for size, more in zip(space, growth.grown(levels), strict=True)]
     for cells in _CELLS[rank]:
         counts = [ceil_div(extent, count) for extent, count in zip(row[1:], cells, strict=True)]
         if rank == 2:
@@ -404,7 +405,7 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
     rank, growth = problem.program.rank, block_growth(problem)
     rows = _ROWS[rank]
     for time in reversed(_HEIGHTS[rank]):
-        grown = growth.loaded(whole_levels(time, history(problem)), (0,) * rank)[1:]
+        grown = growth.grown(growth.whole(time))[1:]
         space = (rows[0], *(max(1, row - more) for row, more in zip(rows[1:], grown, strict=True)))
         tile = _threaded(problem, time, space)
         wide = all(2 * more <= row for row, more in zip(rows[1:], grown, strict=True))
@@ -415,7 +416,8 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
 
 def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
     """Halve the loaded cells along axis 1 until the tile fits on the chip and into registers: of wide reaches."""
-    more = block_growth(problem).loaded(whole_levels(time, history(problem)), (0,) * len(space))[1]
+    growth = block_growth(problem)
+    more = growth.grown(growth.whole(time))[1]
     while space[1] > 1 and not _fits(_threaded(problem, time, space)):
         space = (space[0], max(1, (space[1] + more) // 2 - more), *space[2:])
     return space
@@ -423,70 +425,3 @@ def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int,
 
 def _fits(tile: BlockTile) -> bool:
     return tile.in_registers and tile.chip_values * tile.growth.itemsize <= STATIC_SHARED
-
-
-def bent(problem: Problem) -> tuple[int, ...]:
-    """Return the axes along which a read beyond the edge is anything but a cell that keeps its value."""
-    found = {
-        axis
-        for statement in problem.program.statements
-        for read in statement.reads
-        for axis, offset in enumerate(read.offset)
-        if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
-    }
-    return tuple(sorted(found))
-
-
-def rims_of(problem: Problem, cells: tuple[int, ...]) -> Rims:
-    """Return what threads hand to each other that own so many cells."""
-    return block_growth(problem).rims(cells)
-
-
-def loaded(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the cells per axis that a tile of a whole band loads, its neighbours' cells included."""
-    return block_growth(problem).loaded(whole_levels(time, history(problem)), space)
-
-
-def halo(pipeline: LevelPipeline, levels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the cells that a tile of some levels loads below and above its own, per axis."""
-    pairs = zip(pipeline.history, pipeline.stage_of, strict=True)
-    ages = [(levels + age, stage) for versions, stage in pairs for age in range(versions)]
-
-    def most(sides: tuple[LevelGrowth, ...]) -> tuple[int, ...]:
-        return tuple(max(side.at(left, stage) for left, stage in ages) for side in sides)
-
-    return most(pipeline.below), most(pipeline.above)
-
-
-def extra_rows(problem: Problem, levels: int, pipeline: LevelPipeline | None = None) -> int:
-    """Return the advances of a tile of a band besides one per own row: its halo, and the lag of its levels."""
-    pipeline = pipeline or of_block(problem)  # that of whole tiles
-    lag, below, above = pipeline.lag, pipeline.below[0], pipeline.above[0]
-    versions = zip(pipeline.history, pipeline.stage_of, strict=True)
-    first = [lag.at(-1 - age, stage) - below.at(levels + age, stage) for kept, stage in versions for age in range(kept)]
-    last = [lag.at(levels - 1, stage) + above.at(0, stage) for stage in range(len(pipeline.stages))]
-    return max(last) - min(first)
-
-
-def ring_rows(problem: Problem) -> int:
-    """Return the rows of a ring of the general kernel."""
-    program, pipeline = problem.program, of_general(problem)
-    return max(pipeline.keep[program.fields.index(field)] for field in program.updated) + 1
-
-
-def rings(problem: Problem, levels: int) -> tuple[tuple[int, int], ...]:
-    """Return per field the versions that a block keeps on chip, and the cells of axis 0 of each.
-
-    Fields that are never updated are read from memory, (0, 0). The version that a band ends with is kept only where a
-    later stage of its step reads it.
-    """
-    program, pipeline = problem.program, of_block(problem)
-    depth = ring_rows(problem)
-    found = []
-    for field, versions in zip(program.fields, pipeline.history, strict=True):
-        if field not in program.updated:
-            found.append((0, 0))
-            continue
-        again = any(read.field == field and read.level == 1 for s in program.statements for read in s.reads)
-        found.append((versions + levels - (not again), depth))
-    return tuple(found)

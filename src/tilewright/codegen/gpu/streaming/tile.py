@@ -4,9 +4,8 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, dated, every, stride, unpack
 from tilewright.codegen.sites import extent
@@ -191,7 +190,7 @@ class StreamTile:
 
     def whole_test(self, low: str) -> ir.Expr:
         """Whether this is a whole band, inside the grid where no edge is ``fixed``; its cells' names begin so."""
-        bent = stream_block.bent(self.site.problem)
+        bent = stream_block.block_growth(self.site.problem).bent
         return every([LEVELS.equals(self.levels), *(test for axis in bent for test in self._within(axis, low))])
 
     def inner_test(self) -> ir.Expr:
@@ -221,18 +220,16 @@ def make_tile(
 ) -> StreamTile:
     """Lay a streaming kernel's tile out."""
     problem, tiling = site.problem, schedule.tiling
-    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-    extent = stream_block.loaded(problem, tiling.time, space)
-    cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
-    halo, _ = stream_block.halo(pipeline, levels)
+    block = stream_block.tile_of(problem, replace(tiling, space=space, threads=schedule.threads))
+    halo, _ = pipeline.halo(block.levels)
     return StreamTile(
         site=site,
         schedule=schedule,
         pipeline=pipeline,
-        levels=levels,
+        levels=block.levels,
         space=space,
         low=(halo[0], *(low or halo[1:])),
-        extent=extent,
-        kept_versions=tuple(versions for versions, _ in stream_block.rings(problem, levels)),
-        rims=stream_block.rims_of(problem, cells),
+        extent=block.loaded,
+        kept_versions=block.growth.kept(block.levels),
+        rims=block.rims,
     )
