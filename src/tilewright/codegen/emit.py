@@ -18,8 +18,8 @@ from tilewright.codegen.streaming.kernel import StreamKernel
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
+from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.parts import BEGIN, END
-from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.schedules.tree.nodes import Node
 

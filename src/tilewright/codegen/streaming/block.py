@@ -14,7 +14,7 @@ from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import StreamField, StreamStage
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.weights import SUM, Apart, apart, equal_box, equal_boxes
-from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
+from tilewright.schedules.code import RowCode, Sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +63,11 @@ def moved(index: ir.Expr, unit: ir.Var, times: int) -> ir.Expr:
 class BlockWriter:
     """Writes some rows along axis 0, and some along the middle axis in 3D; it says where their vectors come from."""
 
-    def __init__(self, stage: StreamStage, code: StageCode, block: StreamBlock, operands: Operands) -> None:
-        self.stage, self.code, self.block, self.operands = stage, code, block, operands
+    def __init__(self, stage: StreamStage, code: RowCode, operands: Operands) -> None:
+        self.stage, self.code, self.operands = stage, code, operands
         self.layout, self.dtype = stage.layout, stage.layout.dtype
         self.table = None if operands.factors is None else OperandTable(start=operands.factors, load=self.along)
-        places = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
-        self.registers = RegisterBlock(self, places, table=self.table, placed=self._placed)
+        self.registers = RegisterBlock(self, code.places, table=self.table, placed=self._placed)
 
     def iteration(self) -> Iteration:
         """Write one iteration."""
@@ -78,7 +77,7 @@ class BlockWriter:
         advance = tuple(statement for each in sums for statement in each.advance())
         lead = (*registers.body, *advance)
         stores: list[ir.Stmt] = []
-        for field, forms, some in zip(outputs, self.block.sums, carried, strict=True):
+        for field, forms, some in zip(outputs, self.code.sums, carried, strict=True):
             for at, value in self._values(field, forms, some).items():
                 place = moved(INDEX, v.PITCH, at[1])
                 stores.append(ir.Store(self.operands.result(field, at[0]), place, value, registers.kind))

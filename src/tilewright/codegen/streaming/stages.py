@@ -16,7 +16,7 @@ from tilewright.codegen.sites import inner_sites, middle, place_name, scalar_let
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.block import BlockWriter, Operands, moved
 from tilewright.codegen.streaming.layout import Slabs, StreamField, StreamLayout, StreamStage, level_tag
-from tilewright.schedules.bodies.body import StageCode, StreamBlock
+from tilewright.schedules.code import RowCode, StageCode
 
 
 class StageFunctions:
@@ -122,7 +122,7 @@ class StageFunctions:
             row=self.row,
         )
         sizes = dict.fromkeys((code.lines, 1))
-        blocks = {n: BlockWriter(self.stage, code, code.of(self.layout.rows, n), operands).iteration() for n in sizes}
+        blocks = {n: BlockWriter(self.stage, code.of(self.layout.rows, n), operands).iteration() for n in sizes}
 
         def compute(lines: int) -> None:
             blocks[lines].loop(b, self.row, self.row + v.in_vectors(v.VECTORS))
@@ -135,7 +135,7 @@ class StageFunctions:
         functions: dict[tuple[int, int], PlanesFunction] = {}
         for block in itertools.product((code.lines, 1), code.planes):
             if block not in functions:
-                functions[block] = PlanesFunction(self, code, code.of(block[1], block[0]))
+                functions[block] = PlanesFunction(self, code.of(block[1], block[0]))
         b.emit(*dict.fromkeys(each.table for each in functions.values()))
         shifts = [sum(code.planes[:number]) for number in range(len(code.planes))]
 
@@ -187,18 +187,18 @@ class StageFunctions:
 class PlanesFunction:
     """A function that computes rows of some planes, with a table that holds the factors."""
 
-    def __init__(self, of: StageFunctions, code: StageCode, block: StreamBlock) -> None:
+    def __init__(self, of: StageFunctions, code: RowCode) -> None:
         stage, layout = of.stage, of.layout
         self.stage, self.places = stage, of.places
         # what it is given pointers to, the version and the position for planes from 0 on
         self.reads: dict[ir.Var, tuple[Slabs, int]] = {}
-        self.results = {self._result(f, plane): (f.out, plane) for f in stage.outputs for plane in range(block.planes)}
+        self.results = {self._result(f, plane): (f.out, plane) for f in stage.outputs for plane in range(code.rows)}
         factors = ir.Var("factors", ir.const_pointer(ir.weight_of(layout.dtype)))
         operands = Operands(slab=self._slab, result=self._result, line=ir.Int(0), row=ir.Int(0), factors=factors)
-        each = BlockWriter(stage, code, block, operands).iteration()
-        self.table = ir.ConstArray(ir.Var(f"factors_{block.planes}", factors.type), each.weights)
-        name = f"rows_{stage.number}{layout.variant}_{block.planes}x{block.lines}"
-        b = ir.Builder(layout.name(name), about=_about(block))
+        each = BlockWriter(stage, code, operands).iteration()
+        self.table = ir.ConstArray(ir.Var(f"factors_{code.rows}", factors.type), each.weights)
+        name = f"rows_{stage.number}{layout.variant}_{code.rows}x{code.lines}"
+        b = ir.Builder(layout.name(name), about=_about(code))
         scalars = of.scalars()
         b.params(*([layout.scalars] if scalars else []), *self.places.values(), factors)
         b.params(*self.reads, *self.results)
@@ -233,9 +233,9 @@ def next_rows(field: StreamField, age: int) -> tuple[ir.Var, ir.Var, ir.Var]:
     return ir.Var(name, ir.const_pointer(field.layout.dtype)), ir.Var(f"{name}_plane"), ir.Var(f"{name}_row")
 
 
-def _about(block: StreamBlock) -> str:
+def _about(code: RowCode) -> str:
     """What a function computes, and how pairs of planes are where it does not say."""
-    loaded = any(each.loaded for some in block.sums for each in some)
+    loaded = any(each.loaded for some in code.sums for each in some)
     pairs = "" if loaded else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
-    numbers = f"{block.planes}, {block.lines}"
+    numbers = f"{code.rows}, {code.lines}"
     return f"New values in so many planes and rows of each: {numbers}{pairs}; a table holds the factors."
