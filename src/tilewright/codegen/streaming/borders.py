@@ -40,19 +40,19 @@ class Borders:
     def _builder(self, part: str, about: str, *, kind: str = "local") -> ir.Builder:
         return ir.Builder(self.layout.name(f"{part}_{self.field.number}"), kind=kind, about=about)
 
-    def _ghosts(self, axis: int) -> Iterator[tuple[Boundary, bool, int, int]]:
+    def _ghosts(self, axis: int) -> Iterator[tuple[Boundary, bool, int, int | None]]:
         """Cells outside that are read: side, whether it is the low one, how far outside, what inside stands for it."""
         for side, low, count in zip(self.field.boundary(axis), (True, False), self.field.ghosts(axis), strict=True):
             for beyond in range(1, count + 1):
-                yield side, low, beyond, mirrored(side.kind, beyond) or 0
+                yield side, low, beyond, mirrored(side.kind, beyond)
 
     def _outer_ghosts(self, axis: int, end: ir.Var) -> Iterator[tuple[Boundary, bool, ir.Expr, ir.Expr]]:
         """Rows or slabs outside the grid: the side, whether it is the low one, where, and which one stands for it."""
         for side, low, beyond, inside in self._ghosts(axis):
             if low:
-                yield side, low, ir.Int(-beyond), ir.Int(inside)
+                yield side, low, ir.Int(-beyond), ir.Int(inside or 0)
             else:
-                yield side, low, end + (beyond - 1), end - (inside + 1)
+                yield side, low, end + (beyond - 1), end - ((inside or 0) + 1)
 
     @functools.cached_property
     def ends(self) -> ir.Function:
@@ -74,8 +74,10 @@ class Borders:
                     b.set(row[v.in_row(x - v.GX)], old[v.in_row(x - v.GX)])
             for side, below, beyond, inside in self._ghosts(axis):
                 cell = ir.Int(-beyond) - v.GX if below else v.N + (beyond - 1) - v.GX
-                start = ir.Int(inside) - v.GX if below else ir.largest(v.N - v.GX - (inside + 1), 0)
-                value = literal(side.value, self.dtype) if side.kind == "constant" else row[v.in_row(start)]
+                value: ir.Expr = literal(side.value, self.dtype)
+                if inside is not None:
+                    start = ir.Int(inside) - v.GX if below else ir.largest(v.N - v.GX - (inside + 1), 0)
+                    value = row[v.in_row(start)]
                 with b.when(v.GX <= -beyond if below else cell < layout.width):
                     b.set(row[v.in_row(cell)], value)
         b.intrinsic("wrap", self.dtype, row, v.VECTORS, *layout.reach)
