@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import OperandTable, Place, RegisterBlock, Results
-from tilewright.codegen.passes.carry_sums import CarriedSum
-from tilewright.codegen.passes.regroup_sums import in_any_order
-from tilewright.codegen.passes.write_sums import write_sums
-from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.sites import place_name
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import StreamField, StreamStage
+from tilewright.codegen.sums import write_sums
+from tilewright.codegen.sums.carry import CarriedSum
+from tilewright.codegen.sums.loop import INDEX
+from tilewright.codegen.sums.registers import OperandTable, Place, RegisterBlock, Results
+from tilewright.codegen.tapes import in_any_order
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.weights import SUM, Apart, apart, equal_box, equal_boxes
 from tilewright.schedules.code import RowCode, Sum

@@ -7,8 +7,7 @@ import functools
 from collections.abc import Iterator
 
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import mirrored
-from tilewright.codegen.sites import literal
+from tilewright.codegen.boundary import literal, mirrored
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import Span, StreamField
 from tilewright.programs.stencil.boundaries import Boundary

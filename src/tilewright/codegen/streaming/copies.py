@@ -3,7 +3,7 @@
 import functools
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import stride
+from tilewright.codegen.layouts import Layout, stride
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import StreamField, StreamLayout
 
@@ -81,7 +81,7 @@ class Copies:
         if self.part is None:
             b.params(v.N0, v.N1, *map(stride, range(self.layout.site.rank - 1)))
         else:
-            b.params(self.layout.constants, v.N0, v.N1)
+            b.params(self.layout.site.constant, v.N0, v.N1)
         return b
 
     def _sizes(self, b: ir.Builder) -> None:
@@ -94,12 +94,7 @@ class Copies:
 
     def _row(self, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
         """A row of the grid in memory."""
-        places = self._places(y, z)
-        if self.part is not None:
-            return self.part.row(base, places)
-        for axis, place in enumerate(places):
-            base = base + ir.op(ir.Operator.MUL, place, stride(axis))
-        return base
+        return (self.part or Layout(base=base)).row(base, self._places(y, z))
 
     @functools.cached_property
     def load_function(self) -> ir.Function:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, own_memory, unpack
+from tilewright.codegen.sites import SIZE, Site, own_memory, unpack
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.borders import Borders
 from tilewright.codegen.streaming.copies import Copies, fetch_function
@@ -94,7 +94,7 @@ class StreamKernel:
         about = f"Bands of at most {layout.levels} steps, one after the other; the threads share the tiles of a band."
         b = ir.Builder(name, kind="entry", about=about)
         b.params(*site.params)
-        steps, threads = b.let("steps", layout.size[0]), b.let("threads", layout.size[1])
+        steps, threads = b.let("steps", SIZE[0]), b.let("threads", SIZE[1])
         b.emit(*unpack(site))
         # The number of bands is odd or even as tilewright.schedules.families.streaming.bands says.
         fewest, slot = b.let("fewest", ir.ceildiv(steps, layout.levels)), steps % (2 * layout.sides)
@@ -112,7 +112,7 @@ class StreamKernel:
 
         with b.parallel(threads):
             own = ir.THREAD * (layout.scratch_bytes // site.problem.itemsize)
-            b.let("ring", ir.writable(layout.constants[own_memory(site)]) + own, ir.pointer(site.dtype))
+            b.let("ring", ir.writable(site.constant[own_memory(site)]) + own, ir.pointer(site.dtype))
             with b.loop("band", 0, bands) as band, b.loop("tile", 0, count, share="dynamic") as index:
                 bounds = self._bounds(b, axes, index)
                 begin, end = done(band), done(band + 1)

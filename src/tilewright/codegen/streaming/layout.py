@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, region_cells
+from tilewright.codegen.sites import Site, packed_layout
 from tilewright.codegen.streaming import names as v
-from tilewright.codegen.subdomains import packed_field
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Placed, placed
 from tilewright.schedules.catalogue import complete
@@ -30,8 +29,6 @@ class StreamLayout:
 
     def __init__(self, site: Site, tiling: Tiling, variant: str = "") -> None:
         self.site, self.dtype = site, site.dtype
-        # what the kernel is called with: see :class:`tilewright.codegen.emit.StencilLayout`
-        self.arrays, self.size, self.scalars, self.constants, *self.points = site.params
         self.variant = variant  # end of the stages' names, where these are written for some tiles alone
         self.tiling, self.pipeline = complete(site.problem, tiling), of_problem(site.problem)
         self.levels = self.tiling.time  # most steps of a band
@@ -128,7 +125,8 @@ class StreamField:
         # in all: persistent ones of every version that a band starts from or computes, and passing ones
         self.slabs = 2 * (self.history + layout.levels) * self.keep + self.versions * self.passing
         # what is found in memory of a field that lives in a subdomain; a tile holds it whole
-        self.part = packed_field(problem, layout.site.storage, self.name, region_cells(layout.site))
+        packed = self.name in dict(layout.site.storage.subdomains)
+        self.part = packed_layout(layout.site, self.name) if packed else None
 
     def ghosts(self, axis: int) -> tuple[int, int]:
         """Cells outside the grid that are read below and above."""

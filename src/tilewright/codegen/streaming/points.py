@@ -7,12 +7,11 @@ import functools
 import operator
 
 from tilewright.codegen import ir
-from tilewright.codegen.faces import Face, Pair, add_to, faces_of
+from tilewright.codegen.faces import Face, add_to, faces_of
 from tilewright.codegen.points import (
     AT,
     FIRST,
     LAST,
-    ROWS,
     cells_between,
     each_cell,
     function_name,
@@ -21,6 +20,7 @@ from tilewright.codegen.points import (
     tables,
     touches,
 )
+from tilewright.codegen.sites import POINTS, SIZE, Pair
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import StreamField
 
@@ -45,12 +45,9 @@ class StreamPoints:
         low, high = (ir.smallest(ir.largest(at, 0), v.N0) for at in (v.Y0, v.Y0 + self.layout.rows))
         if site.rank == 3:
             low, high = low * v.N1, high * v.N1
-        some = [self._rows_of(table) for table, _ in tables(site.problem, self.field.name)]
+        some = [POINTS[2 * table] for table, _ in tables(site.problem, self.field.name)]
         found = [rows[low] < rows[high] for rows in some] + ([self._near_sides()] if self.widths else [])
         return functools.reduce(operator.or_, found)
-
-    def _rows_of(self, table: int) -> ir.Expr:
-        return ir.Load(self.layout.points[0], ir.Int(2 * table), ROWS.type)
 
     def _near_sides(self) -> ir.Expr:
         """Whether the tile has cells near the sides of the grid in the rows, or planes, of the advance."""
@@ -72,7 +69,7 @@ class StreamPoints:
         layout, site, new = self.layout, self.site, self.field.out
         about = f"Adds the sources of {self.field.name} to the rows of one advance, and records the tile's own cells."
         b = ir.Builder(function_name(site, self.field.name), kind="apart", about=about)
-        b.params(layout.size, layout.constants, *layout.points, v.T, new.passing, new.fresh)
+        b.params(SIZE, site.constant, POINTS, v.T, new.passing, new.fresh)
         b.params(*([layout.spare] if self.widths else []))
         b.params(v.Y0, v.N0, v.N1, v.N, v.GX, v.GY, v.EDGE, *v.BOUNDS)
         layout.name_sizes(b)

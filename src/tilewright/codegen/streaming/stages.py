@@ -104,7 +104,7 @@ class StageFunctions:
         about = f"New values ({new}) in the rows of one advance of one level."
         name = layout.name(f"stage_{stage.number}{layout.variant}")
         b = ir.Builder(name, distinct=code.distinct and not code.planes, about=about)
-        b.params(self.layout.scalars, *(var for key in stage.sources for var in stage.source(*key).params))
+        b.params(self.site.scalar, *(var for key in stage.sources for var in stage.source(*key).params))
         b.params(*(var for field in stage.outputs for var in field.out.params[:2]), *self.places.values())
         if layout.rank == 3:
             b.params(v.FIRST, v.LAST, *(var for each in stage.loaded for var in next_rows(*each)), v.CHUNK)
@@ -200,7 +200,7 @@ class PlanesFunction:
         name = f"rows_{stage.number}{layout.variant}_{code.rows}x{code.lines}"
         b = ir.Builder(layout.name(name), about=_about(code))
         scalars = of.scalars()
-        b.params(*([layout.scalars] if scalars else []), *self.places.values(), factors)
+        b.params(*([layout.site.scalar] if scalars else []), *self.places.values(), factors)
         b.params(*self.reads, *self.results)
         layout.name_sizes(b, v.PITCH)
         b.emit(*scalars)

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import place_name, place_table, scalars_of, stride, unpack
+from tilewright.codegen.layouts import SLOT, stride
+from tilewright.codegen.sites import SIZE, place_name, place_table, scalars_of, unpack
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.borders import Borders
 from tilewright.codegen.streaming.copies import Copies
 from tilewright.codegen.streaming.layout import StreamField, StreamLayout, level_tag
 from tilewright.codegen.streaming.points import StreamPoints
 from tilewright.codegen.streaming.stages import StageFunctions, next_rows
-from tilewright.codegen.subdomains import packed_version
 
 
 class Tile:
@@ -58,22 +58,22 @@ class Tile:
             b.emit(*unpack(self.site))
             b.let("n", ir.Var(f"n{self.site.rank - 1}"))
             return
-        for name, value in (("n0", 1), ("n1", 1), ("n", self.layout.size[2]), ("slot", self.layout.size[3])):
+        for name, value in (("n0", 1), ("n1", 1), ("n", SIZE[2]), ("slot", SIZE[3])):
             b.let(name, value)
 
     def _ends_of_run(self, b: ir.Builder) -> None:
         """Name whether this band reads or writes the caller's arrays, and the strides on both sides."""
-        size, axes = self.layout.size, self.site.rank - 1
+        axes = self.site.rank - 1
         place = 3 + self.site.rank + axes
-        b.let("from_caller", v.VERSION.equals(0) & (size[place] > 0), ir.INDEX)
-        b.let("to_caller", (v.VERSION + v.LEVELS).equals(size[0]) & size[place + 1], ir.INDEX)
+        b.let("from_caller", v.VERSION.equals(0) & (SIZE[place] > 0), ir.INDEX)
+        b.let("to_caller", (v.VERSION + v.LEVELS).equals(SIZE[0]) & SIZE[place + 1], ir.INDEX)
         for field in self.layout.fields:
             b.emit(*(field.part.lets if field.part else ()))
-        wide = (size[place] > 1) & (v.X1 - v.X0).equals(v.N)
+        wide = (SIZE[place] > 1) & (v.X1 - v.X0).equals(v.N)
         b.let("lifted_in", wide & v.FROM_CALLER.equals(0) if axes else 0, ir.INDEX)
         b.let("lifted_out", wide & v.TO_CALLER.equals(0) if axes else 0, ir.INDEX)
         for axis in range(axes):
-            packed = b.let(f"p{axis}", size[place + 2 + axis])
+            packed = b.let(f"p{axis}", SIZE[place + 2 + axis])
             row = ir.Int(self.layout.width) if axis == axes - 1 else v.N1 * self.layout.width
             b.let(f"i{axis}", ir.select(v.FROM_CALLER, packed, ir.select(v.LIFTED_IN, row, stride(axis))))
             b.let(f"o{axis}", ir.select(v.TO_CALLER, packed, ir.select(v.LIFTED_OUT, row, stride(axis))))
@@ -150,26 +150,24 @@ class Tile:
 
     def _slot(self, field: StreamField, side: ir.Expr, version: ir.Expr) -> ir.Expr:
         """Cell zero of the slot that holds a version on one side; versions count from the start of the run."""
-        base = self.layout.arrays[field.number]
+        base = self.site.field[field.number]
         if not field.updated:
             return base
         rest = ir.floormod(version, self.layout.sides)
         number = rest + ir.select(rest.equals(0).equals(side), ir.Int(self.layout.sides), 0)
-        if field.part is not None:
-            return base + packed_version(field.part, number)
-        return base + ir.op(ir.Operator.MUL, number, ir.Var("slot"))
+        return base + number * (field.part.distance if field.part else SLOT)
 
     def _source(self, field: StreamField, age: ir.Operand) -> ir.Expr:
         """Where a band reads a version of a field, by age."""
         slot = self._slot(field, v.SIDE, v.VERSION - age)
         place = len(self.layout.fields) + sum(self.pipeline.history[: field.number])
-        return ir.select(v.FROM_CALLER, self.layout.arrays[age + place], slot) if field.updated else slot
+        return ir.select(v.FROM_CALLER, self.site.field[age + place], slot) if field.updated else slot
 
     def _results(self, field: StreamField) -> ir.Expr:
         """Where a band writes the version that it computes."""
         before = sum(each.updated for each in self.layout.fields[: field.number])
         place = len(self.layout.fields) + sum(self.pipeline.history) + before
-        return ir.select(v.TO_CALLER, self.layout.arrays[place], self._slot(field, 1 - v.SIDE, v.VERSION + v.T + 1))
+        return ir.select(v.TO_CALLER, self.site.field[place], self._slot(field, 1 - v.SIDE, v.VERSION + v.T + 1))
 
     def _next(self, field: StreamField, age: int) -> tuple[ir.Expr, ir.Expr]:
         """The version and the first row that the next advance loads."""
