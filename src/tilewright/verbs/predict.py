@@ -19,7 +19,7 @@ from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
 from tilewright.verbs.dispatch import AnyProgram, workload_of
-from tilewright.verbs.prediction import Prediction
+from tilewright.verbs.prediction import Prediction, Ranking
 from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.workload import Request, Workload
 
@@ -183,7 +183,7 @@ def select(
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, as_machine(machine))
     found = work.ranked(metric, within=within, top=top)
-    return tuple(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
+    return Ranking(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
 
 
 def choose_tiling(

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.costs.energy.constants import at_clock, settled
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
+from tilewright.report import energy as tables
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
 
@@ -29,9 +32,14 @@ DROP = 0.9
 """Efficiency below this share of the best one of a sweep counts as a drop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Row(Record):
     """One point of a sweep."""
+
+    KEYS = (
+        "factor amount tiling=tiling.__str__ seconds=costs.seconds joules=costs.joules watts "
+        "gcells_per_second=costs.gcells_per_second efficiency bound_by=costs.bound_by reuse_loss"
+    )
 
     factor: float  # what the varied quantity was multiplied by
     amount: str  # such as 4096x4096 or 26 multiprocessors
@@ -41,10 +49,17 @@ class Row:
     # by which share the metric is worse with the best tiling of factor 1; None where it does not fit
     reuse_loss: float | None
 
+    @property
+    def watts(self) -> float | None:
+        """Average power."""
+        return self.costs.energy.watts if self.costs.energy else None
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class WhatIf(Record):
     """A sweep."""
+
+    KEYS = "program machine vary metric rows drops_at warning largest_shape=largest intervals"
 
     program: str  # name of the program
     machine: str  # name of the machine
@@ -67,34 +82,9 @@ class WhatIf:
         powers = [row.costs.energy for row in self.rows if row.costs.energy is not None]
         return max(powers, key=lambda each: each.watts).warning if powers else ""
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the sweep as plain data."""
-        rows = [
-            {
-                "factor": row.factor,
-                "amount": row.amount,
-                "tiling": str(row.tiling),
-                "seconds": row.costs.seconds,
-                "joules": row.costs.joules,
-                "watts": row.costs.energy.watts if row.costs.energy else None,
-                "gcells_per_second": row.costs.gcells_per_second,
-                "efficiency": row.efficiency,
-                "bound_by": row.costs.bound_by,
-                "reuse_loss": row.reuse_loss,
-            }
-            for row in self.rows
-        ]
-        return {
-            "program": self.program,
-            "machine": self.machine,
-            "vary": self.vary,
-            "metric": self.metric,
-            "rows": rows,
-            "drops_at": list(self.drops_at),
-            "warning": self.warning,
-            "largest_shape": None if self.largest is None else list(self.largest),
-            "intervals": list(self.intervals),
-        }
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return tables.sweep(self.to_dict())
 
 
 def factors_of(vary: str, factors: Sequence[float], metric: str) -> tuple[float, ...]:

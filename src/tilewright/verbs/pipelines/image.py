@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.programs.pipelines import catalogue
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -169,8 +170,8 @@ def _grey(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
     return luminance(values[..., 0], values[..., 1], values[..., 2]).astype(values.dtype), limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Processed:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Processed(Record):
     """What ``tilewright image`` did."""
 
     operation: str
