@@ -199,11 +199,14 @@ def test_the_energy_commands(runs, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("program,shape\nheat2d,4x4\n", "line 2 of .* lacks a column"),
-        ("program,shape,steps,tiling,seconds,joules\nheat2d,4x4,8,none,1,-1\n", "must have seconds and joules above 0"),
+        ("program,shape\nheat2d,4x4\n", "needs the columns program, shape, steps, tiling"),
+        (
+            "program,shape,steps,tiling,seconds,joules\nheat2d,4x4,8,none,1,-1\n",
+            "'joules' of line 2 of runs.csv is a finite number above 0",
+        ),
         (
             "program,shape,steps,tiling,seconds,joules\nheat2d,4x4,x,none,1,1\n",
-            "line 2 of .* lacks a column",
+            "'steps' of line 2 of runs.csv is a whole number, got 'x'",
         ),
     ],
 )
