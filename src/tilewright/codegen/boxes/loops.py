@@ -66,16 +66,16 @@ def _find_box(
     within = [ir.Var(f"from{axis}", kind) for axis in axes]
     number: ir.Expr = ir.Int(0)
     for turn, span in zip(turns, box, strict=True):
-        number = ir.add(ir.mul(number, len(span)), turn)
+        number = number * len(span) + turn
     start = or_constants(site, field, at, within[-1])
-    nest: tuple[ir.Stmt, ...] = (ir.Store(row_starts(site), ir.add(number, first), start, kind),)
+    nest: tuple[ir.Stmt, ...] = (ir.Store(row_starts(site), number + first, start, kind),)
     for axis in reversed(axes):
         stands_for = inside(at[axis], extent(axis), site.problem.sides(field)[axis])
         here = (
-            ir.Let(at[axis], ir.add(ir.add(places[axis], box[axis].start), turns[axis])),
+            ir.Let(at[axis], places[axis] + box[axis].start + turns[axis]),
             ir.Let(
                 within[axis],
-                ir.add(within[axis - 1] if axis else version_name(site, *version), ir.mul(stands_for, stride(axis))),
+                (within[axis - 1] if axis else version_name(site, *version)) + stands_for * stride(axis),
             ),
         )
         nest = (ir.For(var=turns[axis], low=ir.Int(0), high=ir.Int(len(box[axis])), body=(*here, *nest)),)
@@ -96,7 +96,7 @@ def sum_function(
     body, values = write_lines(kind, near, block, _PLACE, fetch)
     stores = []
     for line, value in enumerate(values):
-        at = ir.add(_INTO, ir.mul(_STRIDE, line))
+        at = _INTO + _STRIDE * line
         kept = ir.op(ir.Operator.KEEP, ir.Load(to, at, kind), value, _DONE) if keeps else value
         stores.append(ir.Store(to, at, kept, kind))
     params = (where, to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))

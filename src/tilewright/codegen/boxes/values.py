@@ -53,10 +53,10 @@ class _InRows:
         if node.axis == last:
             return ir.Load(place_name(site, node), self.place, ir.vector(self.dtype))
         shift = at[0] if node.axis == self.rows.axis else 0
-        return ir.Load(place_name(site, node), ir.add(ir.Var(f"x{node.axis}"), shift), self.dtype)
+        return ir.Load(place_name(site, node), ir.Var(f"x{node.axis}") + shift, self.dtype)
 
     def vector(self, read: Read, at: Place) -> ir.Expr:
         row = self.rows.of(read, at[0])
         if self.load is not None:
             return self.load(read, row)
-        return ir.Load(row, ir.add(self.place, read.offset[-1]), ir.vector(self.dtype))
+        return ir.Load(row, self.place + read.offset[-1], ir.vector(self.dtype))

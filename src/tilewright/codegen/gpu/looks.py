@@ -28,9 +28,9 @@ def look_source(dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     target, source = ir.Var("target", ir.pointer(kind)), ir.Var("source", ir.const_pointer(kind))
     old = ir.Var("old", ir.const_pointer(kind))
     cells = ir.Var("cells", ir.const_pointer(ir.element("int64")))
-    new, before = ir.Load(source, ir.add(_OFFSET, _AT), kind), ir.Load(old, _AT, kind)
+    new, before = ir.Load(source, _OFFSET + _AT, kind), ir.Load(old, _AT, kind)
     place = ir.Load(cells, _AT, ir.element("int64"))
-    each = (ir.Store(target, _AT, ir.Load(ir.add(source, _OFFSET), place, kind), kind),)
+    each = (ir.Store(target, _AT, ir.Load(source + _OFFSET, place, kind), kind),)
     functions = (
         _function("largest", (target, source), _folded(target, ir.op(Operator.ABS, new), kind, threads), threads),
         _function(
@@ -56,17 +56,17 @@ def _function(name: str, pointers: tuple[ir.Var, ...], body: tuple[ir.Stmt, ...]
 
 def _over_cells(body: tuple[ir.Stmt, ...], threads: int) -> ir.Stmt:
     """All threads of a launch share the cells."""
-    first = ir.wide(ir.add(ir.mul(ir.GROUP, threads), ir.THREAD))
-    return ir.For(var=_AT, low=first, high=_COUNT, step=ir.mul(ir.GROUPS, threads), body=body, unroll=1)
+    first = ir.wide(ir.GROUP * threads + ir.THREAD)
+    return ir.For(var=_AT, low=first, high=_COUNT, step=ir.GROUPS * threads, body=body, unroll=1)
 
 
 def _difference(new: ir.Expr, old: ir.Expr, kind: ir.Element) -> ir.Expr:
     if not kind.is_integer:
-        return ir.op(Operator.ABS, ir.sub(new, old))
+        return ir.op(Operator.ABS, new - old)
     high, low = ir.op(Operator.MAXIMUM, new, old), ir.op(Operator.MINIMUM, new, old)
     most = literal(int(np.iinfo(kind.name).max), kind)
-    far = ir.and_(ir.lt(low, literal(0, kind)), ir.lt(ir.add(low, most), high))
-    return ir.select(far, most, ir.sub(high, low))
+    far = (low < literal(0, kind)) & (low + most < high)
+    return ir.select(far, most, high - low)
 
 
 def _folded(target: ir.Var, value: ir.Expr, kind: ir.Element, threads: int) -> tuple[ir.Stmt, ...]:
@@ -75,9 +75,9 @@ def _folded(target: ir.Var, value: ir.Expr, kind: ir.Element, threads: int) -> t
     fold: list[ir.Stmt] = []
     width = threads // 2
     while width:
-        mine, others = ir.Load(chip, ir.THREAD, kind), ir.Load(chip, ir.add(ir.THREAD, width), kind)
+        mine, others = ir.Load(chip, ir.THREAD, kind), ir.Load(chip, ir.THREAD + width, kind)
         keep = ir.Store(chip, ir.THREAD, ir.op(Operator.MAXIMUM, mine, others), kind)
-        fold += [ir.If(ir.lt(ir.THREAD, width), (keep,)), ir.Barrier()]
+        fold += [ir.If(ir.THREAD < width, (keep,)), ir.Barrier()]
         width //= 2
     return (
         ir.Array(chip, threads),
@@ -86,5 +86,5 @@ def _folded(target: ir.Var, value: ir.Expr, kind: ir.Element, threads: int) -> t
         ir.Store(chip, ir.THREAD, worst, kind),
         ir.Barrier(),
         *fold,
-        ir.If(ir.eq(ir.THREAD, 0), (ir.Store(target, ir.GROUP, ir.Load(chip, ir.Int(0), kind), kind),)),
+        ir.If(ir.THREAD.equals(0), (ir.Store(target, ir.GROUP, ir.Load(chip, ir.Int(0), kind), kind),)),
     )

@@ -43,7 +43,7 @@ _TARGET, _SOURCE, _COUNT = (
     ir.Var("source", ir.const_pointer(_FLOAT)),
     ir.Var("count"),
 )
-_AT = ir.add(ir.mul(ir.GROUP, THREADS), ir.THREAD)
+_AT = ir.GROUP * THREADS + ir.THREAD
 _CHIP = ir.Var("chip", ir.shared_pointer(_FLOAT))
 
 
@@ -53,12 +53,12 @@ def _function(name: str, body: tuple[ir.Stmt, ...]) -> ir.Function:
 
 
 def _empty() -> tuple[ir.Stmt, ...]:
-    return (ir.If(ir.lt(_COUNT, 0), (ir.Store(_TARGET, ir.Int(0), ir.Load(_SOURCE, ir.Int(0), _FLOAT), _FLOAT),)),)
+    return (ir.If(_COUNT < 0, (ir.Store(_TARGET, ir.Int(0), ir.Load(_SOURCE, ir.Int(0), _FLOAT), _FLOAT),)),)
 
 
 def _copy() -> tuple[ir.Stmt, ...]:
     at = ir.Var("at")
-    return (ir.Let(at, _AT), ir.If(ir.lt(at, _COUNT), (ir.Store(_TARGET, at, ir.Load(_SOURCE, at, _FLOAT), _FLOAT),)))
+    return (ir.Let(at, _AT), ir.If(at < _COUNT, (ir.Store(_TARGET, at, ir.Load(_SOURCE, at, _FLOAT), _FLOAT),)))
 
 
 def _barrier() -> tuple[ir.Stmt, ...]:
@@ -68,21 +68,19 @@ def _barrier() -> tuple[ir.Stmt, ...]:
         ir.Array(_CHIP, WORDS),
         ir.Store(_CHIP, thread, ir.Load(_SOURCE, ir.Int(0), _FLOAT), _FLOAT),
         loop,
-        ir.If(ir.lt(_COUNT, 0), (ir.Store(_TARGET, _AT, ir.Load(_CHIP, thread, _FLOAT), _FLOAT),)),
+        ir.If(_COUNT < 0, (ir.Store(_TARGET, _AT, ir.Load(_CHIP, thread, _FLOAT), _FLOAT),)),
     )
 
 
 def _shared() -> tuple[ir.Stmt, ...]:
     """Every turn reads values whose places depend on the turn, adds them up, and keeps the sum on chip."""
     thread, turn = ir.THREAD, ir.Var("turn")
-    each: ir.Expr = ir.Load(_CHIP, ir.mod(ir.add(thread, turn), THREADS), _FLOAT)
+    each: ir.Expr = ir.Load(_CHIP, (thread + turn) % THREADS, _FLOAT)
     for number in range(1, READS):
         part = WORDS // READS * number
-        place = ir.add(ir.mod(ir.add(thread, turn), THREADS), ir.Int(part % (WORDS - THREADS)))
-        each = ir.add(each, ir.Load(_CHIP, place, _FLOAT))
-    body = (
-        ir.Store(_CHIP, ir.add(thread, WORDS), ir.add(ir.Load(_CHIP, ir.add(thread, WORDS), _FLOAT), each), _FLOAT),
-    )
+        place = (thread + turn) % THREADS + ir.Int(part % (WORDS - THREADS))
+        each = each + ir.Load(_CHIP, place, _FLOAT)
+    body = (ir.Store(_CHIP, thread + WORDS, ir.Load(_CHIP, thread + WORDS, _FLOAT) + each, _FLOAT),)
     fill = ir.For(
         var=ir.Var("i"),
         low=thread,
@@ -95,7 +93,7 @@ def _shared() -> tuple[ir.Stmt, ...]:
         fill,
         ir.Barrier(),
         ir.For(var=turn, low=ir.Int(0), high=_COUNT, body=body, unroll=1),
-        ir.If(ir.ge(_COUNT, 0), (ir.Store(_TARGET, _AT, ir.Load(_CHIP, ir.add(thread, WORDS), _FLOAT), _FLOAT),)),
+        ir.If(_COUNT >= 0, (ir.Store(_TARGET, _AT, ir.Load(_CHIP, thread + WORDS, _FLOAT), _FLOAT),)),
     )
 
 

@@ -51,10 +51,10 @@ def pointed(
     """Return a new value with what sources add to it; receivers record it."""
     if not touches(site.problem, field):
         return value
-    row: ir.Expr = pieces(at[0], ir.add(at[0], 1))[0] if site.rank == 1 else at[0]
+    row: ir.Expr = pieces(at[0], at[0] + 1)[0] if site.rank == 1 else at[0]
     for axis in range(1, site.rank - 1):
-        row = ir.add(ir.mul(row, extent(axis)), at[axis])
-    given = (site.points, site.numbers, row, at[-1], ir.add(FIRST, step), own, value)
+        row = row * extent(axis) + at[axis]
+    given = (site.points, site.numbers, row, at[-1], FIRST + step, own, value)
     return ir.Call(_name(site, field), given, site.dtype)
 
 
@@ -67,15 +67,15 @@ def _function(site: GpuSite, field: str) -> ir.Function:
             ir.Load(site.points, ir.Int(len(_HEAD) + len(_PARTS) * table + part), ir.INDEX)
             for part in range(len(_PARTS))
         )
-        first = ir.add(ir.Var("rows"), _ROW)
+        first = ir.Var("rows") + _ROW
         body.append(
             ir.Scope(
                 (
                     ir.Let(ir.Var("rows"), rows),
                     ir.Mutable(low, ir.Load(site.points, first, ir.INDEX)),
-                    ir.Let(high, ir.Load(site.points, ir.add(first, 1), ir.INDEX)),
+                    ir.Let(high, ir.Load(site.points, first + 1, ir.INDEX)),
                     ir.If(
-                        ir.and_(_OWN, ir.lt(low, high)) if records else ir.lt(low, high),
+                        (_OWN & (low < high)) if records else (low < high),
                         (
                             ir.Let(ir.Var("places"), places),
                             *_found(site, low, high),
@@ -98,25 +98,25 @@ def _function(site: GpuSite, field: str) -> ir.Function:
 
 
 def _place(site: GpuSite, cell: ir.Expr) -> ir.Expr:
-    return ir.Load(site.points, ir.add(ir.Var("places"), cell), ir.INDEX)
+    return ir.Load(site.points, ir.Var("places") + cell, ir.INDEX)
 
 
 def _found(site: GpuSite, low: ir.Var, high: ir.Var) -> tuple[ir.Stmt, ...]:
     """Bring ``low`` to the first cell of its row that is not before this one, by halving."""
     end, middle = ir.Var("end"), ir.Var("middle")
-    halve = ir.If(ir.lt(_place(site, middle), _AT), (ir.Assign(low, ir.add(middle, 1)),), (ir.Assign(end, middle),))
-    search = ir.While(ir.lt(low, end), (ir.Let(middle, ir.add(low, ir.div(ir.sub(end, low), 2))), halve))
+    halve = ir.If(_place(site, middle) < _AT, (ir.Assign(low, middle + 1),), (ir.Assign(end, middle),))
+    search = ir.While(low < end, (ir.Let(middle, low + (end - low) / 2), halve))
     return (ir.Mutable(end, high), search)
 
 
 def _at_cell(site: GpuSite, span: tuple[ir.Var, ir.Var], result: ir.Var, *, records: bool) -> tuple[ir.Stmt, ...]:
     low, high = span
-    now = ir.sub(_NOW, ir.Load(site.points, ir.Int(1), ir.INDEX))
-    column = ir.mul(low, ir.Load(site.points, ir.Int(0), ir.INDEX))
-    number = ir.add(ir.Var("begin"), ir.add(column, now))
+    now = _NOW - ir.Load(site.points, ir.Int(1), ir.INDEX)
+    column = low * ir.Load(site.points, ir.Int(0), ir.INDEX)
+    number = ir.Var("begin") + (column + now)
     act: ir.Stmt = (
         ir.Store(site.numbers, number, result, site.dtype)
         if records
         else ir.Assign(result, ir.op(ir.Operator.ADD, result, ir.Load(site.numbers, number, site.dtype)))
     )
-    return (ir.If(ir.lt(low, high), (ir.If(ir.eq(_place(site, low), _AT), (act,)),)),)
+    return (ir.If(low < high, (ir.If(_place(site, low).equals(_AT), (act,)),)),)

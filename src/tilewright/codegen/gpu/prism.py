@@ -84,18 +84,18 @@ class _Maker(PrismRows):
         below, names = _named(tiles.child, {tiles.ranges[0].name: ir.GROUP})
         lets += [
             *names,
-            ir.Let(ir.Var("row0"), ir.sub(index(self.rows.low, {}), start)),
-            ir.Let(ir.Var("row1"), ir.sub(index(self.rows.high, {}), start)),
+            ir.Let(ir.Var("row0"), index(self.rows.low, {}) - start),
+            ir.Let(ir.Var("row1"), index(self.rows.high, {}) - start),
         ]
         step = ir.floordiv(start, self.cut.stages) if self.cut.stages > 1 else start
         for copies in sorted({c for c in site.problem.program.analysis.copies if c > 1}):
             lets.append(ir.Let(ir.Var(f"turn{copies}"), ir.floormod(step, copies)))
         low, high = self._span0()
         whole = [
-            ir.eq(ir.Var("row0"), 0),
-            ir.eq(ir.Var("row1"), self.height),
-            ir.ge(ir.add(left, low), 0),
-            ir.le(ir.add(left, high), extent(0)),
+            ir.Var("row0").equals(0),
+            ir.Var("row1").equals(self.height),
+            left + low >= 0,
+            left + high <= extent(0),
         ]
         lets.append(ir.Let(ir.Var("whole", ir.BOOL), conjunction(whole)))
         return (*lets, *self._classic_cuts(below))
@@ -104,7 +104,7 @@ class _Maker(PrismRows):
         """What a tile touches along axis 0, reads as written."""
         low, high = self.chip.pure[0]
         over = index(self.sizes.hexagon.overhang, {})
-        return ir.sub(ir.Int(low), over), ir.add(ir.add(over, self.base), high)
+        return ir.Int(low) - over, over + self.base + high
 
     def _classic_cuts(self, node: Node, axis: int = 1) -> tuple[ir.Stmt, ...]:
         """The loops over classic tiles, one in the other, and what is done for one of them."""
@@ -122,20 +122,20 @@ class _Maker(PrismRows):
         for axis in range(1, self.rank):
             low, high = self.chip.pure[axis]
             place = ir.Var(f"z{axis}")
-            last_row = self.row_start(axis, ir.sub(self.height, 1))
-            tests.append(ir.ge(ir.add(ir.add(place, last_row), low), 0))
+            last_row = self.row_start(axis, self.height - 1)
+            tests.append(place + last_row + low >= 0)
             # Columns that keep their first values are loaded whole, which whole tiles do not do.
             high += max(self.site.problem.margins(s)[axis][1] for s in self.site.problem.program.statements)
-            tests.append(ir.le(ir.add(ir.add(place, self.size(axis)), high), extent(axis)))
+            tests.append(place + self.size(axis) + high <= extent(axis))
         lets: list[ir.Stmt] = []
         fresh: ir.Expr = ir.Int(0)
         if self.rank > 1:
             last = self.rank - 1
-            following = ir.gt(ir.Var(f"classic{last}"), 0)
+            following = ir.Var(f"classic{last}") > 0
             tests.append(following)
-            fresh = ir.sub(self.chip.extent(last), self.size(last))
+            fresh = self.chip.extent(last) - self.size(last)
             lets.append(ir.Let(ir.Var("fresh"), ir.select(following, fresh, ir.Int(0))))
-            lets.append(ir.Let(ir.Var("ring"), ir.mod(ir.Var(f"z{last}"), self.chip.extent(last))))
+            lets.append(ir.Let(ir.Var("ring"), ir.Var(f"z{last}") % self.chip.extent(last)))
         else:
             lets.append(ir.Let(ir.Var("fresh"), ir.Int(0)))
         full = (*self._load_whole(fresh), ir.Barrier(memory=True), *self._rows_whole())

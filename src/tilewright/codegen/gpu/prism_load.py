@@ -24,8 +24,8 @@ class PrismLoads(PrismPlan):
         body: list[ir.Stmt] = []
         for field in self.chip.fields:
             for number, slot in enumerate(field.slots):
-                low = ir.largest(ir.Int(slot.hull[0]), ir.sub(ir.Int(0), ir.Var("left")))
-                high = ir.smallest(ir.Int(slot.hull[1]), ir.sub(extent(0), ir.Var("left")))
+                low = ir.largest(ir.Int(slot.hull[0]), ir.Int(0) - ir.Var("left"))
+                high = ir.smallest(ir.Int(slot.hull[1]), extent(0) - ir.Var("left"))
                 body.append(self._load(field, number, (low, high), ir.Var("fresh"), clipped=True))
         return tuple(body)
 
@@ -37,14 +37,14 @@ class PrismLoads(PrismPlan):
         inner = tuple(ir.Var(f"q{axis}") for axis in range(1, rank))
         line = ir.Var("line", ir.const_pointer(site.dtype))
         base = site.version(field.name, self._memory_slot(field.name, ir.Int(slot)))
-        starts = [ir.add(ir.Var(f"z{axis}"), self.chip.box[axis - 1][0]) for axis in range(1, rank)]
-        cells: list[ir.Expr] = [ir.add(start, place) for start, place in zip(starts, inner, strict=True)]
+        starts = [(ir.Var(f"z{axis}") + self.chip.box[axis - 1][0]) for axis in range(1, rank)]
+        cells: list[ir.Expr] = [(start + place) for start, place in zip(starts, inner, strict=True)]
         index = self._index(field, x, (*inner[:-1], self._column(inner[-1])) if rank > 1 else ())
         to = ir.Var("to", ir.shared_pointer(site.dtype))
-        at = ir.mul(ir.wide(ir.add(ir.Var("left"), x)), stride(0)) if rank > 1 else ir.add(ir.Var("left"), x)
+        at = (ir.wide(ir.Var("left") + x) * stride(0)) if rank > 1 else (ir.Var("left") + x)
         offset: ir.Expr = cells[-1] if rank > 1 else ir.Int(0)
         if rank == 3:
-            at = ir.add(at, ir.mul(ir.wide(cells[0]), stride(1)))
+            at = at + ir.wide(cells[0]) * stride(1)
         if rank == 1:
             value: ir.Expr = ir.Load(base, at, site.dtype)
             body: tuple[ir.Stmt, ...] = (ir.Store(to, index, value, site.dtype),)
@@ -54,7 +54,7 @@ class PrismLoads(PrismPlan):
         unroll = 1 if clipped or rank == 3 else self.schedule.copy_unroll
         window = self._window(rank - 1, fresh, starts[-1], clipped=clipped)
         body = (self._strided(inner[-1], window, rank - 1, (copy,), 1),)
-        body = (ir.Let(line, ir.add(base, at)), *body)
+        body = (ir.Let(line, base + at), *body)
         if rank == 3:
             window = self._window(1, ir.Int(0), starts[0], clipped=clipped)
             body = (self._strided(inner[0], window, 1, body, 1 if clipped else self.schedule.copy_unroll),)
@@ -64,5 +64,5 @@ class PrismLoads(PrismPlan):
         """Places of a classic axis to load, counted from the box's start."""
         high = self.chip.extent(axis)
         if clipped:
-            return ir.largest(low, ir.sub(ir.Int(0), start)), ir.smallest(high, ir.sub(extent(axis), start))
+            return ir.largest(low, ir.Int(0) - start), ir.smallest(high, extent(axis) - start)
         return low, high

@@ -89,26 +89,26 @@ class PrismPlan:
 
     def _column(self, place: ir.Expr) -> ir.Expr:
         """Where a cell of the innermost axis, a ring, lies on chip; ``place`` counts from the box's start."""
-        moved = ir.add(place, ir.Var("ring"))
+        moved = place + ir.Var("ring")
         length = self.chip.extent(self.rank - 1)
-        return ir.select(ir.ge(moved, length), ir.sub(moved, length), moved)
+        return ir.select(moved >= length, moved - length, moved)
 
     def _index(self, field: ChipField, x: ir.Expr, inner: tuple[ir.Expr, ...]) -> ir.Expr:
         """Index in a slot on chip of a cell: ``x`` relative to the tile, inner places counted from the box's start."""
-        result = ir.add(x, -field.low)
+        result = x - field.low
         for axis, place in enumerate(inner, 1):
-            result = ir.add(ir.mul(result, self.chip.extent(axis)), place)
+            result = result * self.chip.extent(axis) + place
         return result
 
     def _slot_at(self, field: ChipField, slot: ir.Expr) -> ir.Expr:
         """Pointer to the first value of a slot on chip."""
-        result = ir.add(self.site.shared, field.start)
+        result = self.site.shared + field.start
         if len(field.slots) == 1:
             return result
         plane: ir.Expr = ir.Int(field.high - field.low)
         for axis in range(1, self.rank):
-            plane = ir.mul(plane, self.chip.extent(axis))
-        return ir.add(result, ir.mul(plane, slot))
+            plane = plane * self.chip.extent(axis)
+        return result + plane * slot
 
     def _slots(self, statement: Statement) -> tuple[ir.Stmt, ...]:
         """Point at the slots that a statement reads and writes in a row."""
@@ -129,18 +129,18 @@ class PrismPlan:
 
     def _slot(self, field: str, step: ir.Expr, level: int) -> ir.Expr:
         copies = self.site.copies(field)
-        return ir.Int(0) if copies == 1 else ir.mod(ir.add(step, level % copies), copies)
+        return ir.Int(0) if copies == 1 else ((step + level % copies) % copies)
 
     def _memory_slot(self, field: str, slot: ir.Expr) -> ir.Expr:
         copies = self.site.copies(field)
         if copies == 1:
             return slot
-        return ir.mod(ir.add(ir.Var(f"turn{copies}"), slot), copies)
+        return (ir.Var(f"turn{copies}") + slot) % copies
 
     def _strided(
         self, var: ir.Var, span: tuple[ir.Expr, ir.Expr], axis: int, body: tuple[ir.Stmt, ...], unroll: int = 0
     ) -> ir.For:
         """A loop of one thread over its share of a range along an axis."""
         count = self.shape[axis]
-        low = ir.add(ir.Var(f"i{axis}"), span[0]) if count > 1 else span[0]
+        low = (ir.Var(f"i{axis}") + span[0]) if count > 1 else span[0]
         return ir.For(var=var, low=low, high=span[1], step=ir.Int(count), body=body, unroll=unroll)

@@ -37,8 +37,8 @@ class PrismRows(PrismLoads):
             if self.cut.stages == 1:
                 work += body
             else:
-                work.append(ir.If(ir.eq(ir.mod(row, self.cut.stages), stage), body))
-        quotient = ir.div(row, self.cut.stages) if self.cut.stages > 1 else row
+                work.append(ir.If((row % self.cut.stages).equals(stage), body))
+        quotient = (row / self.cut.stages) if self.cut.stages > 1 else row
         return (ir.Let(ir.Var("grow"), self.grown(row)), ir.Let(step, quotient), *work, ir.Barrier())
 
     def _block(self, statement: Statement) -> int:
@@ -53,7 +53,7 @@ class PrismRows(PrismLoads):
         loops: list[ir.Stmt] = []
         if block > 1:
             end = ir.Var("end")
-            loops.append(ir.Let(end, ir.sub(high, ir.mod(ir.sub(high, low), block))))
+            loops.append(ir.Let(end, high - (high - low) % block))
             for span, cells in (((low, end), block), ((end, high), 1)):
                 body = self._cells(statement, cells)
                 loops.append(
@@ -76,27 +76,27 @@ class PrismRows(PrismLoads):
 
     def _write_back(self, statement: Statement) -> tuple[ir.Stmt, ...]:
         """Write the cells of a column whose place no later row of the tile writes: those outside ``kept0 … kept1``."""
-        later = ir.add(ir.Var("row"), self.site.copies(statement.field) * self.cut.stages)
+        later = ir.Var("row") + self.site.copies(statement.field) * self.cut.stages
         low, high = ir.Var("low"), ir.Var("high")
-        everything: ir.Expr = ir.ge(later, self.height)
+        everything: ir.Expr = later >= self.height
         if self.rank == 3:
             again = self.site.copies(statement.field) * self.cut.stages
-            edge = ir.sub(self.size(1), self.lean(1) * again)
-            everything = ir.or_(everything, ir.ge(ir.Var("y1"), edge))
+            edge = self.size(1) - self.lean(1) * again
+            everything = everything | (ir.Var("y1") >= edge)
         grow, all_, kept = ir.Var("later"), ir.Var("all", ir.BOOL), (ir.Var("kept0"), ir.Var("kept1"))
         lets = (
             ir.Let(all_, everything),
             ir.Let(grow, self.grown(later)),
-            ir.Let(kept[0], ir.select(all_, high, ir.smallest(high, ir.largest(low, ir.sub(ir.Int(0), grow))))),
-            ir.Let(kept[1], ir.select(all_, high, ir.smallest(high, ir.largest(low, ir.add(self.base, grow))))),
+            ir.Let(kept[0], ir.select(all_, high, ir.smallest(high, ir.largest(low, ir.Int(0) - grow)))),
+            ir.Let(kept[1], ir.select(all_, high, ir.smallest(high, ir.largest(low, self.base + grow)))),
         )
         x = ir.Var("x")
         at = self._index(self._field(statement.field), x, self._inner_places((0,) * self.rank))
-        index = ir.mul(ir.wide(x), stride(0)) if self.rank > 1 else x
+        index = (ir.wide(x) * stride(0)) if self.rank > 1 else x
         value = ir.Load(self._slot_name(statement.field, 1), at, self.site.dtype)
         store = ir.Store(self._out, index, value, self.site.dtype)
         if self.shape[0] > 1:  # every thread writes what it computed itself: no barrier is needed before
-            test = ir.or_(ir.lt(x, kept[0]), ir.ge(x, kept[1]))
+            test = (x < kept[0]) | (x >= kept[1])
             loops: tuple[ir.Stmt, ...] = (self._strided(x, (low, high), 0, (ir.If(test, (store,)),), 1),)
         else:
             unroll = self.schedule.copy_unroll
@@ -115,7 +115,7 @@ class PrismRows(PrismLoads):
         axis = self.rank - 1
         return (
             ir.Let(ir.Var("own"), self._from_box(axis, self._cell(axis))),
-            *(ir.Let(_near(d), self._column(ir.add(ir.Var("own"), d))) for d in self._inner_reads(statement)),
+            *(ir.Let(_near(d), self._column(ir.Var("own") + d)) for d in self._inner_reads(statement)),
         )
 
     def _inner_places(self, offset: tuple[int, ...]) -> tuple[ir.Expr, ...]:
@@ -124,7 +124,7 @@ class PrismRows(PrismLoads):
             return ()
         if self.rank == 2:
             return (_near(offset[-1]),)
-        return (ir.add(self._from_box(1, self._cell(1)), offset[1]), _near(offset[-1]))
+        return (self._from_box(1, self._cell(1)) + offset[1], _near(offset[-1]))
 
     @property
     def _out(self) -> ir.Var:
@@ -137,23 +137,23 @@ class PrismRows(PrismLoads):
         slot = self._memory_slot(statement.field, self._slot(statement.field, ir.Var("step"), 1))
         result = site.version(statement.field, slot)
         if self.rank == 1:
-            return (ir.Let(self._out, ir.add(result, ir.wide(ir.Var("left")))),)
-        result = ir.add(result, ir.mul(ir.wide(ir.Var("left")), stride(0)))
+            return (ir.Let(self._out, result + ir.wide(ir.Var("left"))),)
+        result = result + ir.wide(ir.Var("left")) * stride(0)
         cells = self._places(0)[1:]
         if self.rank == 3:
-            result = ir.add(result, ir.mul(ir.wide(cells[0]), stride(1)))
-        return (ir.Let(self._out, ir.add(result, cells[-1])),)
+            result = result + ir.wide(cells[0]) * stride(1)
+        return (ir.Let(self._out, result + cells[-1]),)
 
     def _places(self, cell: int) -> tuple[ir.Expr, ...]:
         """Indices in the grid of a cell of a column."""
-        cells = (ir.add(ir.Var(f"z{axis}"), self._cell(axis)) for axis in range(1, self.rank))
-        return (ir.add(ir.add(ir.Var("left"), ir.Var("x")), cell), *cells)
+        cells = ((ir.Var(f"z{axis}") + self._cell(axis)) for axis in range(1, self.rank))
+        return (ir.Var("left") + ir.Var("x") + cell, *cells)
 
     @property
     def _time(self) -> ir.Expr:
         """The step of a row, counted from the first launch's."""
         start = ir.Var("start")
-        return ir.add(ir.floordiv(start, self.cut.stages) if self.cut.stages > 1 else start, ir.Var("step"))
+        return (ir.floordiv(start, self.cut.stages) if self.cut.stages > 1 else start) + ir.Var("step")
 
     def _cells(self, statement: Statement, block: int) -> tuple[ir.Stmt, ...]:
         """Some cells of a column: loads, operations, stores on chip."""
@@ -168,7 +168,7 @@ class PrismRows(PrismLoads):
                 key = (node.field, node.level, node.offset[0] + cell, node.offset[1:])
                 if key not in names:
                     names[key] = var = ir.Var(f"r{len(names)}", site.dtype)
-                    x = ir.add(ir.Var("x"), node.offset[0] + cell)
+                    x = ir.Var("x") + (node.offset[0] + cell)
                     at = self._index(self._field(node.field), x, self._inner_places(node.offset))
                     loads.append(ir.Let(var, ir.Load(self._slot_name(node.field, node.level), at, site.dtype)))
                 return names[key]
@@ -177,22 +177,20 @@ class PrismRows(PrismLoads):
             body, value = site.lower(statement, read, f"t{cell}_" if cell else "t", at=here, step=self._time)
             work += body
             value = pointed(site, statement.field, value, here, self._time)
-            at = self._index(
-                self._field(statement.field), ir.add(ir.Var("x"), cell), self._inner_places((0,) * self.rank)
-            )
+            at = self._index(self._field(statement.field), ir.Var("x") + cell, self._inner_places((0,) * self.rank))
             stores.append(ir.Store(self._slot_name(statement.field, 1), at, value, site.dtype))
         return (*loads, *work, *stores)
 
     def _leaves(self, statement: Statement, x: ir.Expr, end: ir.Expr) -> ir.Expr:
         """Whether no later row of the tile writes a cell's place, so that its value goes to memory."""
         again = self.site.copies(statement.field) * self.cut.stages
-        later = ir.add(ir.Var("row"), again)
+        later = ir.Var("row") + again
         grow = self.grown(later)
-        outside = ir.or_(ir.lt(x, ir.sub(ir.Int(0), grow)), ir.ge(x, ir.add(self.base, grow)))
-        test: ir.Expr = ir.or_(ir.ge(later, end), outside)
+        outside = (x < ir.Int(0) - grow) | (x >= self.base + grow)
+        test: ir.Expr = (later >= end) | outside
         if self.rank == 3:
-            edge = ir.sub(self.size(1), self.lean(1) * again)
-            test = ir.or_(test, ir.ge(ir.Var("y1"), edge))
+            edge = self.size(1) - self.lean(1) * again
+            test = test | (ir.Var("y1") >= edge)
         return test
 
     # Tiles that something cuts.
@@ -205,19 +203,19 @@ class PrismRows(PrismLoads):
         site = self.site
         field = self._field(statement.field)
         x = ir.Var("x")
-        cells: list[ir.Expr] = [ir.add(ir.Var("left"), x)]
+        cells: list[ir.Expr] = [ir.Var("left") + x]
         own: list[ir.Expr] = []
         for axis in range(1, self.rank):
             place = self._cell(axis)
-            cells.append(ir.add(ir.Var(f"z{axis}"), place))
+            cells.append(ir.Var(f"z{axis}") + place)
             own.append(self._from_box(axis, place))
         here = tuple(ir.Var(f"x{axis}") for axis in range(self.rank))
 
         def load(node: Read, inner: tuple[ir.Expr, ...]) -> ir.Expr:
-            places = [self._from_box(axis, ir.sub(inner[axis], ir.Var(f"z{axis}"))) for axis in range(1, self.rank)]
+            places = [self._from_box(axis, inner[axis] - ir.Var(f"z{axis}")) for axis in range(1, self.rank)]
             if places:
                 places[-1] = self._column(places[-1])
-            at = self._index(self._field(node.field), ir.sub(inner[0], ir.Var("left")), tuple(places))
+            at = self._index(self._field(node.field), inner[0] - ir.Var("left"), tuple(places))
             return ir.Load(self._slot_name(node.field, node.level), at, site.dtype)
 
         body, value = site.lower(
@@ -234,7 +232,7 @@ class PrismRows(PrismLoads):
         memory = site.version(statement.field, self._memory_slot(statement.field, slot))
         index: ir.Expr = here[-1]
         for axis in range(self.rank - 1):
-            index = ir.add(ir.mul(ir.wide(here[axis]), stride(axis)), index)
+            index = ir.wide(here[axis]) * stride(axis) + index
         then: tuple[ir.Stmt, ...] = (
             *body,
             ir.Let(result, pointed(site, statement.field, value, here, self._time)),
@@ -249,11 +247,11 @@ class PrismRows(PrismLoads):
 
     def _cell(self, axis: int) -> ir.Expr:
         """A cell along a classic axis of the row of the loop, from the classic tile's ``z`` on."""
-        return ir.add(self.row_start(axis, ir.Var("row")), ir.Var(f"y{axis}"))
+        return self.row_start(axis, ir.Var("row")) + ir.Var(f"y{axis}")
 
     def _from_box(self, axis: int, place: ir.Expr) -> ir.Expr:
         """A place relative to the classic tile, counted from its box's start."""
-        return ir.add(place, -self.chip.box[axis - 1][0])
+        return place - self.chip.box[axis - 1][0]
 
 
 def _near(distance: int) -> ir.Var:

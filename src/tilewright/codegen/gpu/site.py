@@ -125,7 +125,7 @@ class GpuSite:
         base = self.field(field)
         if self.copies(field) == 1:
             return base
-        return ir.add(base, ir.mul(ir.wide(slot), _SLOT))
+        return base + ir.wide(slot) * _SLOT
 
     def tape(self, statement: Statement) -> Tape:
         """A statement's tape with its scalars numbered, and with operations that GPUs do faster together."""
@@ -151,15 +151,15 @@ class GpuSite:
         program, lets = self.problem.program, dict[str, ir.Stmt]()
 
         def placed(node: Placed) -> ir.Expr:
-            return ir.Load(self.tables, ir.add(self.table(program.placed.index(node)), at[node.axis]), self.dtype)
+            return ir.Load(self.tables, self.table(program.placed.index(node)) + at[node.axis], self.dtype)
 
         def named(node: Node) -> Node:
             if not isinstance(node, Scalar) or program.scalars[int(node.name)] not in self.problem.varying:
                 return node
             name = f"{node.name}_{prefix}"
             varying = self.problem.varying
-            row = ir.mul(ir.add(FIRST, step), len(varying))
-            place = ir.add(ir.add(self.table(len(program.placed)), row), varying.index(program.scalars[int(node.name)]))
+            row = (FIRST + step) * len(varying)
+            place = self.table(len(program.placed)) + row + varying.index(program.scalars[int(node.name)])
             lets[name] = ir.Let(ir.Var(scalar_name(name), self.dtype), ir.Load(self.tables, place, self.dtype))
             return Scalar(name)
 
@@ -172,7 +172,7 @@ class GpuSite:
     ) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
         sides = self.problem.sides(node.field)
-        at = tuple(ir.add(place, offset) for place, offset in zip(places, node.offset, strict=True))
+        at = tuple((place + offset) for place, offset in zip(places, node.offset, strict=True))
         inner = tuple(
             inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
             for axis, place in enumerate(at)
@@ -181,7 +181,7 @@ class GpuSite:
         for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
             for low_side, side in zip((True, False), sides[axis], strict=True):
                 if side.kind == "constant" and node.offset[axis]:
-                    test = ir.lt(at[axis], 0) if low_side else ir.ge(at[axis], extent(axis))
+                    test = (at[axis] < 0) if low_side else (at[axis] >= extent(axis))
                     value = ir.select(test, literal(side.value, self.dtype), value)
         return value
 
@@ -209,7 +209,7 @@ def global_index(places: tuple[ir.Expr, ...]) -> ir.Expr:
     """Index of a cell in a version of a field, in 64 bits."""
     result: ir.Expr = ir.wide(places[-1])
     for axis, place in enumerate(places[:-1]):
-        result = ir.add(ir.mul(ir.wide(place), stride(axis)), result)
+        result = ir.wide(place) * stride(axis) + result
     return result
 
 
@@ -238,6 +238,6 @@ def unpacked(place: ir.Expr, names: tuple[ir.Var, ...], counts: tuple[ir.Expr, .
     lets: list[ir.Stmt] = []
     rest = place
     for axis in range(len(names) - 1, 0, -1):
-        lets.append(ir.Let(names[axis], ir.mod(rest, counts[axis])))
-        rest = ir.div(rest, counts[axis])
+        lets.append(ir.Let(names[axis], rest % counts[axis]))
+        rest = rest / counts[axis]
     return (*lets, ir.Let(names[0], rest))

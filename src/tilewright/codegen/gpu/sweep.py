@@ -89,19 +89,19 @@ def _sweep(site: GpuSite, stage: int, shape: tuple[int, ...], cells: int) -> tup
         *unpacked(ir.THREAD, threads, tuple(ir.Int(n) for n in shape)),
         *unpacked(ir.GROUP, groups, counts),
     ]
-    firsts = (ir.mul(threads[0], cells), *threads[1:])
-    lets += [ir.Let(x, ir.add(ir.mul(g, n), t)) for x, g, n, t in zip(here, groups, block, firsts, strict=True)]
+    firsts = (threads[0] * cells, *threads[1:])
+    lets += [ir.Let(x, g * n + t) for x, g, n, t in zip(here, groups, block, firsts, strict=True)]
     tests: list[ir.Expr] = []
     for axis, n in enumerate(block):
         low, high = offsets(site.problem, axis, bent=False)
-        tests.append(ir.ge(ir.add(ir.mul(groups[axis], n), low), 0))
-        tests.append(ir.le(ir.add(ir.mul(ir.add(groups[axis], 1), n), high), extent(axis)))
+        tests.append(groups[axis] * n + low >= 0)
+        tests.append((groups[axis] + 1) * n + high <= extent(axis))
     statements = [site.problem.program.statements[number] for number in site.stages[stage]]
     inside = tuple(part for each in statements for part in _column(site, each, here, cells))
     row = ir.Var("row") if cells > 1 else here[0]
     edge = tuple(guarded_cell(site, each, (row, *here[1:]), STEP) for each in statements)
     if cells > 1:
-        edge = (ir.For(var=row, low=here[0], high=ir.add(here[0], cells), body=edge, unroll=1),)
+        edge = (ir.For(var=row, low=here[0], high=here[0] + cells, body=edge, unroll=1),)
     return (*lets, ir.If(conjunction(tests), inside, edge))
 
 
@@ -117,8 +117,8 @@ def _column(site: GpuSite, statement: Statement, here: tuple[ir.Var, ...], cells
         found = ir.Var(name, ir.Pointer(site.dtype, const=const))
         index: ir.Expr = at
         for axis, distance in enumerate(offset):
-            index = ir.add(index, ir.mul(stride(axis), distance)) if distance else index
-        lines.setdefault(name, ir.Let(found, ir.add(_version(site, field, level, STEP), index)))
+            index = (index + stride(axis) * distance) if distance else index
+        lines.setdefault(name, ir.Let(found, _version(site, field, level, STEP) + index))
         return found
 
     def value(node: Read, number: int) -> ir.Expr:
@@ -132,7 +132,7 @@ def _column(site: GpuSite, statement: Statement, here: tuple[ir.Var, ...], cells
     work: list[ir.Stmt] = []
     stores: list[ir.Stmt] = []
     for number in range(cells):
-        cell = (ir.add(here[0], number), *here[1:])
+        cell = (here[0] + number, *here[1:])
         read = functools.partial(value, number=number)
         lowered, result = site.lower(statement, read, f"t{number}_", at=cell, step=STEP)
         new = ir.Var(f"new{number}", site.dtype)
@@ -160,9 +160,9 @@ def _plane(site: GpuSite, stage: int, threads: int) -> tuple[ir.Stmt, ...]:
     weights = plane_weights(site.problem.program)
     last: ir.Expr = PLANE
     for x, weight in zip(here[:-1], weights, strict=False):
-        last = ir.sub(last, ir.mul(x, weight))
+        last = last - x * weight
     lets = (
-        ir.Let(line, ir.add(ir.mul(ir.GROUP, threads), ir.THREAD)),
+        ir.Let(line, ir.GROUP * threads + ir.THREAD),
         *unpacked(line, here[:-1], counts),
         ir.Let(here[-1], last),
     )
@@ -174,7 +174,7 @@ def conjunction(tests: Sequence[ir.Expr]) -> ir.Expr:
     """Return whether all tests hold."""
     result = tests[0]
     for test in tests[1:]:
-        result = ir.and_(result, test)
+        result = result & test
     return result
 
 
@@ -182,8 +182,8 @@ def in_bounds(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...]) ->
     """Whether a statement updates a cell."""
     tests: list[ir.Expr] = []
     for axis, (low, high) in enumerate(site.problem.margins(statement)):
-        tests.append(ir.ge(here[axis], low))
-        tests.append(ir.lt(here[axis], ir.sub(extent(axis), high)))
+        tests.append(here[axis] >= low)
+        tests.append(here[axis] < extent(axis) - high)
     return conjunction(tests)
 
 
@@ -204,4 +204,4 @@ def guarded_cell(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...],
 def _version(site: GpuSite, field: str, level: int, step: ir.Expr) -> ir.Expr:
     """Pointer to cell zero of a version, by its level from a step on."""
     copies = site.copies(field)
-    return site.version(field, ir.mod(ir.add(step, level % copies), copies))
+    return site.version(field, (step + level % copies) % copies)

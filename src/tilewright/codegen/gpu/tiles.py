@@ -49,7 +49,7 @@ def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Funct
     moved = [each for each in tiles.ranges if each.low != Whole(0)]
     digits = tuple(ir.Var(f"place_{each.name}" if each in moved else each.name) for each in tiles.ranges)
     counts = tuple(index(each.count, {}) for each in tiles.ranges)
-    lets = [ir.Let(ir.Var(each.name), ir.add(index(each.low, {}), ir.Var(f"place_{each.name}"))) for each in moved]
+    lets = [ir.Let(ir.Var(each.name), index(each.low, {}) + ir.Var(f"place_{each.name}")) for each in moved]
     body = (
         *map(ir.Comment, notes),
         *unpacked(ir.THREAD, threads, tuple(map(ir.Int, schedule.threads))),
@@ -147,7 +147,7 @@ class _Lowering:
                 return (ir.For(var=ir.Var(node.name), low=low, high=high, step=step, body=body, unroll=1),)
             case Guard():
                 at = index(node.value, names)
-                holds = ir.and_(ir.ge(at, index(node.low, names)), ir.lt(at, index(node.high, names)))
+                holds = (at >= index(node.low, names)) & (at < index(node.high, names))
                 return (ir.If(holds, self.node(node.child, names)),)
             case Compute():
                 return (*self._cells(node, names), ir.Barrier(memory=True))
@@ -165,14 +165,14 @@ class _Lowering:
             if isinstance(cells.stage, Whole):
                 work += nest if cells.stage.value == number else ()
             else:
-                work.append(ir.If(ir.eq(stage, number), nest))
+                work.append(ir.If(stage.equals(number), nest))
         return tuple(work)
 
     def _over(self, box: Box, body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
         """The cells of a box that the grid has, shared by the threads of the group."""
         for axis in range(self.site.rank - 1, -1, -1):
             low, high = (index(end, names) for end in box[axis])
-            first = ir.add(ir.largest(low, ir.Int(0)), ir.Var(f"i{axis}"))
+            first = ir.largest(low, ir.Int(0)) + ir.Var(f"i{axis}")
             last, step = ir.smallest(high, extent(axis)), ir.Int(self.threads[axis])
             body = (ir.For(var=places(self.site)[axis], low=first, high=last, step=step, body=body),)
         return body

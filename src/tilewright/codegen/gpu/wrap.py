@@ -26,24 +26,24 @@ def wrap_function(site: GpuSite, threads: int) -> tuple[ir.Function, EntryPoint]
     numbers = ("t", *(f"{name}{axis}" for axis in range(rank) for name in ("low", "proper")))
     cells = tuple(extent(axis) for axis in range(rank))
     lets: list[ir.Stmt] = [
-        ir.Let(ir.Var("cell"), ir.add(ir.mul(ir.GROUP, threads), ir.THREAD)),
+        ir.Let(ir.Var("cell"), ir.GROUP * threads + ir.THREAD),
         *unpacked(ir.Var("cell"), here, cells),
     ]
     moved: ir.Expr = ir.Int(0)
     for axis in range(rank):
         low, proper = ir.Var(f"low{axis}"), ir.Var(f"proper{axis}")
-        inside = ir.add(low, ir.floormod(ir.sub(here[axis], low), proper))
+        inside = low + ir.floormod(here[axis] - low, proper)
         lets.append(ir.Let(home[axis], inside))
-        moved = ir.add(moved, ir.select(ir.eq(home[axis], here[axis]), ir.Int(0), ir.Int(1)))
+        moved = moved + ir.select(home[axis].equals(here[axis]), ir.Int(0), ir.Int(1))
     stores: list[ir.Stmt] = []
     for field in program.fields:
         for age in range(program.history(field)):
             copies = site.copies(field)
-            base = site.version(field, ir.floormod(ir.sub(ir.Var("t"), age), copies))
+            base = site.version(field, ir.floormod(ir.Var("t") - age, copies))
             value = ir.Load(base, global_index(home), site.dtype)
             if field in program.updated:
                 stores.append(ir.Store(base, global_index(here), value, site.dtype))
-    body = (*lets, ir.If(ir.and_(ir.lt(here[0], extent(0)), ir.gt(moved, 0)), tuple(stores)))
+    body = (*lets, ir.If((here[0] < extent(0)) & (moved > 0), tuple(stores)))
     kernel = EntryPoint(entry=f"{site.prefix}_wrap", threads=threads, numbers=numbers)
     return (
         ir.Function(name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=threads),

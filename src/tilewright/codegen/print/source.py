@@ -98,7 +98,7 @@ def expression_text(node: ir.Expr, level: int = _CHOICE) -> str:
     """Return an expression in C; level: how strongly its surroundings bind, 12 for parentheses but of names and calls.
 
     >>> a, b = ir.Var("a", ir.Native("int")), ir.Var("b", ir.Native("int"))
-    >>> expression_text(ir.mul(ir.add(a, b), 2))
+    >>> expression_text((a + b) * 2)
     '(a + b) * 2'
     """
     return SourcePrinter(C).text(node, level)

@@ -59,9 +59,9 @@ def along(
     """
     dtype, axis = plan.site.dtype, axis_of(plan, node)
     if axis == plan.rank - 1:
-        start_of_row = low if low is not None else ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0)
-        return ir.Load(start, ir.sub(INDEX, start_of_row), ir.vector(dtype))
-    return ir.Load(start, ir.Int(at[0]) if axis == 0 else ir.add(line, at[1]), dtype)
+        start_of_row = low if low is not None else (line * PITCH) if plan.rank == 3 else ir.Int(0)
+        return ir.Load(start, INDEX - start_of_row, ir.vector(dtype))
+    return ir.Load(start, ir.Int(at[0]) if axis == 0 else (line + at[1]), dtype)
 
 
 def stage_outputs(plan: StreamingContext, stage: int) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ def moved(index: ir.Expr, unit: ir.Var, times: int) -> ir.Expr:
     """An index some units further."""
     if times == 0:
         return index
-    return ir.add(index, ir.mul(unit, times)) if times > 0 else ir.sub(index, ir.mul(unit, -times))
+    return (index + unit * times) if times > 0 else (index - unit * -times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

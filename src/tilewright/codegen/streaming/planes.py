@@ -38,7 +38,7 @@ class Planes:
     def call(self, shift: int, low: ir.Expr) -> ir.Call:
         """Call it for planes from ``shift`` on; rows start at ``low``."""
         head, starts = self.arguments(shift)
-        return ir.Call(self.function.name, (*head, self.table.var, *(ir.add(start, low) for start in starts)))
+        return ir.Call(self.function.name, (*head, self.table.var, *((start + low) for start in starts)))
 
 
 def planes_function(
@@ -59,7 +59,7 @@ def planes_function(
     def arguments(shift: int) -> tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]:
         starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in read]
         moves = (ir.Int(shift), LINE, ir.Int(0))
-        numbers = [ir.add(place_name(plan.site, node), moves[axis_of(plan, node)]) for node in places]
+        numbers = [(place_name(plan.site, node) + moves[axis_of(plan, node)]) for node in places]
         results = (slab_at(plan, target(plan, f), shift + plane) for f in fields for plane in planes)
         return (*head, *numbers), (*starts, *results)
 

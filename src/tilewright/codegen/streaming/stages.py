@@ -124,7 +124,7 @@ def _in_planes(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.
             block = (planes, lines)
             if block not in functions:
                 functions[block] = planes_function(plan, stage, code, code.of(planes, lines), _scalars(plan, stage))
-            calls.append(functions[block].call(shift, ir.mul(LINE, PITCH)))
+            calls.append(functions[block].call(shift, LINE * PITCH))
         bodies[lines] = (*calls, *_finish(plan, stage, lines))
     tables = tuple(dict.fromkeys(each.table for each in functions.values()))
     loops = _blocks(code.lines, bodies[code.lines], bodies[1])
@@ -137,7 +137,7 @@ def _blocks(lines: int, body: tuple[ir.Stmt, ...], rest: tuple[ir.Stmt, ...]) ->
     if lines == 1:
         return (ir.For(var=LINE, low=FIRST, high=LAST, body=body),)
     whole = ir.Var("whole")
-    count = ir.sub(LAST, ir.mod(ir.largest(ir.sub(LAST, FIRST), 0), lines))
+    count = LAST - ir.largest(LAST - FIRST, 0) % lines
     return (
         ir.Let(whole, count),
         ir.For(var=LINE, low=FIRST, high=whole, step=ir.Int(lines), body=body),
@@ -158,19 +158,19 @@ def _stage(plan: StreamingContext, stage: int, body: tuple[ir.Stmt, ...], *, dis
 
 def _rows(plan: StreamingContext, stage: int, lines: int, each: Iteration) -> tuple[ir.Stmt, ...]:
     """Compute and finish the rows of one block."""
-    low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
-    return (*each.loop(plan, low, ir.add(low, mul_vector(VECTORS))), *_finish(plan, stage, lines))
+    low: ir.Expr = (LINE * PITCH) if plan.rank == 3 else ir.Int(0)
+    return (*each.loop(plan, low, low + mul_vector(VECTORS)), *_finish(plan, stage, lines))
 
 
 def _finish(plan: StreamingContext, stage: int, lines: int) -> tuple[ir.Stmt, ...]:
     """Finish the rows of one block, and ask for cells that the next advance loads."""
-    low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
+    low: ir.Expr = (LINE * PITCH) if plan.rank == 3 else ir.Int(0)
     ends = []
     for field in stage_outputs(plan, stage):
         for shift in range(plan.rows):
             for line in range(lines):
                 at = moved(low, PITCH, line)
-                row = ir.add(slab_at(plan, target(plan, field), shift), at)
+                row = slab_at(plan, target(plan, field), shift) + at
                 ends.append(
                     ir.Call(plan.name(f"ends_{field}"), (row, _previous(plan, stage, field, shift, at), GX, N, EDGE))
                 )
@@ -186,14 +186,14 @@ def _aheads(plan: StreamingContext, stage: int, line: int) -> tuple[ir.Stmt, ...
         for r in range(plan.rows):
             base = next_name(plan, field, age)
             plane, pitch = next_strides(base)
-            at = ir.add(ir.add(ir.add(base, ir.mul(ir.add(LINE, line), pitch)), ir.mul(plane, r)), x)
+            at = base + (LINE + line) * pitch + plane * r + x
             ask = ir.Intrinsic("prefetch", (at,), plan.site.dtype)
             body.append(ir.For(var=x, low=ir.Int(0), high=CHUNK, step=ir.Int(unit), body=(ask,)))
     return tuple(body)
 
 
 def _previous(plan: StreamingContext, stage: int, field: int, shift: int, low: ir.Expr) -> ir.Expr:
-    return ir.add(slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)), low)
+    return slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)) + low
 
 
 def _scalars(plan: StreamingContext, stage: int) -> tuple[ir.Stmt, ...]:

@@ -40,14 +40,14 @@ def _ring(plan: GpuStreamingContext, field: str, version: ir.Expr) -> ir.Expr:
     """Index on chip of the first value of a version's ring."""
     each = _depth(plan) * _plane(plan)
     start = sum(plan.kept_versions[: plan.site.number(field)]) * each
-    return ir.add(ir.mul(ir.add(version, plan.history(field) - 1), each), start)
+    return (version + (plan.history(field) - 1)) * each + start
 
 
 def _slot(plan: GpuStreamingContext, row: ir.Expr) -> ir.Expr:
     """Row of a ring that holds a row of axis 0."""
     lag, depth = plan.pipeline.lag, _depth(plan)
     most = lag.period * plan.levels + max(lag.offsets) + depth
-    return ir.mod(ir.add(ir.sub(row, ir.Var("begin")), round_up(most, depth)), depth)
+    return (row - ir.Var("begin") + round_up(most, depth)) % depth
 
 
 def general_body(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
@@ -55,7 +55,7 @@ def general_body(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     stages = range(len(plan.pipeline.stages))
     levels = tuple(part for stage in stages for part in _unit(plan, stage))
     body = (
-        ir.Let(ir.Var("front"), ir.add(ir.Var("begin"), ADVANCE)),
+        ir.Let(ir.Var("front"), ir.Var("begin") + ADVANCE),
         *_load(plan),
         ir.For(var=STEP, low=ir.Int(0), high=LEVELS, body=levels, unroll=1),
         ir.Barrier(memory=False),
@@ -69,8 +69,8 @@ def _on_chip(
     """Pointer and index on chip of a cell, given by its indices in the grid."""
     index: ir.Expr = _slot(plan, cell[0])
     for axis in plan.inner:
-        index = ir.add(ir.mul(index, plan.extent[axis]), ir.sub(cell[axis], ir.Var(f"origin{axis}")))
-    return plan.site.shared, ir.add(_ring(plan, field, version), index)
+        index = index * plan.extent[axis] + (cell[axis] - ir.Var(f"origin{axis}"))
+    return plan.site.shared, _ring(plan, field, version) + index
 
 
 def _over(plan: GpuStreamingContext, spans: list[Span], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -78,7 +78,7 @@ def _over(plan: GpuStreamingContext, spans: list[Span], body: tuple[ir.Stmt, ...
     here = places(plan.site)
     for axis in reversed(plan.inner):
         low, high = spans[axis - 1]
-        first = ir.add(ir.largest(low, ir.Int(0)), ir.Var(f"i{axis}"))
+        first = ir.largest(low, ir.Int(0)) + ir.Var(f"i{axis}")
         step = ir.Int(plan.threads[axis])
         body = (ir.For(var=here[axis], low=first, high=ir.smallest(high, extent(axis)), step=step, body=body),)
     return body
@@ -87,23 +87,21 @@ def _over(plan: GpuStreamingContext, spans: list[Span], body: tuple[ir.Stmt, ...
 def _inside(row: ir.Expr, span: Span) -> ir.Expr:
     """Whether a row lies in a range and in the grid."""
     low, high = ir.largest(span[0], ir.Int(0)), ir.smallest(span[1], extent(0))
-    return ir.and_(ir.ge(row, low), ir.lt(row, high))
+    return (row >= low) & (row < high)
 
 
 def _load(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """Bring a row of every version that the band starts from."""
     site, here = plan.site, places(plan.site)
-    spans: list[Span] = [
-        (ir.Var(f"origin{axis}"), ir.add(ir.Var(f"origin{axis}"), plan.extent[axis])) for axis in plan.inner
-    ]
+    spans: list[Span] = [(ir.Var(f"origin{axis}"), ir.Var(f"origin{axis}") + plan.extent[axis]) for axis in plan.inner]
     result: list[ir.Stmt] = []
     for field in plan.updated:
         stage = plan.stage_of(field)
         for age in range(plan.history(field)):
-            row = ir.sub(ir.Var("front"), ir.Int(plan.pipeline.lag.at(-1 - age, stage)))
+            row = ir.Var("front") - ir.Int(plan.pipeline.lag.at(-1 - age, stage))
             value = ir.Load(plan.memory(field, SOURCE, ir.Int(age)), global_index(here), site.dtype)
             store = ir.Store(*_on_chip(plan, field, ir.Int(-age), here), value, site.dtype)
-            test = _inside(ROW, plan.span0(ir.add(LEVELS, age), stage))
+            test = _inside(ROW, plan.span0(LEVELS + age, stage))
             result.append(ir.Scope((ir.Let(ROW, row), ir.If(test, _over(plan, spans, (store,))))))
     return tuple(result)
 
@@ -114,14 +112,14 @@ def _unit(plan: GpuStreamingContext, stage: int) -> tuple[ir.Stmt, ...]:
     spans: list[Span] = []
     for axis in plan.inner:
         low, high = plan.pipeline.below[axis], plan.pipeline.above[axis]
-        first = ir.sub(ir.Var(f"low{axis}"), ir.add(ir.mul(left, low.period), low.offsets[stage]))
-        spans.append((first, ir.add(ir.Var(f"high{axis}"), ir.add(ir.mul(left, high.period), high.offsets[stage]))))
+        first = ir.Var(f"low{axis}") - (left * low.period + low.offsets[stage])
+        spans.append((first, ir.Var(f"high{axis}") + (left * high.period + high.offsets[stage])))
     cells = tuple(part for statement in plan.statements(stage) for part in _cell(plan, statement))
     return (
         ir.Scope(
             (
-                ir.Let(left, ir.sub(ir.sub(LEVELS, 1), STEP)),
-                ir.Let(ROW, ir.sub(ir.Var("front"), plan.lag(STEP, stage))),
+                ir.Let(left, LEVELS - 1 - STEP),
+                ir.Let(ROW, ir.Var("front") - plan.lag(STEP, stage)),
                 ir.If(_inside(ROW, plan.span0(left, stage)), _over(plan, spans, cells)),
             )
         ),
@@ -132,15 +130,15 @@ def _cell(plan: GpuStreamingContext, statement: Statement) -> tuple[ir.Stmt, ...
     """One cell: computed where it is updated, else taken over from the version before."""
     site, here, field = plan.site, places(plan.site), statement.field
     new = ir.Var("value", site.dtype)
-    body, value = site.lower(statement, _reader(plan, here), at=here, step=ir.add(BASE, STEP))
-    target = _on_chip(plan, field, ir.add(STEP, 1), here)
-    age = ir.sub(LEVELS, ir.add(STEP, 1))
+    body, value = site.lower(statement, _reader(plan, here), at=here, step=BASE + STEP)
+    target = _on_chip(plan, field, STEP + 1, here)
+    age = LEVELS - (STEP + 1)
     mine = own_tests(here)
-    own = conjunction((ir.lt(age, ir.Int(plan.history(field))), *mine))
-    value = pointed(site, field, value, here, ir.add(BASE, STEP), conjunction(mine))
+    own = conjunction((age < ir.Int(plan.history(field)), *mine))
+    value = pointed(site, field, value, here, BASE + STEP, conjunction(mine))
     out = ir.Store(plan.memory(field, DEST, age), global_index(here), new, site.dtype)
     number = site.number(field)
-    has_ring = ir.lt(ir.add(STEP, plan.history(field)), ir.Int(plan.kept_versions[number]))
+    has_ring = STEP + plan.history(field) < ir.Int(plan.kept_versions[number])
     compute = (*body, ir.Let(new, value), ir.If(has_ring, (ir.Store(*target, new, site.dtype),)), ir.If(own, (out,)))
     before = ir.Load(*_on_chip(plan, field, STEP, here), site.dtype)
     copy = ir.If(has_ring, (ir.Store(*target, before, site.dtype),))
@@ -154,7 +152,7 @@ def _reader(plan: GpuStreamingContext, here: tuple[ir.Expr, ...]) -> Callable[[R
         def load(cell: tuple[ir.Expr, ...]) -> ir.Expr:
             if node.field not in plan.updated:
                 return ir.Load(site.version(node.field, ir.Int(0)), global_index(cell), site.dtype)
-            return ir.Load(*_on_chip(plan, node.field, ir.add(STEP, node.level), cell), site.dtype)
+            return ir.Load(*_on_chip(plan, node.field, STEP + node.level, cell), site.dtype)
 
         return site.guarded(node, here, load)
 

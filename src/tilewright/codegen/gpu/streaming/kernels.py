@@ -106,7 +106,7 @@ def _placed(plan: GpuStreamingContext, thread: ir.Expr, group: ir.Expr) -> tuple
     counts: tuple[ir.Expr, ...] = (ir.Int(0), *(ir.Var(f"tiles{axis}") for axis in plan.inner))
     lets: list[ir.Stmt] = [*_threads(plan, thread), *unpacked(group, tiles, counts)]
     for axis, size in enumerate(plan.space):
-        lets += _bounds(plan, axis, ir.mul(tiles[axis], size), extent(axis))
+        lets += _bounds(plan, axis, tiles[axis] * size, extent(axis))
     return tuple(lets)
 
 
@@ -115,14 +115,14 @@ def _general(tile: GpuStreamingContext, plan: GpuStreamingContext) -> tuple[ir.S
     parts = tuple(ir.Var(f"part{axis}") for axis in range(plan.site.rank))
     each = [ceil_div(size, part) for size, part in zip(tile.space, plan.space, strict=True)]
     counts: list[ir.Expr] = [ir.Int(0)]
-    counts += [ir.mul(ir.Var(f"tiles{axis}"), each[axis]) for axis in plan.inner]
+    counts += [(ir.Var(f"tiles{axis}") * each[axis]) for axis in plan.inner]
     lets: list[ir.Stmt] = [_title(plan, "any band, any edge"), *_threads(plan, ir.THREAD)]
     lets += unpacked(ir.GROUP, parts, tuple(counts))
     for axis, size in enumerate(plan.space):
         start = ir.Var(f"start{axis}")
-        lets.append(ir.Let(start, ir.mul(ir.div(parts[axis], each[axis]), tile.space[axis])))
-        low = ir.add(start, ir.mul(ir.mod(parts[axis], each[axis]), size))
-        end = ir.smallest(ir.add(start, tile.space[axis]), extent(axis))
+        lets.append(ir.Let(start, parts[axis] / each[axis] * tile.space[axis]))
+        low = start + parts[axis] % each[axis] * size
+        end = ir.smallest(start + tile.space[axis], extent(axis))
         lets += _bounds(plan, axis, low, end)
     body = (*_advances(plan), *general_body(plan))
     if not plan.schedule.written:
@@ -142,9 +142,9 @@ def _threads(plan: GpuStreamingContext, thread: ir.Expr) -> tuple[ir.Stmt, ...]:
 def _bounds(plan: GpuStreamingContext, axis: int, low: ir.Expr, end: ir.Expr) -> Iterator[ir.Stmt]:
     """A block's own cells along an axis, and the first one that it loads."""
     yield ir.Let(ir.Var(f"low{axis}"), low)
-    yield ir.Let(ir.Var(f"high{axis}"), ir.smallest(ir.add(ir.Var(f"low{axis}"), plan.space[axis]), end))
+    yield ir.Let(ir.Var(f"high{axis}"), ir.smallest(ir.Var(f"low{axis}") + plan.space[axis], end))
     if axis:
-        yield ir.Let(ir.Var(f"origin{axis}"), ir.sub(ir.Var(f"low{axis}"), plan.low[axis]))
+        yield ir.Let(ir.Var(f"origin{axis}"), ir.Var(f"low{axis}") - plan.low[axis])
 
 
 def _advances(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
@@ -153,15 +153,15 @@ def _advances(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     starts: list[ir.Expr] = []
     for field in plan.updated:
         for age in range(plan.history(field)):
-            low = plan.span0(ir.add(LEVELS, age), plan.stage_of(field))[0]
-            starts.append(ir.add(ir.largest(low, ir.Int(0)), pipeline.lag.at(-1 - age, plan.stage_of(field))))
+            low = plan.span0(LEVELS + age, plan.stage_of(field))[0]
+            starts.append(ir.largest(low, ir.Int(0)) + pipeline.lag.at(-1 - age, plan.stage_of(field)))
     ends: list[ir.Expr] = []
     for stage in range(len(pipeline.stages)):
         high = ir.smallest(plan.span0(ir.Int(0), stage)[1], extent(0))
-        ends.append(ir.add(high, plan.lag(ir.sub(LEVELS, 1), stage)))
+        ends.append(high + plan.lag(LEVELS - 1, stage))
     begin, end = starts[0], ends[0]
     for each in starts[1:]:
         begin = ir.smallest(begin, each)
     for each in ends[1:]:
         end = ir.largest(end, each)
-    return (ir.Let(ir.Var("begin"), begin), ir.Let(ir.Var("advances"), ir.sub(end, ir.Var("begin"))))
+    return (ir.Let(ir.Var("begin"), begin), ir.Let(ir.Var("advances"), end - ir.Var("begin")))

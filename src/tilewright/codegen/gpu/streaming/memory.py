@@ -29,28 +29,28 @@ from tilewright.schedules.streaming.rims import Cell
 
 def clamped(place: ir.Expr, axis: int) -> ir.Expr:
     """A place along an axis, or the one of the grid that is nearest to it."""
-    return ir.largest(ir.Int(0), ir.smallest(place, ir.sub(extent(axis), 1)))
+    return ir.largest(ir.Int(0), ir.smallest(place, extent(axis) - 1))
 
 
 def _line(plan: GpuStreamingContext, row: ir.Expr, cell: Cell, *, edge: bool) -> ir.Expr:
     """Offset of the line of cells of a row that one of a thread's cells lies in."""
-    offset = ir.mul(ir.wide(clamped(row, 0)), stride(0))
+    offset = ir.wide(clamped(row, 0)) * stride(0)
     for axis in plan.inner[:-1]:
-        at = ir.add(first_at(axis), cell[axis - 1])
-        offset = ir.add(offset, ir.mul(ir.wide(clamped(at, axis) if edge else at), stride(axis)))
+        at = first_at(axis) + cell[axis - 1]
+        offset = offset + ir.wide(clamped(at, axis) if edge else at) * stride(axis)
     return offset
 
 
 def _column(plan: GpuStreamingContext, distance: int, *, edge: bool) -> ir.Expr:
     last = plan.site.rank - 1
-    at = ir.add(first_at(last), distance)
+    at = first_at(last) + distance
     return clamped(at, last) if edge else at
 
 
 def _fetched(plan: GpuStreamingContext, field: str, age: int, now: ir.Expr) -> ir.Expr:
     """The row of a version that the band starts from which an advance fetches."""
     lag = plan.pipeline.lag.at(-1 - age, plan.stage_of(field))
-    return ir.sub(ir.add(ir.Var("begin"), now), ir.Int(lag))
+    return ir.Var("begin") + now - ir.Int(lag)
 
 
 def _moving(plan: GpuStreamingContext, start: str, field: str, age: int) -> ir.Var:
@@ -63,20 +63,20 @@ def starts(plan: GpuStreamingContext, now: ir.Expr) -> Iterator[ir.Stmt]:
     """Where the rows lie that are fetched and stored first in the loop without tests."""
     first = (0,) * len(plan.inner)
     for field, age in first_versions(plan):
-        after = ir.add(now, 1) if plan.rims.forward else now
+        after = (now + 1) if plan.rims.forward else now
         fetched = _fetched(plan, field, age, after)
         lag = plan.pipeline.lag.at(plan.levels - 1 - age, plan.stage_of(field))
-        stored = ir.sub(ir.add(ir.Var("begin"), now), ir.Int(lag))
+        stored = ir.Var("begin") + now - ir.Int(lag)
         for start, version, row in (("from", SOURCE, fetched), ("into", DEST, stored)):
-            line = ir.add(plan.memory(field, version, ir.Int(age)), _line(plan, row, first, edge=False))
-            yield ir.Mutable(_moving(plan, start, field, age), ir.add(line, first_at(plan.site.rank - 1)))
+            line = plan.memory(field, version, ir.Int(age)) + _line(plan, row, first, edge=False)
+            yield ir.Mutable(_moving(plan, start, field, age), line + first_at(plan.site.rank - 1))
 
 
 def _beside(plan: GpuStreamingContext, start: str, field: str, age: int, cell: Cell) -> ir.Expr:
     """The thread's first cell of the line that one of its cells lies in, of a row that is fetched or stored."""
     line: ir.Expr = _moving(plan, start, field, age)
     for axis in plan.inner[:-1]:
-        line = ir.add(line, ir.mul(stride(axis), cell[axis - 1])) if cell[axis - 1] else line
+        line = (line + stride(axis) * cell[axis - 1]) if cell[axis - 1] else line
     return ir.aligned(line, plan.vector * plan.site.problem.itemsize) if plan.vector > 1 else line
 
 
@@ -93,8 +93,8 @@ def fetch(
         base = _beside(plan, "from", field, age, cell)
         value: ir.Expr = ir.Load(line, ir.Int(cell[-1]), site.dtype)
         if edge:
-            base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=False))
-            base = ir.add(base, first_at(site.rank - 1))
+            base = plan.memory(field, SOURCE, ir.Int(age)) + _line(plan, row, cell, edge=False)
+            base = base + first_at(site.rank - 1)
             value = ir.select(_in_grid(plan, cell), value, literal(0.0, site.dtype))
         lets.setdefault(line.name, ir.Let(line, base))
         loads.append(ir.Store(ahead_of(plan, field, age, start), ir.Int(number), value, site.dtype))
@@ -105,15 +105,15 @@ def _in_grid(plan: GpuStreamingContext, cell: Cell) -> ir.Expr:
     """Whether a thread's cell lies in the grid along the axes that threads share."""
     tests: list[ir.Expr] = []
     for axis in plan.inner:
-        at = ir.add(first_at(axis), cell[axis - 1])
-        tests += [ir.ge(at, 0), ir.lt(at, extent(axis))]
+        at = first_at(axis) + cell[axis - 1]
+        tests += [at >= 0, at < extent(axis)]
     return conjunction(tests)
 
 
 def go_on(plan: GpuStreamingContext, start: str, field: str, age: int) -> ir.Stmt:
     """Move on to the next row to fetch or store."""
     pointer = _moving(plan, start, field, age)
-    return ir.Assign(pointer, ir.add(pointer, stride(0)))
+    return ir.Assign(pointer, pointer + stride(0))
 
 
 def keep(plan: GpuStreamingContext, number: int, field: str, age: int) -> Iterator[ir.Stmt]:
@@ -131,21 +131,21 @@ def write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, ed
     site, field, age = plan.site, statement.field, plan.levels - 1 - step
     if age >= plan.history(field):
         return
-    tests: list[ir.Expr] = [ir.ge(ROW, ir.Var("low0")), ir.lt(ROW, ir.Var("high0"))] if edge else []
+    tests: list[ir.Expr] = [ROW >= ir.Var("low0"), ROW < ir.Var("high0")] if edge else []
     cells_of = plan.rims.cells
     even = [axis for axis in plan.inner if plan.together(axis) == cells_of[axis - 1] and not edge]
     for axis in even:  # a thread's cells along it are all the tile's own, or none
         first, cells = plan.low[axis] // cells_of[axis - 1], cells_of[axis - 1]
         thread = ir.Var(f"i{axis}")
-        tests += [ir.ge(thread, first), ir.lt(thread, ir.Int(first + plan.space[axis] // cells))]
+        tests += [thread >= first, thread < ir.Int(first + plan.space[axis] // cells)]
     stores: dict[Cell, list[ir.Stmt]] = {}
     lets: dict[str, ir.Stmt] = {}
     for cell in thread_cells(plan):
         line = ir.Var(joined("out", cell[:-1]) if cell[:-1] else "out", ir.pointer(site.dtype))
         base = _beside(plan, "into", field, age, cell)
         if edge:
-            base = ir.add(plan.memory(field, DEST, ir.Int(age)), _line(plan, ROW, cell, edge=False))
-            base = ir.add(base, first_at(site.rank - 1))
+            base = plan.memory(field, DEST, ir.Int(age)) + _line(plan, ROW, cell, edge=False)
+            base = base + first_at(site.rank - 1)
         lets.setdefault(line.name, ir.Let(line, base))
         name = ir.Var(joined(f"new{site.number(field)}_", cell), site.dtype)
         store: ir.Stmt = ir.Store(line, ir.Int(cell[-1]), name, site.dtype)
@@ -158,8 +158,8 @@ def write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, ed
         own: list[ir.Expr] = list(within)
         for axis in plan.inner:
             if axis not in even:
-                at = ir.add(first_at(axis), part[axis - 1])
-                own += [ir.ge(at, ir.Var(f"low{axis}")), ir.lt(at, ir.Var(f"high{axis}"))]
+                at = first_at(axis) + part[axis - 1]
+                own += [at >= ir.Var(f"low{axis}"), at < ir.Var(f"high{axis}")]
         whole += [ir.If(conjunction(own), tuple(each))] if own else each
     body = (*afresh(plan, edge=edge), *lets.values(), *whole)
     yield ir.If(conjunction(around), body) if around else ir.Scope(body)
@@ -170,8 +170,8 @@ def write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, ed
 def constant(plan: GpuStreamingContext, node: Read, unit: tuple[int, int], cell: Cell, *, edge: bool) -> ir.Expr:
     """A value of a field that is never updated, from memory; what lies beyond the grid counts for no cell."""
     site = plan.site
-    row = ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(plan.pipeline.lag.at(*unit)))
+    row = ir.Var("begin") + NOW - ir.Int(plan.pipeline.lag.at(*unit))
     moved = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
-    line = _line(plan, ir.add(row, node.offset[0]), moved, edge=edge or any(node.offset[1:-1]))
+    line = _line(plan, row + node.offset[0], moved, edge=edge or any(node.offset[1:-1]))
     column = _column(plan, moved[-1], edge=edge or node.offset[-1] != 0)
-    return ir.Load(ir.add(site.version(node.field, ir.Int(0)), line), column, site.dtype)
+    return ir.Load(site.version(node.field, ir.Int(0)) + line, column, site.dtype)

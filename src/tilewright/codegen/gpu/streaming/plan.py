@@ -24,7 +24,7 @@ LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 def own_tests(at: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
     """Tests of whether a cell, by its indices in the grid, is one of the tile's own."""
     ends = [(place, ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis, place in enumerate(at)]
-    return tuple(test for place, low, high in ends for test in (ir.ge(place, low), ir.lt(place, high)))
+    return tuple(test for place, low, high in ends for test in (place >= low, place < high))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,19 +131,19 @@ class GpuStreamingContext:
     def span0(self, left: ir.Expr, stage: int) -> tuple[ir.Expr, ir.Expr]:
         """Rows of axis 0 that a unit with ``left`` steps to come computes, cut by no grid."""
         below, above = self.pipeline.below[0], self.pipeline.above[0]
-        return ir.sub(ir.Var("low0"), grown(below, left, stage)), ir.add(ir.Var("high0"), grown(above, left, stage))
+        return ir.Var("low0") - grown(below, left, stage), ir.Var("high0") + grown(above, left, stage)
 
     def memory(self, field: str, version: ir.Var, age: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``age`` steps before one of the launch's."""
         copies = self.site.copies(field)
         if copies == 1:
             return self.site.version(field, ir.Int(0))
-        return self.site.version(field, ir.mod(ir.add(ir.sub(version, age), copies), copies))
+        return self.site.version(field, (version - age + copies) % copies)
 
 
 def grown(growth: LevelGrowth, steps: ir.Expr, stage: int) -> ir.Expr:
     """Return :meth:`LevelGrowth.at` as an expression."""
-    return ir.add(ir.mul(steps, growth.period), growth.offsets[stage])
+    return steps * growth.period + growth.offsets[stage]
 
 
 def make_plan(

@@ -117,8 +117,8 @@ def chip_place(
     for distance, count in zip(thread, plan.threads[1:], strict=True):
         step = step * count + distance
     if size == 1:
-        return plan.site.shared, ir.add(PLACE, first + step)
-    start = ir.add(plan.site.shared, ir.add(ir.mul(PLACE, size), first + step * size))
+        return plan.site.shared, PLACE + (first + step)
+    start = plan.site.shared + (PLACE * size + (first + step * size))
     return ir.aligned(start, size * plan.site.problem.itemsize), ir.Int(lane)
 
 

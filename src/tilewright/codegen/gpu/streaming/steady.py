@@ -48,14 +48,14 @@ from tilewright.schedules.streaming.rims import Cell, age_of, split
 def whole_test(plan: GpuStreamingContext, low: str) -> ir.Expr:
     """Whether this is a whole band, inside the grid where an edge is not ``fixed``; ``low`` begins its cells' names."""
     bent = stream_block.bent(plan.site.problem)
-    return conjunction([ir.eq(LEVELS, plan.levels), *(test for axis in bent for test in _within(plan, axis, low))])
+    return conjunction([LEVELS.equals(plan.levels), *(test for axis in bent for test in _within(plan, axis, low))])
 
 
 def inner_test(plan: GpuStreamingContext) -> ir.Expr:
     """Whether every cell that counts is updated and all loads lie in the grid, along the axes that threads share."""
     tests = [test for axis in plan.inner for test in _within(plan, axis, "low")]
     if plan.vector > 1:
-        tests.append(ir.eq(ir.mod(stride(plan.site.rank - 2), plan.vector), 0))
+        tests.append((stride(plan.site.rank - 2) % plan.vector).equals(0))
     return conjunction(tests)
 
 
@@ -64,8 +64,8 @@ def _within(plan: GpuStreamingContext, axis: int, name: str) -> list[ir.Expr]:
     low = ir.Var(f"{name}{axis}")
     covered = plan.extent[axis] if axis == 0 else plan.covered[axis - 1]
     return [
-        ir.ge(low, plan.low[axis]),
-        ir.le(ir.add(low, covered - plan.low[axis]), extent(axis)),
+        low >= plan.low[axis],
+        low + (covered - plan.low[axis]) <= extent(axis),
     ]
 
 
@@ -76,14 +76,14 @@ def steady_body(plan: GpuStreamingContext, place: tuple[ir.Stmt, ...]) -> tuple[
     the thread's and the tile's ``place`` anew, or the names would take registers in all of them.
     """
     part, until, last = ir.Var("part"), ir.Var("until"), ir.Var("last")
-    before = ir.eq(part, 0)
+    before = part.equals(0)
     body = (
         *place,
         *_places(plan),
         *_ends(plan),
         ir.Let(until, ir.select(before, ir.Var("first"), ir.Var("advances"))),
         *([ir.If(before, tuple(_fetched_first(plan)))] if plan.rims.forward else []),
-        _loop(plan, ir.mul(part, last), until, edge=True),
+        _loop(plan, part * last, until, edge=True),
         *starts(plan, until),
         _loop(plan, until, last, edge=False),
     )
@@ -98,13 +98,13 @@ def _ends(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """
     count, begin, rounds = plan.schedule.advances, ir.Var("free"), ir.Var("rounds")
     low, high = _between(plan)
-    whole = conjunction([inner_test(plan), ir.gt(rounds, 0)])
+    whole = conjunction([inner_test(plan), rounds > 0])
     return (
-        ir.Let(begin, ir.mul(ir.div(ir.add(low, count - 1), count), count)),
-        ir.Let(rounds, ir.div(ir.largest(ir.sub(high, begin), ir.Int(0)), count)),
+        ir.Let(begin, (low + (count - 1)) / count * count),
+        ir.Let(rounds, ir.largest(high - begin, ir.Int(0)) / count),
         ir.Let(ir.Var("inside"), whole),
         ir.Let(ir.Var("first"), ir.select(ir.Var("inside"), begin, ir.Int(0))),
-        ir.Let(ir.Var("last"), ir.select(ir.Var("inside"), ir.add(begin, ir.mul(rounds, count)), ir.Int(0))),
+        ir.Let(ir.Var("last"), ir.select(ir.Var("inside"), begin + rounds * count, ir.Int(0))),
     )
 
 
@@ -121,7 +121,7 @@ def _between(plan: GpuStreamingContext) -> tuple[ir.Expr, ir.Expr]:
         for statement in plan.statements(stage):
             low, high = plan.site.problem.margins(statement)[0]
             lows.append((ir.Int(low), lag))
-            highs.append((ir.sub(extent(0), high), lag))
+            highs.append((extent(0) - high, lag))
             if plan.levels - 1 - step < plan.history(statement.field):
                 lows.append((ir.Var("low0"), lag))
                 highs.append((ir.Var("high0"), lag))
@@ -138,7 +138,7 @@ def _furthest(
     """The greatest or least advance in which rows so far behind are at places."""
     places = dict.fromkeys(place for place, _ in rows)
     lags = [of_lags([lag for at, lag in rows if at == place]) for place in places]
-    advances = [ir.sub(ir.add(place, lag), ir.Var("begin")) for place, lag in zip(places, lags, strict=True)]
+    advances = [(place + lag - ir.Var("begin")) for place, lag in zip(places, lags, strict=True)]
     return functools.reduce(of, advances)
 
 
@@ -159,15 +159,15 @@ def _places(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     lets: list[ir.Stmt] = []
     for axis, reach, count, cells in zip(plan.inner, plan.rims.reach, plan.threads[1:], plan.rims.cells, strict=True):
         thread = ir.Var(f"i{axis}")
-        place = ir.add(ir.mul(place, count), ir.add(thread, reach))
-        lets.append(ir.Mutable(first_at(axis), ir.add(ir.Var(f"origin{axis}"), ir.mul(thread, cells))))
+        place = place * count + (thread + reach)
+        lets.append(ir.Mutable(first_at(axis), ir.Var(f"origin{axis}") + thread * cells))
     return (*lets, ir.Let(PLACE, place))
 
 
 def _advance(plan: GpuStreamingContext, number: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """The ``number``-th advance of those that are written out."""
     firsts, forward = first_versions(plan), plan.rims.forward
-    after = ir.add(NOW, 1) if forward else NOW
+    after = (NOW + 1) if forward else NOW
     fetches: list[ir.Stmt] = []
     for field, age in firsts:
         fetches += [ir.Array(ahead_of(plan, field, age, "next"), len(list(thread_cells(plan))))] if forward else []
@@ -187,7 +187,7 @@ def _advance(plan: GpuStreamingContext, number: int, *, edge: bool) -> tuple[ir.
                 value = ir.Load(ahead_of(plan, field, age, "next"), place, plan.site.dtype)
                 moves.append(ir.Store(ahead_of(plan, field, age), place, value, plan.site.dtype))
     unread = () if plan.sums else _unread(plan, number)
-    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *unread, *work, *moves, ir.Barrier(memory=False))
+    return (ir.Let(NOW, ADVANCE + number), *fetches, *unread, *work, *moves, ir.Barrier(memory=False))
 
 
 def _unread(plan: GpuStreamingContext, number: int) -> Iterator[ir.Stmt]:

@@ -38,7 +38,7 @@ def compute_row(plan: GpuStreamingContext, number: int, step: int, stage: int, *
     """One row of one stage of a level: all cells are computed, then put in their places."""
     lag = plan.pipeline.lag.at(step, stage)
     slot = (number - lag) % plan.rims.rows
-    body: list[ir.Stmt] = [ir.Let(ROW, ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(lag)))]
+    body: list[ir.Stmt] = [ir.Let(ROW, ir.Var("begin") + NOW - ir.Int(lag))]
     others: dict[tuple[str, int, int, tuple[Cell, Cell]], ir.Var] = {}
     work: list[ir.Stmt] = []
     puts: list[ir.Stmt] = []
@@ -62,12 +62,12 @@ def _lowered(
     """A statement's value at a thread's cell, its operations in their order."""
     prefix = joined(f"t{plan.site.number(statement.field)}_", cell) + "_"
     at = [clamped(place, axis) for axis, place in enumerate(_at(plan, cell))]
-    return plan.site.lower(statement, read, prefix, at=at, step=ir.add(BASE, step))
+    return plan.site.lower(statement, read, prefix, at=at, step=BASE + step)
 
 
 def _at(plan: GpuStreamingContext, cell: Cell) -> list[ir.Expr]:
     """Indices of a thread's cell in the grid, perhaps outside it."""
-    return [ROW, *(ir.add(first_at(axis), cell[axis - 1]) for axis in plan.inner)]
+    return [ROW, *((first_at(axis) + cell[axis - 1]) for axis in plan.inner)]
 
 
 def _named(plan: GpuStreamingContext, field: str, cell: Cell) -> ir.Var:
@@ -85,7 +85,7 @@ def _new(
     """Name the new value of a thread's cell at a step; where it is not updated, by a test the value before."""
     (step, cell), at = unit, _at(plan, unit[1])
     inside = tuple(clamped(place, axis) for axis, place in enumerate(at))
-    value = pointed(plan.site, field, value, inside, ir.add(BASE, step), conjunction(own_tests(at)))
+    value = pointed(plan.site, field, value, inside, BASE + step, conjunction(own_tests(at)))
     return ir.Let(_named(plan, field, cell), value if kept is None else ir.select(kept[0], value, kept[1]))
 
 
@@ -129,7 +129,7 @@ class Parts:
         lag = plan.pipeline.lag.at(step, 0)
         self.plan, self.step, self.edge = plan, step, edge
         self.slot = (number - lag) % plan.rims.rows
-        self.row = ir.Let(ROW, ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(lag)))
+        self.row = ir.Let(ROW, ir.Var("begin") + NOW - ir.Int(lag))
         self.statement = plan.statements(0)[0]
         self.others: Others = {}
         self.held: Held = {}
@@ -148,8 +148,8 @@ class Parts:
             share: ir.Expr | None = None
             for each, weight in sorted(plan.weights.items(), key=lambda item: item[0].offset):
                 if not self._newest(each):
-                    term = ir.mul(literal(weight, site.dtype), read(each))
-                    share = term if share is None else ir.add(share, term)
+                    term = literal(weight, site.dtype) * read(each)
+                    share = term if share is None else (share + term)
             name = ir.Var(joined(f"part{self.step}_", cell), site.dtype)
             parts.append(ir.Let(name, literal(0.0, site.dtype) if share is None else share))
         yield from _others(plan, self.others)
@@ -179,7 +179,7 @@ class Parts:
                 value = ir.Var(joined(f"part{self.step}_", cell), site.dtype)
                 for each, weight in plan.weights.items():
                     if self._newest(each):
-                        value = ir.add(value, ir.mul(literal(weight, site.dtype), read(each)))
+                        value = value + literal(weight, site.dtype) * read(each)
             work.append(_new(plan, statement.field, (self.step, cell), value, kept(cell)))
         return (*work, *_finished(plan, statement, self.step, self.slot, edge=self.edge))
 
@@ -205,8 +205,8 @@ def _shares(
         for each, weight in plan.sums:
             if each.offset[0] == plane:
                 newest = read(Read(each.field, each.level, (last, *each.offset[1:])))
-                term = ir.mul(literal(weight, site.dtype), newest)
-                share = term if share is None else ir.add(share, term)
+                term = literal(weight, site.dtype) * newest
+                share = term if share is None else (share + term)
         if share is None:
             continue
         if plane == last:
@@ -225,8 +225,8 @@ def _free(plan: GpuStreamingContext, statement: Statement) -> Callable[[Cell], i
     def test(cell: Cell) -> ir.Expr:
         tests: list[ir.Expr] = []
         for axis, (place, (low, high)) in enumerate(zip(_at(plan, cell), bounds, strict=True)):
-            tests += [ir.ge(place, low)] if low else []
-            tests += [ir.lt(place, ir.sub(extent(axis), high))] if high else []
+            tests += [place >= low] if low else []
+            tests += [place < extent(axis) - high] if high else []
         return conjunction(tests)
 
     return test
