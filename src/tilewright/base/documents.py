@@ -95,7 +95,8 @@ def decode_toml(data: str | bytes, what: str, hint: str = "") -> dict[str, Any]:
 
 def read_rows(path: Path, most: int, kind: str, cls: type[T]) -> list[T]:
     """Read a table in CSV, a dataclass per row; its columns are the fields, in any order, and others may be there."""
-    what, columns = f"the {kind} {str(path)!r}", _fields_of(cls)
+    columns = _fields_of(cls)  # type: ignore[arg-type]  # (mypy takes classes for unhashable)
+    what = f"the {kind} {str(path)!r}"
     rows = csv.DictReader(io.StringIO(decode_text(read_bounded(path, most, kind), what), newline=""))
     try:
         names = rows.fieldnames or []
@@ -136,7 +137,7 @@ def parse(cls: type[T], data: object, where: str, *, hint: str = "", complete: b
     Traceback (most recent call last):
     tilewright.base.errors.UsageError: 'steps' of a size is a whole number from 1 to 9, got 0
     """
-    known = _fields_of(cls)
+    known = _fields_of(cls)  # type: ignore[arg-type]  # (mypy takes classes for unhashable)
     if not isinstance(data, Mapping):
         raise UsageError(f"{where} holds {', '.join(known)} by name, got {shortened(data)}", hint)
     if alone:
@@ -176,7 +177,7 @@ def shortened(value: object) -> str:
 
 
 @functools.cache
-def _fields_of(cls: Any) -> dict[str, tuple[Any, bool]]:  # noqa: ANN401  (mypy holds classes to be unhashable)
+def _fields_of(cls: type) -> dict[str, tuple[Any, bool]]:
     """Name a dataclass's fields, with their types and whether they have no default."""
     hints = typing.get_type_hints(cls, include_extras=True)
     none = dataclasses.MISSING

@@ -27,7 +27,7 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, its JSON document."""
         document: dict[str, Any] = {}
-        for key, get in _keys(type(self)):
+        for key, get in _keys(type(self)):  # type: ignore[arg-type]  # (mypy takes classes for unhashable)
             value = get(self)
             value = plain(value() if callable(value) else value)
             document |= value if key == "*" else {key: value}
@@ -50,7 +50,7 @@ class Record:
 
 
 @functools.cache
-def _keys(cls: Any) -> list[tuple[str, Callable[[Any], Any]]]:  # noqa: ANN401  (mypy holds classes to be unhashable)
+def _keys(cls: type[Record]) -> list[tuple[str, Callable[[Any], Any]]]:
     """Name a record's keys and how to get at their values."""
     entries = cls.KEYS.split() or [each.name for each in dataclasses.fields(cls)]
     pairs = [entry.partition("=") for entry in entries]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import write_text
+from tilewright.base.records import Record
 from tilewright.base.tables import STYLE, Pairs, Table, as_html
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.report.figures import figures, tile
@@ -44,6 +45,19 @@ def fragment(study: Study) -> str:
         plots = {}
     style = "".join(line for line in (_STYLE + STYLE).splitlines() if line.startswith(".tw"))
     return f'<div class="tw"><style>{style}</style>{_section(study, plots, _FEW_ROWS)}</div>'
+
+
+class Studied(Record):
+    """A result that a page can show, with its plots."""
+
+    __slots__ = ()
+
+    def study(self) -> Study:
+        """Return what a page shows of it."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return fragment(self.study())
 
 
 def write(studies: Sequence[Study], path: Path, title: str, made: str = "") -> Path:

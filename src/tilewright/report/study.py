@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from tilewright.base.records import Record
 from tilewright.costs.roofline import Roofline
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
@@ -76,18 +75,3 @@ class Study:
     tile: tuple[Problem, Tiling] | None = None  # the problem and the chosen tiling, to be drawn
     explanation: tuple[str, ...] = ()  # lines
     notes: tuple[str, ...] = ()  # what could not be shown, and why
-
-
-class Studied(Record):
-    """A result that a page can show, with its plots."""
-
-    __slots__ = ()
-
-    def study(self) -> Study:
-        """Return what a page shows of it."""
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        from tilewright.report.page import fragment
-
-        return fragment(self.study())

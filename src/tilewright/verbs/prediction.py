@@ -16,7 +16,8 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report import tables
-from tilewright.report.study import Studied, StudiedTiling, Study
+from tilewright.report.page import Studied
+from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import Tiling
 from tilewright.workload import Workload
 

@@ -18,12 +18,10 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tilewright.base.documents import decode_json, parse
 from tilewright.base.paths import read_bounded, replaced
 
 _MOST_BYTES = 2**28
@@ -145,27 +143,17 @@ def changed(path: Path) -> Iterator[HeldBack]:
         carry_out(path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Journal:
-    """What a journal holds."""
-
-    size: int  # bytes that the file is to have
-    changes: tuple[tuple[int, str], ...]  # where, and what is written there in hexadecimal digits
-
-
 def carry_out(path: Path) -> None:
     """Make the changes that a journal beside a file holds, if there is one."""
     place = _place(path)
     if not place.exists():
         return
-    journal = parse(
-        _Journal, decode_json(read_bounded(place, _MOST_BYTES, "journal"), f"the journal {place.name!r}"), place.name
-    )
+    journal = json.loads(read_bounded(place, _MOST_BYTES, "journal"))
     with path.open("r+b", buffering=0) as file:
-        if file.seek(0, os.SEEK_END) >= journal.size:  # else it is of another file
-            for offset, content in journal.changes:
+        if file.seek(0, os.SEEK_END) >= journal["size"]:  # else it is of another file
+            for offset, content in journal["changes"]:
                 _write_all(file, (offset, memoryview(bytes.fromhex(content))))
-            file.truncate(journal.size)
+            file.truncate(journal["size"])
     discard(path)
 
 

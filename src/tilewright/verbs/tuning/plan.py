@@ -15,7 +15,8 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import tables
-from tilewright.report.study import Studied, StudiedTiling, Study
+from tilewright.report.page import Studied
+from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import provenance
