@@ -52,7 +52,7 @@ class Record:
 @functools.cache
 def _keys(cls: type[Record]) -> list[tuple[str, Callable[[Any], Any]]]:
     """Name a record's keys and how to get at their values."""
-    entries = cls.KEYS.split() or [each.name for each in dataclasses.fields(cls)]
+    entries = cls.KEYS.split() or [each.name for each in dataclasses.fields(cls)]  # type: ignore[arg-type]
     pairs = [entry.partition("=") for entry in entries]
     return [(key, attrgetter(path or key)) for key, _, path in pairs]
 

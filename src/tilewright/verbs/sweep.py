@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
 from tilewright.costs.energy.constants import at_clock, settled
@@ -89,10 +89,8 @@ class WhatIf(Record):
 
 def factors_of(vary: str, factors: Sequence[float], metric: str) -> tuple[float, ...]:
     """Return the factors of a sweep in increasing order, 1 among them."""
-    if vary not in VARIED:
-        raise UsageError(f"what is varied is one of {', '.join(VARIED)}, got {vary!r}")
-    if metric not in choices.METRICS:
-        raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
+    one_of("what is varied", vary, VARIED)
+    one_of("the metric", metric, choices.METRICS)
     if any(not (np.isfinite(factor) and factor > 0) for factor in factors):
         raise UsageError(f"a quantity is varied by factors above 0, got {list(factors)!r}")
     return tuple(sorted({1.0, *(factors or (_CLOCKS if vary == "clock" else FACTORS))}))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.base.constants import STATIC_SHARED
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
 from tilewright.costs import time as time_model
@@ -136,8 +136,7 @@ def validate(
     known = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
     where = as_machine(machine)
     skipped = tuple(line for log in known for line in log.skipped)
-    if model not in time_model.MODELS:
-        raise UsageError(f"the model is one of {', '.join(time_model.MODELS)}, got {model!r}")
+    one_of("the model", model, time_model.MODELS)
     measured = [np.array([point.seconds for point in log.measured]) for log in known]
     for log, seconds in zip(known, measured, strict=True):
         if len(seconds) < points + 2:

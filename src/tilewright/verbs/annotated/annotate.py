@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.errors import ToolchainError, UsageError, one_of
 from tilewright.base.paths import write_text
 from tilewright.base.records import Record
 from tilewright.frontends.annotated.file import RegionGroup, read_file, read_text, sibling
@@ -89,8 +89,7 @@ def annotate(
         TimeUpError: If the time was over before anything came out.
         ToolchainError: If the original body does not compile.
     """
-    if backend not in BACKENDS:
-        raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
+    one_of("the backend", backend, BACKENDS)
     if not 0 < seconds <= 10**6 or (runs is not None and not 1 <= runs <= MAX_RUNS):
         raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
     where = read_target(backend)

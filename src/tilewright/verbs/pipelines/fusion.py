@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tilewright.base.deprecations import refuse
-from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.errors import TilewrightError, one_of
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown, Table, table
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
@@ -348,8 +348,7 @@ def fuse(
         >>> plan.to_dict()["full_fusion_halos"]["G2"]
         [7, 4]
     """
-    if model not in MODELS:
-        raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
+    one_of("the model", model, MODELS)
     top = whole_number(top, "top", 1, 10_000)
     refuse(*options)
     pipeline = as_pipeline(source, options)

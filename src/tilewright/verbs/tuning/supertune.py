@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
 from tilewright.base.units import format_bytes
@@ -158,8 +158,7 @@ def supertune(
         >>> found.entries[0].value == min(entry.value for entry in found.entries)
         True
     """
-    if metric not in choices.METRICS:
-        raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
+    one_of("the metric", metric, choices.METRICS)
     problem, _ = problem_of(stencil_of(program, "supertune"), scalars, shape, steps, dtype, boundary)
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)
