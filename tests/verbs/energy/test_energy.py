@@ -20,10 +20,9 @@ from tilewright.verbs.energy.energy import compare, energy
 from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.verbs.predict import predict, select
 from tilewright.verbs.stencil import stencil
-from tilewright.verbs.sweep import VARIED
 from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune
-from tilewright.verbs.whatif import largest_shape, reuse, whatif
+from tilewright.verbs.whatif import VARIED, largest_shape, reuse, whatif
 from tilewright.workloads.stencil import on_machine
 
 CASE = {"shape": (1024, 1024), "steps": 128, "machine": "k20c"}
