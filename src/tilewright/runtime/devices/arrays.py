@@ -69,9 +69,9 @@ def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
 
 def lies_on_device(value: Any) -> bool:  # noqa: ANN401
     """Whether :func:`view` takes a value for an array on a CUDA device; False where its library does not say."""
-    value = getattr(value, "data", value) if type(value).__module__.partition(".")[0] == "xarray" else value
     if isinstance(value, np.ndarray | bool | int | float | complex):
         return False
+    value = getattr(value, "data", value) if type(value).__module__.partition(".")[0] == "xarray" else value
     where = getattr(value, "__dlpack_device__", None)
     if where is None:
         return isinstance(getattr(value, "__cuda_array_interface__", None), dict)

@@ -22,13 +22,14 @@ def kind_of(arrays: Sequence[Any], scalars: Mapping[str, Any], options: RunOptio
     A ``numpy.memmap`` alone is an array like any other, as a source and as a target; from one to another is a run out
     of core. So are zarr arrays and paths, and whatever gives ``memory`` or ``resume``.
     """
-    given, targets = flat(arrays), flat((options.out,))
+    given = [each for each in flat(arrays) if type(each) is not np.ndarray]
+    targets = [] if options.out is None else flat((options.out,))
     on_disk = any(map(only_on_disk, given))
     if any(map(is_distributed, given)):
         kind = "Ranks"
     elif any(map(is_lazy, given)):
         kind = "Dask"
-    elif not on_disk and writes_series(options):
+    elif targets and not on_disk and writes_series(options):
         kind = "Series"
     elif on_disk or _asks_for_disk(options, targets) or (_mapped(given) and _mapped(targets)):
         kind = "Disk"
