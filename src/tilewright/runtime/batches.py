@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
-from tilewright.codegen.batches import ENTRY, HEAD
+from tilewright.codegen.batches import CallEntry, CopyEntry, Entry, list_length, listed
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.call import by_cells
@@ -90,7 +90,7 @@ class _List(Session):
         self, compiled: CompiledKernel, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
     ) -> None:
         self._workers, self._rank = workers, problem.program.rank
-        self._entries: list[list[int]] = []
+        self._entries: list[Entry] = []
         self._pointers: list[int] = []
         self._own_sizes: list[int] = []
         self._given: list[Array] = []
@@ -122,13 +122,15 @@ class _List(Session):
             for number, pointer in enumerate(constants)
         ]
         # A call's pointers follow the arrays'; its sizes follow the list.
-        behind, after = len(addresses), HEAD + ENTRY * len(self._entries)
+        behind, after = len(addresses), list_length(len(self._entries))
         entries = [
-            [1, behind + entry[1], len(self._pointers), after + entry[3], *entry[4:]] if entry[0] else entry
+            CallEntry(behind + entry.field, len(self._pointers), after + entry.size)
+            if isinstance(entry, CallEntry)
+            else entry
             for entry in self._entries
         ]
         head = [self._workers, count, len(entries), len(constants)]
-        sizes = [*head, *(each for entry in entries for each in entry), *self._own_sizes]
+        sizes = [*head, *listed(entries), *self._own_sizes]
         self._compiled.invoke([*addresses, *calls], sizes, scalars, rows)
 
     def _invoke(
@@ -139,7 +141,7 @@ class _List(Session):
         constants: Sequence[int],  # noqa: ARG002
         further: Sequence[int],  # noqa: ARG002
     ) -> None:
-        self._entries.append([1, len(self._pointers), 0, len(self._own_sizes), *[0] * (ENTRY - 4)])
+        self._entries.append(CallEntry(len(self._pointers), 0, len(self._own_sizes)))
         self._pointers += starts
         self._own_sizes += sizes
 
@@ -153,7 +155,7 @@ class _List(Session):
         size, missing = target.itemsize, _AXES - target.ndim
         places = [number for each in (target, values) for number in self._place(each)]
         strides = [[*[0] * missing, *(stride // size for stride in each.strides)] for each in (target, values)]
-        self._entries.append([0, *places, *[1] * missing, *target.shape, *strides[0], *strides[1]])
+        self._entries.append(CopyEntry(*places, *[1] * missing, *target.shape, *strides[0], *strides[1]))
 
     def _restart(self) -> None:
         self._memory.forget()
