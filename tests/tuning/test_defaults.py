@@ -109,7 +109,7 @@ def test_stencils_on_cpus(case):
     seconds = time_model.predict(problem, tiling, machine).seconds
     whole = least(problem, setting, lambda family, each: run_seconds(family, each, setting))
     assert run_seconds(tiling.family, seconds, setting) <= FAR * whole
-    margins = setting.rates.coefficients.strategy_margin * setting.rates.coefficients.uncalibrated_margin
+    margins = setting.rates.numbers.strategy_margin * setting.rates.numbers.uncalibrated_margin
     assert seconds <= margins * (best + copy_seconds(setting))
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, TileSizes
-from tilewright.costs.coefficients import CpuCoefficients
 from tilewright.costs.cpu.streaming import both, hides
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
 from tilewright.costs.work import hexagonal
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.schedules.families import streaming as streaming_family
 from tilewright.schedules.family import Family
@@ -126,7 +126,7 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
     )
 
 
-def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficients: CpuCoefficients) -> Fit:
+def stream_iteration(factors: Floats, seconds: Floats, start: float, cpu: Numbers) -> Fit:
     """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
 
     An instance takes ``both(A C_iter, near, felt) + B start``, the factors being A, B, near and felt. Lines that take
@@ -134,10 +134,10 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficient
     all that could be.
     """
     tried = _candidates(factors, seconds, start, _TRIED)
-    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, coefficients)))])
-    said = _beside(factors, found, coefficients) + start * factors[:, 1]
-    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2], 0.0, coefficients), 0.0)
-    power = coefficients.overlap_exponent
+    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, cpu)))])
+    said = _beside(factors, found, cpu) + start * factors[:, 1]
+    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2], 0.0, cpu), 0.0)
+    power = cpu.overlap_exponent
     each = np.maximum(each**power - factors[:, 2] ** power, 0.0) ** (1.0 / power) / factors[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
@@ -150,9 +150,7 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficient
     )
 
 
-def stream_constants(
-    programs: Sequence[tuple[Floats, Floats]], coefficients: CpuCoefficients
-) -> tuple[Quantity, Quantity]:
+def stream_constants(programs: Sequence[tuple[Floats, Floats]], cpu: Numbers) -> tuple[Quantity, Quantity]:
     """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
 
     A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths, whose
@@ -166,7 +164,7 @@ def stream_constants(
             scaled = factors * (1.0, 1.0, ratio, 1.0)
             for j, start in enumerate(starts):
                 tried = _candidates(scaled, seconds, start, _TRIED // 4)
-                misses[i, j] += float(_misses(scaled, seconds, start, tried, coefficients).min()) / len(programs)
+                misses[i, j] += float(_misses(scaled, seconds, start, tried, cpu).min()) / len(programs)
     best = np.unravel_index(int(np.argmin(misses)), misses.shape)
     good = misses <= 1.1 * misses.min()
     note = f"streaming tiles of {len(programs)} programs, off by {misses.min():.1%} in the mean"
@@ -188,15 +186,15 @@ def _candidates(factors: Floats, seconds: Floats, start: float, count: int) -> F
     return float(np.median(_left(factors, seconds, start) / factors[:, 0])) * np.geomspace(_LEAST, 1.0, count)
 
 
-def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, coefficients: CpuCoefficients) -> Floats:
+def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, cpu: Numbers) -> Floats:
     """Mean relative deviation for every C_iter that is tried; what is far off was disturbed, however far."""
-    off = np.abs((_beside(factors, tried[:, None], coefficients) + start * factors[:, 1]) / seconds - 1.0)
+    off = np.abs((_beside(factors, tried[:, None], cpu) + start * factors[:, 1]) / seconds - 1.0)
     return np.asarray(np.minimum(off, _FAR).mean(axis=1))
 
 
-def _beside(factors: Floats, iteration_seconds: float | Floats, coefficients: CpuCoefficients) -> Floats:
+def _beside(factors: Floats, iteration_seconds: float | Floats, cpu: Numbers) -> Floats:
     """Seconds of arithmetic beside lines, per instance."""
-    return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], coefficients)
+    return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], cpu)
 
 
 def _not_negative(scaled: Floats) -> Floats:

@@ -9,10 +9,9 @@ from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
 from tilewright.costs import regions
-from tilewright.costs.coefficients import CpuCoefficients, coefficients
-from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
@@ -26,7 +25,7 @@ SCOPES = ("device", "per_sm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What the models of CPUs and of GPUs both ask of a machine."""
+    """What the models ask of a machine; of a GPU there is no more, and M_SM is a multiprocessor's shared memory."""
 
     sm_count: int  # n_SM
     vector_width: int  # values that one SM or core computes at once, n_V, for the problem's dtype
@@ -43,7 +42,7 @@ class Rates:
     other: Quantity
     swept: Quantity  # C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU
     blocked: Quantity  # C_iter of rows blocked in registers, in streaming tiles on a CPU
-    coefficients: CpuCoefficients  # on a GPU estimates, of which the margins alone are read
+    numbers: Numbers  # the machine's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +67,6 @@ class CpuRates(Rates):
     advance_seconds: float  # start-up of one advance of one level of a streaming tile
     line_ratio: float  # time of lines between L1 and L2 in streaming tiles over what ``cache_byte_seconds`` says
     guessed: bool  # whether nobody has measured its speeds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuRates(Rates):
-    """A GPU: M_SM is a multiprocessor's shared memory."""
-
-    gpu: Hardware  # its own numbers
 
 
 def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdomains: Subdomains = ()) -> CpuRates:
@@ -110,18 +102,17 @@ def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdoma
     )
 
 
-def gpu_rates(problem: Problem, machine: Machine, scope: str = "device") -> GpuRates:
+def gpu_rates(problem: Problem, machine: Machine, scope: str = "device") -> Rates:
     """Collect what a GPU takes for a problem's code."""
-    program, dtype, common = problem.program, problem.dtype, _common(machine, scope)
-    return GpuRates(
-        **common,
+    program, dtype = problem.program, problem.dtype
+    return Rates(
+        **_common(machine, scope),
         vector_width=int(machine.vector_width.value),
         barrier_seconds=start_seconds(program, machine, "box", dtype),
         c_iter=iteration_seconds(program, machine, dtype),
         other=estimated_seconds(program, machine, dtype),
         swept=swept_seconds(program, machine, dtype),
         blocked=blocked_seconds(program, machine, dtype),
-        gpu=hardware(machine, common["block_bytes"]),
     )
 
 
@@ -140,7 +131,7 @@ def _common(machine: Machine, scope: str) -> dict[str, Any]:
         "shared_bytes": int(machine.shared_bytes.value),
         "block_bytes": int((machine.block_shared_bytes or machine.shared_bytes).value),
         "max_tiles": int(machine.max_blocks.value) if machine.max_blocks else 1,
-        "coefficients": coefficients(machine),
+        "numbers": Numbers(machine),
     }
 
 

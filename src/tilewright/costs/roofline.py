@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.costs.gpu import streaming as streaming_gpu
-from tilewright.costs.rates import GpuRates
+from tilewright.costs.rates import CpuRates
 from tilewright.costs.setting import Setting
 
 
@@ -45,7 +45,7 @@ def roofline(setting: Setting) -> Roofline | None:
     each = [rates.c_iter.value, rates.swept.value]
     if facts.stream is not None:
         each.append(rates.blocked.value)
-    if facts.block is not None and isinstance(rates, GpuRates):
+    if facts.block is not None and not isinstance(rates, CpuRates):
         each.append(streaming_gpu.iteration_seconds(facts, rates))
     iteration = min(each)
     if facts.flops <= 0 or iteration <= 0:

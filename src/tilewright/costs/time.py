@@ -24,7 +24,7 @@ from tilewright.costs.gpu import blocks
 from tilewright.costs.gpu import sweep as gpu_sweep
 from tilewright.costs.published import energy as published_energy
 from tilewright.costs.published import time as published
-from tilewright.costs.rates import CpuRates, GpuRates
+from tilewright.costs.rates import CpuRates, Rates
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.work import streaming, sweep
 from tilewright.costs.work.families import tiles_of
@@ -131,9 +131,9 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     result = evaluate(tiling.family, sizes, setting, model, _compiled(resources))
     if not np.isfinite(result.seconds[0]):
         rates, count = setting.rates, int(np.prod([float(each) for each in tiling.threads]))
-        if setting.gpu is not None and count > setting.gpu.block_threads:
+        if setting.gpu is not None and count > setting.gpu.max_block_threads:
             raise UsageError(
-                f"a block of {machine.name} has at most {setting.gpu.block_threads} threads, got {str(tiling)!r}"
+                f"a block of {machine.name} has at most {setting.gpu.max_block_threads} threads, got {str(tiling)!r}"
             )
         if tiling.family.streams and result.shared_bytes[0] <= rates.block_bytes:
             raise UsageError(
@@ -230,7 +230,7 @@ def _on_cpu(family: Family, sizes: TileSizes, facts: Facts, rates: CpuRates) -> 
 
 
 def _on_gpu(
-    family: Family, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: "CompiledCounts | None"
+    family: Family, sizes: TileSizes, facts: Facts, rates: Rates, compiled: "CompiledCounts | None"
 ) -> Breakdown:
     if family.untiled:
         return gpu_sweep.evaluate(sweep.on_gpu(facts), facts, rates)
@@ -245,11 +245,10 @@ def _on_gpu(
             return blocks.evaluate(work, sizes.k, facts, rates)
         from tilewright.costs.gpu import threads as selector
 
-        result = blocks.evaluate(work, np.zeros_like(sizes.k), facts, rates)
-        result = selector.timed(result, work, sizes, facts, rates, compiled)
+        result = selector.timed(work, sizes, facts, rates, compiled)
     if not sizes.threads:
         return result
-    return result.where(functools.reduce(np.multiply, sizes.threads) <= rates.gpu.block_threads)
+    return result.where(functools.reduce(np.multiply, sizes.threads) <= rates.numbers.max_block_threads)
 
 
 def _with_energy(result: Breakdown, family: Family, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
@@ -346,10 +345,10 @@ def ideal_seconds(setting: Setting, family: Family | None = None, model: str = "
         iteration = streaming_seconds(setting).value
     elif family and not family.hexagons:
         iteration = rates.other.value
-    elif family and model == "exact" and isinstance(rates, GpuRates) and models_threads(family, setting):
+    elif family and model == "exact" and models_threads(family, setting):
         from tilewright.costs.gpu import threads as selector
 
-        return selector.ideal_seconds(facts.problem.program, facts, rates.gpu)
+        return selector.ideal_seconds(facts.problem.program, facts, rates.numbers)
     return facts.cells * facts.steps * iteration / (rates.sm_count * rates.vector_width)
 
 

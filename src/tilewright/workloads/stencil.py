@@ -90,7 +90,7 @@ class StencilWorkload:
         known, gpu = self.setting.rates, self.setting.gpu
         faster = self.setting.at(c_iter=half(known.c_iter), other=half(known.other))
         if gpu is not None:  # models of thread blocks count instructions: they go with the clock
-            faster = faster.at(swept=half(known.swept), gpu=replace(gpu, clock=2.0 * gpu.clock))
+            faster = faster.at(swept=half(known.swept), numbers=gpu.at(clock=2.0 * gpu.clock))
         return replace(self, setting=faster)
 
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:

@@ -89,7 +89,7 @@ def beyond(facts: Facts, rates: CpuRates) -> float:
     What a tile begins with comes from afar row by row, each on pages of its own, and nothing is fetched ahead beyond
     the ends of its pieces.
     """
-    data, known = np.array(facts.data_bytes), rates.coefficients
+    data, known = np.array(facts.data_bytes), rates.numbers
     own, outer = known.cache_fraction * rates.shared_bytes, known.l3_grid_fraction * rates.outer_bytes
     near, far = rates.sm_count * own, rates.sm_count * max(own, outer)
     return 1.0 + (known.far_row_ratio - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
@@ -108,7 +108,7 @@ def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     where a whole tile fits. In 3D a line is fetched once per plane that reads it, unless those planes fit L1 together.
     A box that is one run of memory is fetched ahead as much as in streaming tiles.
     """
-    known = rates.coefficients
+    known = rates.numbers
     exposed = np.where(work.runs > 0, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
     lines = read_again(work, facts, rates) + work.rim
     places = work.box_values * facts.itemsize, footprint_bytes(work, facts)
@@ -128,7 +128,7 @@ def read_again(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     fit there together.
     """
     window = (sum(facts.sides[0]) + 1.0) * work.plane_values * facts.itemsize
-    return np.asarray(facts.again * (window > rates.coefficients.cache_fraction * rates.l1_bytes) * 1.0)
+    return np.asarray(facts.again * (window > rates.numbers.cache_fraction * rates.l1_bytes) * 1.0)
 
 
 def again_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
@@ -146,7 +146,7 @@ def beside_seconds(values: Floats | float, footprint: Ints | Floats, facts: Fact
     if not np.any(values):
         return np.zeros(np.shape(footprint))
     lost, far = missed_inside(footprint, rates), missed_outside(footprint, rates)
-    outer = rates.coefficients.l3_exposed_fraction_boxes * (1.0 - far) * rates.outer_byte_seconds
+    outer = rates.numbers.l3_exposed_fraction_boxes * (1.0 - far) * rates.outer_byte_seconds
     vector = rates.vector_width * facts.itemsize
     return np.asarray(vector * values * lost * (outer + far * rates.word_seconds / WORD))
 
@@ -156,7 +156,7 @@ def overlapped(compute: float | Floats, stream: Floats, rates: CpuRates) -> Floa
 
     Hexagons whose boxes lie in L2 take as long as those whose boxes fit L1: little more than the longer one is felt.
     """
-    power = rates.coefficients.overlap_exponent
+    power = rates.numbers.overlap_exponent
     return np.asarray((compute**power + stream**power) ** (1.0 / power))
 
 
@@ -175,7 +175,7 @@ def _transfers(
     own = max(0, fills - facts.state_fills)  # what states take is no tile's
     hidden = (fills + again) * rates.cache_byte_seconds
     felt = exposed * (1.0 - far) * rates.outer_byte_seconds + far * rates.word_seconds / WORD
-    return vector * hidden, vector * missed * rates.coefficients.bytes_per_fetch * own * felt
+    return vector * hidden, vector * missed * rates.numbers.bytes_per_fetch * own * felt
 
 
 def footprint_bytes(work: BoxWork, facts: Facts) -> Ints:

@@ -5,6 +5,8 @@ blocks each take ``min(m', c) + k N max(m', c)`` for k > 1, which is (12) for N 
 nothing. What differs from the printed form besides is exact geometry, see :mod:`tilewright.costs.work.hexagonal`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from tilewright.base.constants import WORD
@@ -17,17 +19,34 @@ from tilewright.costs.work.tiles import BlockWork
 
 def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:
     """Evaluate the corrected model; ``k`` are the tiles that share an SM, 0 for as many as fit."""
-    scale = facts.itemsize / WORD
-    read, written = work.input_values * scale, work.output_values * scale
     io_seconds, compute = io(work, facts, rates), computation(work, facts, rates)
-    shared = shared_bytes(work, facts)
-    k = resident(k, shared, rates)
+    k = resident(k, shared_bytes(work, facts), rates)
     together = prism_seconds(io_seconds, compute, k, work.count)
     turns = work.fronts.turns(np.maximum(k, 1) * rates.sm_count)
     # Of what the tiles of an SM compute, one after the other, the barriers are between rows.
     blocks = turns * np.maximum(k, 1) * work.count
     barriers = blocks * work.meetings * rates.barrier_seconds
     computed = blocks * compute
+    return whole_tiles(
+        work,
+        facts,
+        tiles_per_sm=k,
+        io_seconds=io_seconds,
+        compute_seconds=compute,
+        prism_seconds=together,
+        terms={
+            "arithmetic": computed - barriers,
+            "barriers": barriers,
+            "transfers": np.where(k > 0, turns * together - computed, np.inf),
+            "synchronisation": work.fronts.count * rates.launch_seconds,
+        },
+    )
+
+
+def whole_tiles(work: BlockWork, facts: Facts, **times: Any) -> Breakdown:  # noqa: ANN401  (of each field's own type)
+    """Return what whole tiles move and keep, with ``times`` that say what they take."""
+    scale = facts.itemsize / WORD
+    read, written = work.input_values * scale, work.output_values * scale
     return Breakdown(
         wavefronts=work.fronts.count,
         tiles_per_wavefront=work.width,
@@ -35,18 +54,9 @@ def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:
         tile_points=np.minimum(work.points / facts.stages, 2.0**62).astype(np.int64),
         input_words=read,
         output_words=written,
-        shared_bytes=shared,
-        tiles_per_sm=k,
-        io_seconds=io_seconds,
-        compute_seconds=compute,
-        prism_seconds=together,
+        shared_bytes=shared_bytes(work, facts),
         dram_bytes=1.0 * (read + written) * WORD * work.count * work.tiles,
-        terms={
-            "arithmetic": computed - barriers,
-            "barriers": barriers,
-            "transfers": np.where(k > 0, turns * together - computed, np.inf),
-            "synchronisation": work.fronts.count * rates.launch_seconds,
-        },
+        **times,
     )
 
 

@@ -14,7 +14,8 @@ from tilewright.base.constants import WARP, WORD
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu import launch
-from tilewright.costs.rates import GpuRates
+from tilewright.costs.gpu.terms import double_cost
+from tilewright.costs.rates import Rates
 from tilewright.costs.work.stream_blocks import footing
 from tilewright.costs.work.threads import body
 
@@ -44,29 +45,29 @@ class GeneralBlocks:
     fetches: Floats  # loads from memory that follow each other
     moved: Floats  # bytes between DRAM and chip
 
-    def cycles(self, together: Ints, rates: GpuRates) -> Floats:
+    def cycles(self, together: Ints, rates: Rates) -> Floats:
         """Return the cycles of so many together on a multiprocessor, by part; shape (4, n)."""
-        gpu = rates.gpu
+        gpu = rates.numbers
         alone = self.longest * CHAIN + self.fetches * gpu.fetch_latency
         issue = np.maximum(ISSUE * self.slots, self.lanes) / gpu.schedulers
         busy = np.maximum(issue, self.words)
         dram = self.moved * gpu.sm_count * gpu.clock * rates.byte_seconds
         return launch.combined(together, alone, (together * issue, together * busy), together * dram)
 
-    def seconds(self, blocks: Ints, rates: GpuRates) -> Floats:
+    def seconds(self, blocks: Ints, rates: Rates) -> Floats:
         """Return the seconds of a launch with so many at work, by part; shape (4, n), 0 where there are none."""
-        gpu = rates.gpu
+        gpu = rates.numbers
         places = launch.resident(self.threads, np.full_like(self.threads, REGISTERS), self.chip_bytes, gpu)
         cycles = launch.in_waves(blocks, places, gpu, lambda together: self.cycles(together, rates))
         return np.where(places > 0, cycles / gpu.clock, np.inf)
 
 
 def general_blocks(
-    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, band: Ints, facts: Facts, rates: GpuRates
+    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, band: Ints, facts: Facts, rates: Rates
 ) -> GeneralBlocks:
     """Count what blocks do in bands of ``band`` levels, by a text for whole bands of ``levels``."""
     sizes, parts = tiles  # parts: sizes of what tiles are cut into
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     count, own, plane = (np.ones_like(levels) for _ in range(3))
     for axis in range(1, len(parts)):
         count = count * ceil_div(sizes.space[axis], parts[axis])
@@ -77,7 +78,6 @@ def general_blocks(
     first = np.minimum(sizes.space[0], facts.shape[0])
     advances = first + foot.parts_base + foot.parts_rate * band
     words, one = facts.itemsize / WORD, body(foot.program)
-    double = gpu.double_cost if words > 1 else 1.0
     reads = foot.moving_reads + foot.constant_reads
     cell = one.arithmetic + foot.stores * RESULT_SLOTS + reads * READ_SLOTS + foot.bent_reads * BEND_SLOTS
     updates = np.zeros(len(levels))
@@ -90,7 +90,7 @@ def general_blocks(
     idle = advances * (ADVANCE_SLOTS + band * foot.stages * LEVEL_SLOTS[len(parts)])
     work = updates * cell + loads * LOAD_SLOTS
     busiest = np.minimum(warps, np.maximum(1, updates / np.maximum(advances * band, 1)))
-    lanes = updates * one.arithmetic * double * WARP * gpu.schedulers / rates.vector_width
+    lanes = updates * one.arithmetic * double_cost(facts, gpu) * WARP * gpu.schedulers / rates.vector_width
     moved = plane * (first + foot.halo_base[0] + foot.halo_rate[0] * band) * (foot.versions + foot.constants)
     return GeneralBlocks(
         count=count,

@@ -10,8 +10,8 @@ import numpy as np
 
 from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT
 from tilewright.costs.arrays import Floats, Ints, ceil_div
-from tilewright.costs.hardware import Hardware
 from tilewright.costs.work.stream_blocks import TileGrid
+from tilewright.machines.numbers import Numbers
 
 PARTS = ("arithmetic", "on-chip memory", "latency", "transfers")
 """What the cycles of blocks are for: issuing instructions, and beyond that the path to shared memory, the last block's
@@ -20,20 +20,20 @@ _TURNS = 6
 """Blocks of a place up to which they are dealt out one after the other; beyond, the mean of their times is near."""
 
 
-def most_registers(threads: Ints, gpu: Hardware) -> Ints:
+def most_registers(threads: Ints, gpu: Numbers) -> Ints:
     """Return the registers that a thread may have if one block is to fit; shape (n,)."""
     warps = ceil_div(ceil_div(threads, WARP), WARP_UNIT) * WARP_UNIT
     return np.asarray(gpu.registers // np.maximum(warps * WARP, 1) // REGISTER_UNIT * REGISTER_UNIT)
 
 
-def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Hardware) -> Ints:
+def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Numbers) -> Ints:
     """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
     whole = -(-registers // REGISTER_UNIT) * REGISTER_UNIT
     used = np.maximum(np.minimum(whole, most_registers(threads, gpu)), REGISTER_UNIT)
     warps = np.maximum(ceil_div(threads, WARP), 1)
     held = gpu.registers // (used * WARP) // WARP_UNIT * WARP_UNIT // warps
     found = np.minimum(np.minimum(gpu.max_blocks, gpu.max_threads // (warps * WARP)), held)
-    return np.asarray(np.minimum(found, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve, 1)))
+    return np.asarray(np.minimum(found, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve_bytes, 1)))
 
 
 def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats], dram: Floats) -> Floats:
@@ -52,7 +52,7 @@ def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats]
     return np.where(np.asarray(together) > 0, parts, 0.0)
 
 
-def in_waves(blocks: Ints, places: Ints, gpu: Hardware, cycles: Callable[[Ints], Floats]) -> Floats:
+def in_waves(blocks: Ints, places: Ints, gpu: Numbers, cycles: Callable[[Ints], Floats]) -> Floats:
     """Return the cycles of launches of equal blocks, of which so many have a place on a multiprocessor."""
     queue = ceil_div(blocks, gpu.sm_count)
     together = np.maximum(np.minimum(places, queue), 1)

@@ -33,8 +33,8 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu import launch
 from tilewright.costs.gpu.general import general_blocks
-from tilewright.costs.gpu.terms import CompiledCounts
-from tilewright.costs.rates import GpuRates
+from tilewright.costs.gpu.terms import CompiledCounts, double_cost
+from tilewright.costs.rates import Rates
 from tilewright.costs.work.stream_blocks import StreamTiles, band_lengths, footing
 from tilewright.costs.work.threads import body
 
@@ -49,21 +49,16 @@ BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
 
 
-def iteration_seconds(facts: Facts, rates: GpuRates) -> float:
+def iteration_seconds(facts: Facts, rates: Rates) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     issue = _cell_slots(facts, rates) / gpu.schedulers * rates.vector_width / WARP
-    return max(issue, body(foot.program).arithmetic * _double(facts, rates) * foot.stages) / gpu.clock
+    return max(issue, body(foot.program).arithmetic * double_cost(facts, gpu) * foot.stages) / gpu.clock
 
 
-def _double(facts: Facts, rates: GpuRates) -> float:
-    """For how many times as long an operation occupies its pipe as one of float32 does."""
-    return rates.gpu.double_cost if facts.itemsize > WORD else 1.0
-
-
-def _cell_slots(facts: Facts, rates: GpuRates) -> float:
+def _cell_slots(facts: Facts, rates: Rates) -> float:
     """Instructions of a cell and level besides what threads hand to each other."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     cell = body(foot.program).arithmetic + 3.0 * foot.constant_reads
     if rates.blocked.source == "measured":
         cell = max(cell, rates.blocked.value * gpu.clock * gpu.schedulers / (rates.vector_width / WARP))
@@ -71,10 +66,10 @@ def _cell_slots(facts: Facts, rates: GpuRates) -> float:
 
 
 def evaluate(
-    block: StreamTiles, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None = None
+    block: StreamTiles, sizes: TileSizes, facts: Facts, rates: Rates, compiled: CompiledCounts | None = None
 ) -> Breakdown:
     """Evaluate the model; a wavefront is a band, a tile one tile of it."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     run = launched(block, _resident(block, facts, rates, compiled), sizes, facts, rates)
     parts = stream_cycles(block, block.tested, facts, rates)
     one = np.ones_like(block.tiles)
@@ -115,9 +110,9 @@ class StreamRun:
     moved: Floats  # bytes between DRAM and chip
 
 
-def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts, rates: GpuRates) -> StreamRun:
+def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts, rates: Rates) -> StreamRun:
     """Price all launches of a run, as :func:`tilewright.codegen.gpu.streaming.kernels.stream_launches` makes them."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     fast, slow = (stream_cycles(block, tested, facts, rates) for tested in (block.tested, block.rows))
     queue = np.maximum(ceil_div(block.steady.all, gpu.sm_count), 1)
     together = np.minimum(np.maximum(resident, 1), queue)
@@ -150,14 +145,14 @@ def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts,
     )
 
 
-def _resident(block: StreamTiles, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None) -> Ints:
+def _resident(block: StreamTiles, facts: Facts, rates: Rates, compiled: CompiledCounts | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
     asked: Ints = STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(facts.shape)] * block.turns + block.held
     used, chip = asked, block.chip_bytes
-    spills = asked > np.minimum(SAFE_REGISTERS, launch.most_registers(block.threads, rates.gpu))
+    spills = asked > np.minimum(SAFE_REGISTERS, launch.most_registers(block.threads, rates.numbers))
     if compiled is not None:
         used, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
-    found = launch.resident(block.threads, used, chip, rates.gpu)
+    found = launch.resident(block.threads, used, chip, rates.numbers)
     return np.where((chip <= rates.block_bytes) & ~spills, found, 0).astype(np.int64)
 
 
@@ -187,9 +182,9 @@ class StreamCycles:
         return launch.combined(together, self.alone, (self.issue(some), self.work(some)), some * self.dram)
 
 
-def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: GpuRates) -> StreamCycles:
+def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: Rates) -> StreamCycles:
     """Return what tiles take of a multiprocessor that compute so many of their advances in the loop with tests."""
-    foot, gpu, double = footing(facts), rates.gpu, _double(facts, rates)
+    foot, gpu, double = footing(facts), rates.numbers, double_cost(facts, rates.numbers)
     arithmetic, cell = body(foot.program).arithmetic, _cell_slots(facts, rates)
     cells, warps = block.levels * block.turns, ceil_div(block.threads, WARP)
     tests = TESTED_SLOTS[len(facts.shape)] * (facts.itemsize // WORD) * foot.stages * tested / np.maximum(block.rows, 1)

@@ -8,14 +8,14 @@ from tilewright.base.constants import WORD
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
-from tilewright.costs.rates import GpuRates
+from tilewright.costs.rates import Rates
 from tilewright.costs.work.sweep import SweepWork
 
 SECTOR = 32
 """Bytes that a GPU moves for a value whose neighbours in memory no other thread of its warp wants."""
 
 
-def evaluate(work: SweepWork, facts: Facts, rates: GpuRates) -> Breakdown:
+def evaluate(work: SweepWork, facts: Facts, rates: Rates) -> Breakdown:
     """Evaluate one sweep per stage and step; a wavefront is a sweep or a launch, a tile an SM's part of it."""
     # A recurrence's launches are one tile each, a sweep's parts are side by side.
     launches, parts = (work.launches, 1) if work.serial else (facts.stages, rates.sm_count)
@@ -23,12 +23,12 @@ def evaluate(work: SweepWork, facts: Facts, rates: GpuRates) -> Breakdown:
     compute = 1.0 * ceil_div(each, rates.vector_width) * rates.swept.value
     io_seconds, share = work.once_bytes * rates.byte_seconds, 1
     if work.serial:
-        share, wait = launches, rates.gpu.fetch_latency / rates.gpu.clock
+        share, wait = launches, rates.numbers.fetch_latency / rates.numbers.clock
         compute = work.serial_cells * wait
         if not work.serial_cells:
             vectors = facts.cells / (rates.sm_count * rates.vector_width)
             compute = vectors * rates.swept.value + launches * wait
-            sectors = SECTOR * facts.cells * (facts.reads + facts.writes) / rates.gpu.l2_bandwidth
+            sectors = SECTOR * facts.cells * (facts.reads + facts.writes) / rates.numbers.l2_bandwidth
             io_seconds = max(io_seconds, sectors)
     longest, steps = max(compute, io_seconds), facts.steps
     return Breakdown.of_one(

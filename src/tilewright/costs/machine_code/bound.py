@@ -9,13 +9,13 @@ they run in whole waves of the resident blocks. DRAM bounds the result from anot
 import math
 from dataclasses import dataclass
 
-from tilewright.base.constants import REGISTER_UNIT, REGISTERS, WARP, WARP_UNIT
+from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT
 from tilewright.base.intmath import round_up
-from tilewright.costs.hardware import hardware
 from tilewright.costs.machine_code.listing import MEMORY, PIPES, Code
 from tilewright.costs.machine_code.paths import WarpPath, steady
 from tilewright.costs.machine_code.simulation import Timing, cycles
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 
 _MAX_WARP_BLOCKS = 32
 
@@ -82,18 +82,16 @@ class Bound:
 
 def resident_blocks(needs: Needs, machine: Machine) -> int:
     """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
-    gpu = hardware(machine)
+    gpu = Numbers(machine)
     unit = round_up(max(needs.registers, 1), REGISTER_UNIT)
-    registers = int(machine.registers.value) if machine.registers else REGISTERS
-    chip = needs.shared_bytes + machine.block_reserve_bytes.value
-    limit = machine.block_shared_bytes or machine.shared_bytes
-    if needs.shared_bytes > limit.value:
+    chip = needs.shared_bytes + gpu.block_reserve_bytes
+    if needs.shared_bytes > gpu.block_shared_bytes:
         return 0
     return int(
         min(
             gpu.max_blocks,
             gpu.max_threads // (needs.warps * WARP),
-            registers // (unit * WARP) // WARP_UNIT * WARP_UNIT // needs.warps,
+            gpu.registers // (unit * WARP) // WARP_UNIT * WARP_UNIT // needs.warps,
             gpu.shared_bytes // chip if chip else _MAX_WARP_BLOCKS,
         )
     )
@@ -101,38 +99,36 @@ def resident_blocks(needs: Needs, machine: Machine) -> int:
 
 def timing(machine: Machine) -> Timing:
     """Return the numbers of a machine's multiprocessor for its pipes."""
-    gpu = hardware(machine)
-    arithmetic = WARP * gpu.schedulers / machine.vector_width.value
-    integer, special = machine.integer_cycles.value, machine.special_pipe_cycles.value
+    gpu = Numbers(machine)
+    arithmetic, integer, near = WARP * gpu.schedulers / gpu.vector_width, gpu.integer_cycles, gpu.integer_latency
     busy = {
         "fp32": arithmetic,
-        "fp64": arithmetic * gpu.double_cost,
+        "fp64": arithmetic * (1.0 / gpu.fp64_ratio),
         "imad": integer,
         "alu": integer,
         "uniform": integer,
-        "control": machine.control_cycles.value,
-        "special": special,
+        "control": gpu.control_cycles,
+        "special": gpu.special_pipe_cycles,
         "barrier": 2.0,
         "async": 1.0,
     }
-    near, slow = machine.integer_latency.value, machine.special_latency.value
     latency = {
-        "fp32": gpu.pipeline,
-        "fp64": machine.double_latency.value,
+        "fp32": gpu.pipeline_cycles,
+        "fp64": gpu.double_latency,
         "imad": near,
         "alu": near,
         "control": near,
         "uniform": 2 * near,
-        "special": slow,
-        "shuffle": slow,
-        "async": slow,
-        "lds": machine.load_latency.value,
-        "ldg": machine.fetch_latency.value,
+        "special": gpu.special_latency,
+        "shuffle": gpu.special_latency,
+        "async": gpu.special_latency,
+        "lds": gpu.load_latency,
+        "ldg": gpu.fetch_latency,
         "sts": 2 * near,
         "stg": 2 * near,
-        "barrier": machine.meeting_latency.value,
+        "barrier": gpu.meeting_latency,
     }
-    return Timing(schedulers=int(gpu.schedulers), busy=busy, latency=latency, branch=machine.taken_branch_cycles.value)
+    return Timing(schedulers=int(gpu.schedulers), busy=busy, latency=latency, branch=gpu.taken_branch_cycles)
 
 
 def analyse(code: Code, needs: Needs, updates: float, machine: Machine, *, loops: bool = True) -> Steady:

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import BANKS, MAX_BLOCK_THREADS, MAX_SM_THREADS, WARP
+from tilewright.base.constants import BANKS, WARP
 from tilewright.costs.arrays import BlockShapes, Floats, Ints
 from tilewright.costs.published.pipelines import Published
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.pipelines.pipeline import Pipeline, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
@@ -78,30 +79,6 @@ def sectors(tx: int, size: int, shift: int) -> float:
     return float(WARP // width * per_row)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """What the model takes of a machine."""
-
-    sms: int
-    shared_sm: int
-    shared_block: int
-    threads_sm: int
-    threads_block: int
-    blocks_sm: int
-    bandwidth: float
-    shared_bandwidth: float
-    hiding_warps: float
-    clock: float
-    lanes: float
-    int_lanes: float
-    double_lanes: float
-    special_lanes: float
-    launch: float
-    global_latency: float
-    shared_latency: float
-    barrier: float
-
-
 class _Exact(Published):
     """The corrected form."""
 
@@ -139,57 +116,32 @@ FORMS: Mapping[str, Published] = {"published": Published(), "exact": _Exact()}
 MODELS = tuple(FORMS)
 
 
-def card(machine: Machine, model: str = "exact") -> Card:
-    """Read a GPU; what only the paper's three cards have is estimated for others from their lanes and clock."""
-
-    def known(name: str, otherwise: float) -> float:
-        quantity = getattr(machine, name)
-        return otherwise if quantity is None else float(quantity.value)
-
-    sms, clock, lanes = int(machine.sm_count.value), machine.clock.value, machine.vector_width.value
-    shared = int(machine.shared_bytes.value)
-    form = FORMS[model]
-    return Card(
-        sms=sms,
-        shared_sm=shared,
-        shared_block=int(known("block_shared_bytes", shared)),
-        threads_sm=int(known("max_threads", MAX_SM_THREADS)),
-        threads_block=int(known("max_block_threads", MAX_BLOCK_THREADS)),
-        blocks_sm=int(known("max_blocks", 16)),
-        bandwidth=form.bandwidth(machine).value,
-        shared_bandwidth=form.shared_bandwidth(machine, known("shared_bandwidth", sms * BANKS * 4 * clock)),
-        hiding_warps=known("hiding_warps", known("schedulers", 4) * known("pipeline_cycles", 6)),
-        clock=clock,
-        lanes=lanes,
-        int_lanes=known("int_lanes", lanes / 2),
-        double_lanes=lanes * machine.fp64_ratio.value,
-        special_lanes=known("special_lanes", lanes / 4),
-        launch=machine.launch_seconds.value,
-        global_latency=known("global_latency", 400),
-        shared_latency=known("shared_latency", 25),
-        barrier=machine.barrier_seconds.value,
-    )
+def card(machine: Machine, model: str = "exact") -> Numbers:
+    """Return a GPU's numbers with the bandwidths of a form of the model."""
+    form, known = FORMS[model], Numbers(machine)
+    shared = form.shared_bandwidth(machine, known.shared_bandwidth)
+    return known.at(dram_bandwidth=form.bandwidth(machine).value, shared_bandwidth=shared)
 
 
 def evaluate(
-    problem: PipelineProblem, group: Group, blocks: BlockShapes, machine: Card, model: str = "exact"
+    problem: PipelineProblem, group: Group, blocks: BlockShapes, machine: Numbers, model: str = "exact"
 ) -> BlockCosts:
     """Evaluate every configuration of a group."""
     form, plan = FORMS[model], plan_group(problem.pipeline, group)
     tiles = _tiles(problem, plan, blocks, form)
     shared = _shared(problem, plan, tiles, form)
-    fits = (shared <= machine.shared_block) & (blocks.threads <= machine.threads_block)
-    resident = np.minimum(machine.threads_sm // blocks.threads, machine.blocks_sm)
-    resident = np.where(fits, np.minimum(resident, machine.shared_sm // np.maximum(shared, 1)), 0)
-    rounds, remaining = form.launches(problem, blocks, np.maximum(resident, 1), machine.sms)
+    fits = (shared <= machine.block_shared_bytes) & (blocks.threads <= machine.max_block_threads)
+    resident = np.minimum(machine.max_threads // blocks.threads, machine.max_blocks)
+    resident = np.where(fits, np.minimum(resident, machine.shared_bytes // np.maximum(shared, 1)), 0)
+    rounds, remaining = form.launches(problem, blocks, np.maximum(resident, 1), machine.sm_count)
     work = _Work(problem, plan, blocks, machine, form)
     full, rest = work.seconds(resident, tiles), work.seconds(remaining, tiles)
     parts = [rounds * a + b for a, b in zip(full, rest, strict=True)]
-    seconds = np.where(resident > 0, sum(parts) + machine.launch, np.inf)
+    seconds = np.where(resident > 0, sum(parts) + machine.launch_seconds, np.inf)
     return BlockCosts(
         shared=shared,
         resident=resident,
-        occupancy=resident * blocks.threads / machine.threads_sm,
+        occupancy=resident * blocks.threads / machine.max_threads,
         rounds=rounds,
         remaining=remaining,
         seconds=seconds,
@@ -236,7 +188,7 @@ class _Work:
     """Seconds that an SM takes for a number of resident blocks."""
 
     def __init__(
-        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Card, form: Published
+        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Numbers, form: Published
     ) -> None:
         self.problem, self.plan, self.blocks, self.machine, self.form = problem, plan, blocks, machine, form
         self.on_chip = uses_shared(plan)
@@ -253,7 +205,7 @@ class _Work:
         some = resident > 0
         outside = self.outside(tiles) * resident / reached
         inside = self.inside(tiles) * resident / reached
-        barriers = (len(self.plan.stencils) if self.on_chip else 0) * self.machine.barrier
+        barriers = (len(self.plan.stencils) if self.on_chip else 0) * self.machine.barrier_seconds
         operations = self.operations(tiles) * resident / reached
         latency = self.machine.global_latency / self.machine.clock * (1 - reached)
         near = self.machine.shared_latency / self.machine.clock * (1 - reached) * len(self.plan.stencils)
@@ -271,7 +223,7 @@ class _Work:
     def outside(self, tiles: Tiles) -> Floats:
         """Seconds of one block's accesses to memory, at one SM's share of the bandwidth (34)."""
         total = np.zeros(len(self.blocks.tx))
-        rate = self.machine.bandwidth / self.machine.sms
+        rate = self.machine.dram_bandwidth / self.machine.sm_count
         for grid in self.plan.inputs:
             size = self.problem.itemsize(grid)
             halo = self.plan.halo(grid)
@@ -295,7 +247,7 @@ class _Work:
         words = np.zeros(len(self.blocks.tx))
         if not self.on_chip:
             return words
-        rate = self.machine.shared_bandwidth / self.machine.sms
+        rate = self.machine.shared_bandwidth / self.machine.sm_count
         conflicts = {grid: _conflicts(self.blocks.tx, tiles[grid][1]) for grid in self.plan.shared}
         for grid in self.plan.inputs:
             words += tiles[grid][0] * tiles[grid][1] * conflicts[grid]
@@ -316,9 +268,10 @@ class _Work:
         for number in self.plan.stencils:
             stencil = self.problem.pipeline.stencils[number]
             kind = self.problem.dtype(stencil.inputs[0])
-            lanes = {"float32": self.machine.lanes, "float64": self.machine.double_lanes}.get(
-                kind, self.machine.int_lanes
-            )
+            lanes = {
+                "float32": self.machine.vector_width,
+                "float64": self.machine.vector_width * self.machine.fp64_ratio,
+            }.get(kind, self.machine.int_lanes)
             cells = tiles[stencil.output][0] * tiles[stencil.output][1]
             if stencil.output in self.plan.outputs and stencil.output not in self.plan.shared:
                 cells = self.blocks.cells

@@ -34,6 +34,7 @@ from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import Usage, count_operations, price
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
@@ -449,8 +450,7 @@ def _resident(case: TableCase, tiling: Tiling, words: float) -> int:
     """Tiles per SM of a GPU: as asked, else as many as fit; 0 where a tile, or what was asked, does not fit."""
     machine = case.machine
     block = (machine.block_shared_bytes or machine.shared_bytes).value
-    most = machine.block_threads
-    if words * WORD > block or tiling.space[0] // tiling.sub[0] > most:
+    if words * WORD > block or tiling.space[0] // tiling.sub[0] > Numbers(machine).max_block_threads:
         return 0
     slots = int(machine.max_blocks.value) if machine.max_blocks else 1
     fits = min(int(machine.shared_bytes.value // (words * WORD)), slots)

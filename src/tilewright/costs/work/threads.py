@@ -203,9 +203,12 @@ def _along(one: CodeCounts, sizes: TileSizes, threads: Ints, facts: Facts) -> tu
     strides, which = np.unique(threads, return_inverse=True)
     widest = int((hexagonal.width(sizes, facts) // threads).max(initial=0)) + 1
     tables = np.stack([distinct_reads(one.columns, int(stride), widest) for stride in strides])
+    divisor: Ints | int = threads
+    if len(strides) == 1:  # as most often, and then many times faster
+        divisor, which = int(strides[0]), np.zeros((), dtype=np.int64)
     points, reads = np.zeros(len(half)), np.zeros(len(half))
     for row in range(int(half.max(initial=0))):
-        turns = ceil_div(sizes.space[0] + 2 * facts.slopes[0] * row, threads) * (row < half)
+        turns = ceil_div(sizes.space[0] + 2 * facts.slopes[0] * row, divisor) * (row < half)
         points += 2 * turns
         reads += 2 * tables[which, turns]
     return points, reads
