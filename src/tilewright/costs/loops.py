@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT, WORD
+from tilewright.costs.breakdown import Times
 from tilewright.costs.pipelines.gpu import SECTOR
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
@@ -79,14 +80,11 @@ def resident(launch: LoopLaunch, machine: Machine) -> int:
     return min(found, int(shared // (launch.shared_bytes + machine.block_reserve_bytes.value))) if shared else 0
 
 
-def launch_seconds(launch: LoopLaunch, machine: Machine) -> float:
-    """Return the seconds of one launch; infinite where a block does not fit."""
-    blocks = resident(launch, machine)
-    if not blocks:
-        return math.inf
-    known = Numbers(machine)
-    if launch.iterations <= 0:
-        return known.launch_seconds
+def launch_times(launch: LoopLaunch, machine: Machine) -> Times[float]:
+    """Return what one launch takes; infinite where a block does not fit."""
+    blocks, known = resident(launch, machine), Numbers(machine)
+    if not blocks or launch.iterations <= 0:
+        return Times(terms={"synchronisation": known.launch_seconds if blocks else math.inf})
     working = min(launch.blocks, math.ceil(launch.iterations / launch.threads))
     queue = math.ceil(working / known.sm_count)
     together, busy = min(blocks, queue), min(known.sm_count, working)
@@ -104,20 +102,35 @@ def launch_seconds(launch: LoopLaunch, machine: Machine) -> float:
     barriers = queue * turns * launch.barriers * known.barrier_seconds / together
     moved = _moved(launch, machine, together) / (known.dram_bandwidth * busy / known.sm_count * reached)
     latency = known.global_latency / known.clock * (1.0 - reached)
-    return (
-        known.launch_seconds + work * (operations + lines) / rate + work * chip / reached + barriers + moved + latency
+    return Times(
+        terms={
+            "synchronisation": known.launch_seconds,
+            "arithmetic": work * operations / rate,
+            "on-chip memory": work * lines / rate + work * chip / reached,
+            "barriers": barriers,
+            "transfers": moved,
+            "latency": latency,
+        }
     )
 
 
-def region_seconds(kernels: float, copied: tuple[float, float], calls: int, streams: int, machine: Machine) -> float:
-    """Return the seconds of a region: its arrays come to the device, its kernels run, its results go back.
+def region_times(
+    kernels: float, copied: tuple[float, float], calls: int, streams: int, machine: Machine
+) -> Times[float]:
+    """Return what a region takes: its arrays come to the device, its kernels run, its results go back.
 
     Pieces of several streams overlap: while one computes, others are copied. Every piece has calls of its own, besides
     the first launch of every kernel. ``copied`` is bytes to the device and back.
     """
     parts = (copied[0] / machine.host_bandwidth.value, kernels, copied[1] / machine.host_bandwidth.value)
     rest = (sum(parts) - max(parts)) / streams
-    return max(parts) + rest + streams * calls * machine.launch_seconds.value
+    return Times(
+        terms={
+            "kernels": kernels,
+            "transfers": max(parts) + rest - kernels,
+            "synchronisation": streams * calls * machine.launch_seconds.value,
+        }
+    )
 
 
 def _divided(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:

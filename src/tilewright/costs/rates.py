@@ -8,17 +8,16 @@ from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
-from tilewright.costs import regions
+from tilewright.costs.facts import Facts
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
+from tilewright.costs.regions import Part
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.identity import identity
-from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.programs.stencil.storage import Subdomains
 
 SCOPES = ("device", "per_sm")
 
@@ -69,11 +68,11 @@ class CpuRates(Rates):
     guessed: bool  # whether nobody has measured its speeds
 
 
-def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdomains: Subdomains = ()) -> CpuRates:
+def cpu_rates(facts: Facts, machine: Machine, scope: str = "per_sm") -> CpuRates:
     """Collect what a CPU takes for a problem's code."""
-    program, dtype, clock = problem.program, problem.dtype, machine.clock.value
-    some, rows, across = (regions.parts(problem, subdomains, across=each) for each in (None, False, True))
-    c_iter = _mean(some, lambda each: iteration_seconds(each, machine, dtype))
+    program, dtype, clock = facts.problem.program, facts.problem.dtype, machine.clock.value
+    divided = facts.divisions
+    c_iter = _mean(divided.boxes, lambda each: iteration_seconds(each, machine, dtype))
     width = int(machine.vector_width.value) * WORD // arithmetic(dtype).itemsize
     return CpuRates(
         **_common(machine, scope),
@@ -81,9 +80,9 @@ def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdoma
         barrier_seconds=start_seconds(program, machine, "box", dtype),
         c_iter=c_iter,
         other=c_iter,
-        swept=_mean(some, lambda each: swept_seconds(each, machine, dtype)),
-        blocked=_mean(rows, lambda each: blocked_seconds(each, machine, dtype)),
-        blocked_across=_mean(across, lambda each: blocked_seconds(each, machine, dtype)),
+        swept=_mean(divided.boxes, lambda each: swept_seconds(each, machine, dtype)),
+        blocked=_mean(divided.rows, lambda each: blocked_seconds(each, machine, dtype)),
+        blocked_across=_mean(divided.across, lambda each: blocked_seconds(each, machine, dtype)),
         row_seconds=start_seconds(program, machine, "row", dtype),
         swept_row_seconds=start_seconds(program, machine, "none row", dtype),
         swept_box_seconds=start_seconds(program, machine, "none box", dtype),
@@ -102,9 +101,9 @@ def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdoma
     )
 
 
-def gpu_rates(problem: Problem, machine: Machine, scope: str = "device") -> Rates:
+def gpu_rates(facts: Facts, machine: Machine, scope: str = "device") -> Rates:
     """Collect what a GPU takes for a problem's code."""
-    program, dtype = problem.program, problem.dtype
+    program, dtype = facts.problem.program, facts.problem.dtype
     return Rates(
         **_common(machine, scope),
         vector_width=int(machine.vector_width.value),
@@ -135,7 +134,7 @@ def _common(machine: Machine, scope: str) -> dict[str, Any]:
     }
 
 
-def _mean(some: tuple[regions.Part, ...], of: Callable[[Program], Quantity]) -> Quantity:
+def _mean(some: tuple[Part, ...], of: Callable[[Program], Quantity]) -> Quantity:
     """Return the mean of what programs take over the cells that each computes."""
     found = [(each.share, of(each.program)) for each in some]
     if len(found) == 1:

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy.price import EnergyRule, make_energy
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.price import EnergyRule, rule
 from tilewright.costs.facts import Facts, facts_of
 from tilewright.costs.rates import CpuRates, Rates, cpu_rates, gpu_rates
 from tilewright.machines.machine import Machine
@@ -54,6 +55,5 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *
             "ask for a CPU, such as host",
         )
     facts = facts_of(problem, cpu=cpu, storage=storage)
-    known, parts = facts.problem, facts.storage.subdomains
-    rates = cpu_rates(known, machine, scope or "per_sm", parts) if cpu else gpu_rates(known, machine, scope or "device")
-    return Setting(facts=facts, rates=rates, energy=make_energy(facts.problem, machine))
+    rates = cpu_rates(facts, machine, scope or "per_sm") if cpu else gpu_rates(facts, machine, scope or "device")
+    return Setting(facts=facts, rates=rates, energy=rule(facts.problem, constants(machine)))

@@ -4,7 +4,7 @@ A family says what its tiles move and compute (:mod:`tilewright.costs.work`), a 
 """
 
 import functools
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,15 +13,13 @@ from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs.arrays import TileSizes
-from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.breakdown import Breakdown, Times
 from tilewright.costs.cpu import boxes
 from tilewright.costs.cpu import streaming as cached_streams
 from tilewright.costs.cpu import sweep as cached_sweep
-from tilewright.costs.cpu.states import added_seconds
 from tilewright.costs.energy.price import Joules, Usage, price
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu import blocks
-from tilewright.costs.gpu import sweep as gpu_sweep
 from tilewright.costs.published import energy as published_energy
 from tilewright.costs.published import time as published
 from tilewright.costs.rates import CpuRates, Rates
@@ -46,11 +44,12 @@ _LARGEST_TILE = 2**40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Times[float]):
     """What one tiling of one problem costs on one machine; times in seconds, words of 4 bytes.
 
     Attributes:
         seconds: Predicted time, T_alg.
+        terms: What it is the sum of, by name.
         joules: Predicted energy; estimated where nobody measured the machine, see ``energy``.
         dram_bytes: Bytes between chip and memory, in all.
         wavefronts: N_w.
@@ -70,7 +69,6 @@ class Costs:
         usage: The amounts that the energy is of.
     """
 
-    seconds: float
     joules: float | None = None
     dram_bytes: float
     wavefronts: int
@@ -89,10 +87,9 @@ class Costs:
     usage: Usage | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Return the costs as plain data, without the parts of the energy and its amounts."""
-        plain = asdict(self)
-        del plain["energy"], plain["usage"]
-        return plain
+        """Return the costs as plain data, without the terms of the time, the parts of the energy and its amounts."""
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in plain.items() if name not in {"terms", "energy", "usage"}}
 
 
 def predict(  # noqa: PLR0913  (all that a prediction hangs on)
@@ -226,14 +223,14 @@ def _on_cpu(family: Family, sizes: TileSizes, facts: Facts, rates: CpuRates) -> 
         result = boxes.evaluate(tiles_of(family).boxes(sizes, facts), facts, rates)
     if not facts.state_bytes:
         return result
-    return replace(result, terms={**result.terms, "states": added_seconds(result.seconds, sizes, facts, rates)})
+    return replace(result, terms={**result.terms, "states": boxes.added_seconds(result.seconds, sizes, facts, rates)})
 
 
 def _on_gpu(
     family: Family, sizes: TileSizes, facts: Facts, rates: Rates, compiled: "CompiledCounts | None"
 ) -> Breakdown:
     if family.untiled:
-        return gpu_sweep.evaluate(sweep.on_gpu(facts), facts, rates)
+        return blocks.sweep(sweep.on_gpu(facts), facts, rates)
     if family.streams:
         from tilewright.costs.gpu import streaming as streams
         from tilewright.costs.work import stream_blocks
@@ -317,7 +314,7 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
         used = setting.energy.usage(seconds, float(result.energy_bytes[index]), float(result.updates[index]), words)
         energy = price(used, setting.energy.known)
     return Costs(
-        seconds=seconds,
+        terms={name: float(term[index]) for name, term in result.terms.items()},
         joules=energy.joules if energy else None,
         energy=energy,
         usage=used,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
+from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.interval import Interval, interval
-from tilewright.costs.roofline import Roofline
 from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine

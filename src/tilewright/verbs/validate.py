@@ -259,7 +259,8 @@ def _scored(
     terms = selector.evaluate(case, gpu, constants, off)
     scale = scale_of(terms.seconds[used], seconds[used]) if len(used) else 1.0
     rest = np.setdiff1d(np.arange(len(seconds)), used)
-    return _result(case, terms.seconds * scale, seconds, used, int(gpu.block_shared_bytes), (terms.resident[rest], scale))
+    shared = int(gpu.block_shared_bytes)
+    return _result(case, terms.seconds * scale, seconds, used, shared, (terms.resident[rest], scale))
 
 
 def _published(

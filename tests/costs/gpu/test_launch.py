@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tilewright.costs.gpu.launch import in_waves, makespan, resident
+from tilewright.costs.gpu.streaming import in_waves, makespan, resident
 from tilewright.costs.machine_code.bound import Needs, resident_blocks
 from tilewright.costs.work.stream_blocks import TileGrid
 from tilewright.machines.files import load

@@ -224,7 +224,7 @@ def test_the_accesses_of_equation_34_by_hand():
     blocks = BlockShapes(**{key: np.array([v]) for key, v in zip(("ty", "tx", "ny", "nx"), BASIC, strict=True)})
     costs = evaluate(problem, (0,), blocks, card(load("gtx780"), "published"), "published")
     moved = 6 * (512 / 32) * 4 + 4 * (256 / 32) * 4
-    assert costs.access[0] == pytest.approx((682 * 8 + 64) * moved / (288e9 / 12))
+    assert costs.terms["transfers"][0] == pytest.approx((682 * 8 + 64) * moved / (288e9 / 12))
 
 
 @pytest.mark.parametrize("machine", ["gtx590", "gtx780", "v100", "zen3"])

@@ -20,8 +20,7 @@ from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.facts import fact
 from tilewright.costs.arrays import Floats
-from tilewright.costs.energy.constants import NAMES, Constants, constants
-from tilewright.machines.machine import Machine
+from tilewright.costs.energy.constants import NAMES, Constants
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import Problem
@@ -165,11 +164,6 @@ class EnergyRule:
             int_maxima=int_maxima,
             specials=specials,
         )
-
-
-def make_energy(problem: Problem, machine: Machine) -> EnergyRule:
-    """Collect what the energy model needs of a problem on a machine; what it does not know is estimated."""
-    return rule(problem, constants(machine))
 
 
 def rule(problem: Problem, known: Constants) -> EnergyRule:

@@ -10,15 +10,16 @@ is dead frees its shared memory for later ones.
 latency, a share W / W_min of the throughput is reached.
 """
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import BANKS, WARP
+from tilewright.base.constants import WARP
 from tilewright.costs.arrays import BlockShapes, Floats, Ints
+from tilewright.costs.breakdown import Times
 from tilewright.costs.published.pipelines import Published
+from tilewright.costs.work.threads import bank_conflicts
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
@@ -35,48 +36,26 @@ SECTOR = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockCosts:
-    """Resources and time per configuration."""
+class BlockCosts(Times[Floats]):
+    """Resources and time (31)-(35) per configuration; infinite where it does not fit."""
 
     shared: Ints  # bytes of shared memory per block (28)
     resident: Ints  # blocks per SM at a time (29); 0 where the configuration does not fit
     occupancy: Floats  # resident threads over the most possible
     rounds: Ints  # times that an SM is filled (37)
     remaining: Ints  # blocks that the busiest SM runs after that (36)
-    seconds: Floats  # time of the group (31)-(35); infinite where it does not fit
-    access: Floats  # seconds of (34), global memory
-    chip: Floats  # seconds of (34), shared memory
-    operations: Floats  # seconds of (32)
 
 
-@functools.lru_cache(maxsize=4096)
-def bank_conflicts(tx: int, pitch: int) -> int:
-    """Return how often a warp must access shared memory for one word per lane (tables 4-6).
-
-    A warp is T_x lanes wide; its rows lie ``pitch`` words apart, and words in the same bank are served in turn.
-
-    >>> bank_conflicts(16, 32), bank_conflicts(16, 48), bank_conflicts(64, 128)
-    (2, 1, 1)
-    """
-    width = min(tx, WARP)
-    lanes = np.arange(WARP)
-    words = lanes // width * pitch + lanes % width
-    return int(np.bincount(np.unique(words) % BANKS, minlength=BANKS).max())
-
-
-@functools.lru_cache(maxsize=4096)
-def sectors(tx: int, size: int, shift: int) -> float:
+def sectors(tx: Ints, size: int, shift: int) -> Floats:
     """Return the transactions of a warp's access to memory by blocks ``tx`` wide (tables 4-6).
 
     A tile's first column lies ``shift`` elements before a multiple of a transaction; its rows are aligned.
 
-    >>> sectors(32, 4, 0), sectors(32, 4, 7), sectors(4, 4, 0)
-    (4.0, 5.0, 8.0)
+    >>> [sectors(np.array([tx]), 4, shift).tolist() for tx, shift in ((32, 0), (32, 7), (4, 0))]
+    [[4.0], [5.0], [8.0]]
     """
-    width = min(tx, WARP)
-    first = -shift * size % SECTOR
-    per_row = -(-(first + width * size) // SECTOR)
-    return float(WARP // width * per_row)
+    width = np.minimum(tx, WARP)
+    return np.asarray(1.0 * (WARP // width) * -(-(-shift * size % SECTOR + width * size) // SECTOR))
 
 
 class _Exact(Published):
@@ -136,18 +115,19 @@ def evaluate(
     rounds, remaining = form.launches(problem, blocks, np.maximum(resident, 1), machine.sm_count)
     work = _Work(problem, plan, blocks, machine, form)
     full, rest = work.seconds(resident, tiles), work.seconds(remaining, tiles)
-    parts = [rounds * a + b for a, b in zip(full, rest, strict=True)]
-    seconds = np.where(resident > 0, sum(parts) + machine.launch_seconds, np.inf)
+    transfers, chip, operations = (rounds * a + b for a, b in zip(full, rest, strict=True))
     return BlockCosts(
+        terms={
+            "transfers": transfers,  # (34)
+            "on-chip memory": chip,
+            "arithmetic": operations,  # (32)
+            "synchronisation": np.where(resident > 0, machine.launch_seconds, np.inf),
+        },
         shared=shared,
         resident=resident,
         occupancy=resident * blocks.threads / machine.max_threads,
         rounds=rounds,
         remaining=remaining,
-        seconds=seconds,
-        access=parts[0],
-        chip=parts[1],
-        operations=parts[2],
     )
 
 
@@ -176,12 +156,6 @@ def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: Tiles, form: Publi
         return np.zeros_like(next(iter(tiles.values()))[0])
     sizes = {grid: tiles[grid][0] * tiles[grid][1] * problem.itemsize(grid) for grid in plan.shared}
     return form.shared_bytes(problem.pipeline, plan, sizes)
-
-
-def _conflicts(tx: Ints, pitch: Ints) -> Ints:
-    """Bank conflicts per configuration; only the pitch modulo the banks matters."""
-    keys, which = np.unique(np.minimum(tx, WARP) * BANKS + pitch % BANKS, return_inverse=True)
-    return np.asarray([bank_conflicts(int(key) // BANKS, int(key) % BANKS + BANKS) for key in keys])[which]
 
 
 class _Work:
@@ -216,10 +190,6 @@ class _Work:
             np.where(some, operations, none),
         )
 
-    def _sectors(self, size: int, shift: int) -> Floats:
-        widths, which = np.unique(self.blocks.tx, return_inverse=True)
-        return np.asarray([sectors(int(tx), size, shift) for tx in widths])[which]
-
     def outside(self, tiles: Tiles) -> Floats:
         """Seconds of one block's accesses to memory, at one SM's share of the bandwidth (34)."""
         total = np.zeros(len(self.blocks.tx))
@@ -231,11 +201,11 @@ class _Work:
             if not self.on_chip:
                 cells = self.blocks.cells * self._reads(grid)
             unit = self.form.transaction(size)
-            total += self._sectors(size, halo[-1][0] if halo else 0) * cells / WARP * unit / rate
+            total += sectors(self.blocks.tx, size, halo[-1][0] if halo else 0) * cells / WARP * unit / rate
         for grid in self.plan.outputs:
             size = self.problem.itemsize(grid)
             unit = self.form.transaction(size)
-            total += self._sectors(size, 0) * self.blocks.cells / WARP * unit / rate
+            total += sectors(self.blocks.tx, size, 0) * self.blocks.cells / WARP * unit / rate
         return total
 
     def _reads(self, grid: str) -> int:
@@ -248,7 +218,7 @@ class _Work:
         if not self.on_chip:
             return words
         rate = self.machine.shared_bandwidth / self.machine.sm_count
-        conflicts = {grid: _conflicts(self.blocks.tx, tiles[grid][1]) for grid in self.plan.shared}
+        conflicts = {grid: bank_conflicts(tiles[grid][1], self.blocks.tx) for grid in self.plan.shared}
         for grid in self.plan.inputs:
             words += tiles[grid][0] * tiles[grid][1] * conflicts[grid]
         for number in self.plan.stencils:

@@ -29,7 +29,8 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, MOST_REGISTERS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.costs.cpu.walks import CoreMemory, core_memory, row_start, walk
+from tilewright.costs.breakdown import Times
+from tilewright.costs.cpu.walks import CoreMemory, core_memory, row_start, walk, walk_terms
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import Usage, count_operations, price
 from tilewright.costs.time import Costs
@@ -227,11 +228,9 @@ class _Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """The time of a tiling and what it is made of; see :class:`tilewright.costs.time.Costs`."""
+class _TileTimes(Times[float]):
+    """The time of a tiling, and of one tile; see :class:`tilewright.costs.time.Costs`."""
 
-    seconds: float
-    sync: float
     compute: float
     moved: float
     words: float
@@ -308,11 +307,11 @@ def _in_registers(terms: _Terms, threads: int, sub: int) -> bool:
     return needed <= MOST_REGISTERS and needed * round_up(threads, WARP) <= room
 
 
-def _parts(terms: _Terms, tiling: Tiling) -> _Parts | None:
+def _parts(terms: _Terms, tiling: Tiling) -> _TileTimes | None:
     return _on_gpu(terms, tiling) if terms.memory is None else _on_cpu(terms, terms.memory, tiling)
 
 
-def _on_gpu(terms: _Terms, tiling: Tiling) -> _Parts | None:
+def _on_gpu(terms: _Terms, tiling: Tiling) -> _TileTimes | None:
     case, machine = terms.case, terms.case.machine
     words = terms.words(tiling.time, tiling.space[0])
     k = _resident(case, tiling, words)
@@ -323,13 +322,22 @@ def _on_gpu(terms: _Terms, tiling: Tiling) -> _Parts | None:
     compute = float((t + threads - 1) * (sub * ceil_div(threads, terms.lanes) * terms.c_iter + barrier))
     moved = words * terms.word_seconds + 2 * barrier
     rows, columns = ceil_div(case.shape[0], t), ceil_div(case.shape[1], tiling.space[0])
-    sync = (rows + columns - 1) * machine.launch_seconds.value
-    turns = fronts_by_turns(rows, columns, int(machine.sm_count.value))
-    seconds = sync + sum(number * _together(q, k, moved, compute) for q, number in turns)
-    return _Parts(seconds=seconds, sync=sync, compute=compute, moved=moved, words=words, k=k)
+    fronts = fronts_by_turns(rows, columns, int(machine.sm_count.value))
+    computed = compute * sum(number * q for q, number in fronts)
+    return _TileTimes(
+        terms={
+            "arithmetic": computed,
+            "transfers": sum(number * _together(q, k, moved, compute) for q, number in fronts) - computed,
+            "synchronisation": (rows + columns - 1) * machine.launch_seconds.value,
+        },
+        compute=compute,
+        moved=moved,
+        words=words,
+        k=k,
+    )
 
 
-def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _Parts | None:
+def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _TileTimes | None:
     if (tiling.k or 1) != 1:
         return None
     (m, n), (t, s) = terms.case.shape, (tiling.time, tiling.space[0])
@@ -339,15 +347,20 @@ def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _Parts | None:
     vector = _vector_seconds(terms, memory, t)
 
     def mean(rows: int) -> float:
-        """The time of one of a row's tiles, the last of which may be narrower."""
+        """The time of computing one of a row's tiles, the last of which may be narrower."""
         whole = _diagonals(terms, rows, s, vector)
         last = n - (wide - 1) * s
-        return moved + (whole if last == s else ((wide - 1) * whole + _diagonals(terms, rows, last, vector)) / wide)
+        return whole if last == s else ((wide - 1) * whole + _diagonals(terms, rows, last, vector)) / wide
 
-    sync = terms.case.machine.launch_seconds.value if count > 1 else 0.0
-    seconds = sync + walk(tall, wide, count, mean(t), mean(m - (tall - 1) * t))
-    compute = _diagonals(terms, t, s, vector)
-    return _Parts(seconds=seconds, sync=sync, compute=compute, moved=moved, words=words, k=1)
+    tile, final = mean(t), mean(m - (tall - 1) * t)
+    team = terms.case.machine.launch_seconds.value if count > 1 else 0.0
+    return _TileTimes(
+        terms=walk_terms((tall, wide, count), tile, final, moved) | {"synchronisation": team},
+        compute=_diagonals(terms, t, s, vector),
+        moved=moved,
+        words=words,
+        k=1,
+    )
 
 
 def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
@@ -373,7 +386,7 @@ def _vector_seconds(terms: _Terms, memory: CoreMemory, rows: int) -> float:
     return memory.with_arithmetic(terms.c_iter, (moved, ring), lines)
 
 
-def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
+def _costs(terms: _Terms, tiling: Tiling, parts: _TileTimes) -> Costs:
     case = terms.case
     # Thousands of tilings are evaluated: what is needed of their exact counts is written down here once more.
     tall, wide = (ceil_div(n, size) for n, size in zip(case.shape, (tiling.time, *tiling.space), strict=True))
@@ -384,7 +397,7 @@ def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
     flops = cells * case.program.operations
     bound = "compute" if parts.compute >= parts.moved else "memory"
     return Costs(
-        seconds=parts.seconds,
+        terms=parts.terms,
         joules=energy.joules,
         dram_bytes=parts.words * WORD * tiles,
         wavefronts=tall + wide - 1,
@@ -398,19 +411,10 @@ def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
         flops=flops,
         gcells_per_second=cells / parts.seconds * 1e-9,
         gflops_per_second=flops / parts.seconds * 1e-9,
-        bound_by="synchronisation" if parts.sync > 0.5 * parts.seconds else bound,
+        bound_by="synchronisation" if parts.terms["synchronisation"] > 0.5 * parts.seconds else bound,
         energy=energy,
         usage=used,
     )
-
-
-def sync_seconds(case: TableCase, tiling: Tiling) -> float:
-    """Return what a tiling's kernel calls, or on a CPU the start of its threads, take of T_alg."""
-    machine = case.machine
-    if case.cpu:
-        return machine.launch_seconds.value if machine.sm_count.value > 1 else 0.0
-    rows, columns = ceil_div(case.shape[0], tiling.time), ceil_div(case.shape[1], tiling.space[0])
-    return (rows + columns - 1) * machine.launch_seconds.value
 
 
 def turns(case: TableCase, tiling: Tiling) -> float:

@@ -2,7 +2,7 @@
 
 import functools
 
-from tilewright.costs.sums import cycles
+from tilewright.costs.operations import sum_cycles
 from tilewright.machines.vectors import VectorUnits
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.program import Statement
@@ -25,7 +25,7 @@ def statement_cycles(
     rest = _plain_work(found.tape, results)
     every = functools.reduce(_both, parts, rest)
     constants = {abs(node.value) for node in statement.tape if isinstance(node, Const)} - {1.0}
-    return cycles(every, units, results.count, len(constants)) / results.count
+    return sum_cycles(every, units, results.count, len(constants)) / results.count
 
 
 def _both(first: SumWork, second: SumWork) -> SumWork:

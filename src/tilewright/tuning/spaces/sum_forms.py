@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.sums import cycles
+from tilewright.costs.operations import sum_cycles
 from tilewright.machines.vectors import FEW, VectorUnits
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart
@@ -56,4 +56,4 @@ def fastest(terms: Terms, results: Results, options: Sequence[Sum], units: Vecto
     if len(options) == 1:
         return options[0]
     weights = len({abs(weight) for weight in terms.values()} - {1.0})
-    return min(options, key=lambda form: cycles(work(terms, results, form), units, results.count, weights))
+    return min(options, key=lambda form: sum_cycles(work(terms, results, form), units, results.count, weights))
