@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, select
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, DOUBLE, INDICES, put, real_element, sweep
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
@@ -94,14 +93,14 @@ def exponential(real: ir.Element) -> ir.Function:
     how, register = _EXP[real.name], ir.vector(real)
     whole = ir.element(f"int{real.bits}")
     bits = ir.vector(whole)
-    b = Builder("exponential", kind="inline")
+    b = ir.Builder("exponential", kind="inline")
     x = b.param("x", register)
     highest, lowest = b.let("most", how.bound, register), b.let("lowest", -how.bound, register)
-    below = b.let("below", select(x > highest, highest, x))
-    inside = b.let("inside", select(below < lowest, lowest, below))
+    below = b.let("below", ir.select(x > highest, highest, x))
+    inside = b.let("inside", ir.select(below < lowest, lowest, below))
     magic = b.let("magic", how.magic, register)
     log2e = ir.Real(math.log2(math.e), real)
-    shifted = b.let("shifted", inside * b.value(log2e) + magic)
+    shifted = b.let("shifted", inside * log2e + magic)
     n = b.let("n", shifted - magic)
     r = b.let("r", (inside - n * how.high) - n * how.low)
     p = b.mutable("p", 1 / math.factorial(how.degree), register)
@@ -119,21 +118,21 @@ def exponential(real: ir.Element) -> ir.Function:
 class _Weights:
     """hy/hx, hx/hy and hx hy lambda."""
 
-    east: BuilderValue
-    north: BuilderValue
-    source: BuilderValue
+    east: ir.Expr
+    north: ir.Expr
+    source: ir.Expr
 
     @property
-    def edge(self) -> BuilderValue:
+    def edge(self) -> ir.Expr:
         return (self.east + self.north) * 2.0
 
     def cell(
         self,
-        middle: BuilderValue,
-        sides: tuple[BuilderValue, BuilderValue],
-        rows: tuple[BuilderValue, BuilderValue],
-        power: BuilderValue,
-    ) -> BuilderValue:
+        middle: ir.Expr,
+        sides: tuple[ir.Expr, ir.Expr],
+        rows: tuple[ir.Expr, ir.Expr],
+        power: ir.Expr,
+    ) -> ir.Expr:
         """The residual of a cell, or of a vector of cells."""
         return (
             (middle * 2.0 - sides[0] - sides[1]) * self.east
@@ -142,31 +141,31 @@ class _Weights:
         )
 
 
-def _weights(b: Builder, real: ir.Element) -> _Weights:
+def _weights(b: ir.Builder, real: ir.Element) -> _Weights:
     return _Weights(*(b.param(name, real) for name in ("east", "north", "source")))
 
 
 def _row(real: ir.Element, power: ir.Function, vectors: int, *, past: bool, diagonal: bool) -> ir.Function:
     """Compute a row inside the grid; ``n`` and ``s`` are the rows above and below."""
-    b = Builder(f"row{'_past' * past}{'_diagonal' * diagonal}")
+    b = ir.Builder(f"row{'_past' * past}{'_diagonal' * diagonal}")
     u, n, s = (b.param(name, ir.const_pointer(real)) for name in "uns")
     f, columns = b.param("f", ir.pointer(real)), b.param("columns", ir.INDEX)
     k = _weights(b, real)
     edge = b.let("edge", k.edge)
     register = ir.vector(real)
 
-    def single(i: BuilderValue) -> None:
-        exp = b.let("e", b.call(power, b.splat(u[i], register)))
+    def single(i: ir.Expr) -> None:
+        exp = b.let("e", b.call(power, ir.splat(u[i], register)))
         if diagonal:
-            f[i] = edge - k.source * exp.lane(0)
+            b.set(f[i], edge - k.source * exp.lane(0))
             return
-        sides = (select(i > 1, u[i - 1], 0.0), select(i + 2 < columns, u[i + 1], 0.0))
-        f[i] = k.cell(u[i], sides, (n[i], s[i]), exp.lane(0))
+        sides = (ir.select(i > 1, u[i - 1], 0.0), ir.select(i + 2 < columns, u[i + 1], 0.0))
+        b.set(f[i], k.cell(u[i], sides, (n[i], s[i]), exp.lane(0)))
 
-    def whole(at: BuilderValue) -> None:
+    def whole(at: ir.Expr) -> None:
         found = []
         for v in range(vectors):
-            i = at + b.lanes(real) * v
+            i = at + ir.Lanes(real) * v
             middle = b.let(f"c{v}", u.vector(i))
             exp = b.let(f"e{v}", b.call(power, middle))
             if diagonal:
@@ -177,7 +176,7 @@ def _row(real: ir.Element, power: ir.Function, vectors: int, *, past: bool, diag
         for i, value in found:
             put(b, f, i, value, past=past)
 
-    f[0] = edge if diagonal else edge * u[0]
+    b.set(f[0], edge if diagonal else edge * u[0])
     with b.when(columns > 2):
         single(b.let("second", 1))
     with b.when(columns > 3):
@@ -185,13 +184,13 @@ def _row(real: ir.Element, power: ir.Function, vectors: int, *, past: bool, diag
         sweep(b, inner, real, vectors, whole, single, first=2, aligned=f if past else None)
         single(inner)
     with b.when(columns > 1):
-        f[columns - 1] = edge if diagonal else edge * u[columns - 1]
+        b.set(f[columns - 1], edge if diagonal else edge * u[columns - 1])
     return b.function()
 
 
 def _rows(real: ir.Element, rows: dict[tuple[bool, bool], ir.Function]) -> ir.Function:
     """Compute rows from … to - 1."""
-    b = Builder("rows")
+    b = ir.Builder("rows")
     u, f = b.param("u", ir.const_pointer(real)), b.param("f", ir.pointer(real))
     none = b.param("none", ir.const_pointer(real))
     start, stop, size = b.param("from", ir.INDEX), b.param("to", ir.INDEX), b.param("size", INDICES)
@@ -202,10 +201,10 @@ def _rows(real: ir.Element, rows: dict[tuple[bool, bool], ir.Function]) -> ir.Fu
     with b.loop("j", start, stop) as j:
         row, to = b.let("c", u + j * wide), b.let("t", f + j * wide)
         with b.when(j.equals(0) | j.equals(high - 1)), b.loop("i", 0, wide) as i:
-            to[i] = select(diagonal, edge, edge * row[i])
+            b.set(to[i], ir.select(diagonal, edge, edge * row[i]))
         with b.otherwise():
-            above = b.let("n", select(j > 1, row - wide, none))
-            below = b.let("s", select(j + 2 < high, row + wide, none))
+            above = b.let("n", ir.select(j > 1, row - wide, none))
+            below = b.let("s", ir.select(j + 2 < high, row + wide, none))
             for (past, main), each in rows.items():
                 with b.when(stream.equals(int(past)) & diagonal.equals(int(main))):
                     b.call(each, row, above, below, to, wide, k.east, k.north, k.source)
@@ -215,7 +214,7 @@ def _rows(real: ir.Element, rows: dict[tuple[bool, bool], ir.Function]) -> ir.Fu
 
 
 def _entry(rows: ir.Function, real: ir.Element, entry: str) -> ir.Function:
-    b = Builder(entry, kind="entry")
+    b = ir.Builder(entry, kind="entry")
     array, size = b.param("array", ARRAYS), b.param("size", INDICES)
     b.param("work", ir.pointer(BYTE))
     weight = b.param("weight", ir.const_pointer(DOUBLE))
@@ -224,7 +223,7 @@ def _entry(rows: ir.Function, real: ir.Element, entry: str) -> ir.Function:
     pointers = (array[0].to(fixed), array[1].to(ir.pointer(real)), array[2].to(fixed))
     weights = [weight[k].to(real) for k in range(3)]
     with b.when(size[2] > 1), b.parallel(size[2]):
-        low, high = (n * (b.thread + more) / b.threads for more in (0, 1))
+        low, high = (n * (ir.THREAD + more) / ir.THREADS for more in (0, 1))
         b.call(rows, *pointers, low, high, size, *weights)
     with b.otherwise():
         b.call(rows, *pointers, 0, n, size, *weights)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, select
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 
@@ -59,11 +58,11 @@ def energy_source(dialect: str) -> KernelSource[None]:
     return KernelSource(text=print_gpu(functions, dialect), dialect=dialect, kernels=kernels, layout=None)
 
 
-Step = Callable[[BuilderValue, BuilderValue, BuilderValue, list[BuilderValue]], BuilderValue]
+Step = Callable[[ir.Expr, ir.Expr, ir.Expr, list[ir.Expr]], ir.Expr]
 """The next value of a register, from it, the next register, a known number and all of those."""
 
 
-def _fma(own: BuilderValue, _following: BuilderValue, number: BuilderValue, known: list[BuilderValue]) -> BuilderValue:
+def _fma(own: ir.Expr, _following: ir.Expr, number: ir.Expr, known: list[ir.Expr]) -> ir.Expr:
     return own * number + known[3]
 
 
@@ -75,8 +74,8 @@ _STEPS: dict[str, tuple[ir.Element, tuple[Step, Step], int]] = {
     "int_max": (
         _INT,
         (
-            lambda own, _n, number, _k: select(own > number, own, number),
-            lambda own, _n, number, _k: select(own < number, own, number),
+            lambda own, _n, number, _k: ir.select(own > number, own, number),
+            lambda own, _n, number, _k: ir.select(own < number, own, number),
         ),
         4,
     ),
@@ -90,7 +89,7 @@ class _Kernel:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        b = self.b = Builder(f"tw_energy_{name}", kind="kernel", threads=THREADS)
+        b = self.b = ir.Builder(f"tw_energy_{name}", kind="kernel", threads=THREADS)
         self.target, self.source = b.param("target", ir.pointer(_FLOAT)), b.param("source", ir.const_pointer(_FLOAT))
         self.turns, self.chunks, self.groups = (b.param(each, ir.INDEX) for each in _NUMBERS)
 
@@ -106,39 +105,39 @@ class _Kernel:
         other.get(self.name, self.arithmetic)()
         return self.b.function()
 
-    def turn(self) -> AbstractContextManager[BuilderValue]:
+    def turn(self) -> AbstractContextManager[ir.Expr]:
         """The loop over turns, as it stands."""
         return self.b.loop("turn", 0, self.turns, unroll=1)
 
-    def known(self, kind: ir.Element) -> list[BuilderValue]:
+    def known(self, kind: ir.Element) -> list[ir.Expr]:
         """Numbers that the compiler does not know."""
         return [self.b.let(f"c{n}", self.source[n].to(kind)) for n in range(_KNOWN)]
 
-    def chains(self, kind: ir.Element, *, zero: bool = False) -> list[BuilderValue]:
+    def chains(self, kind: ir.Element, *, zero: bool = False) -> list[ir.Expr]:
         """Registers that change: they start from numbers that the compiler does not know, or from 0."""
         first = [0.0 if zero else self.source[_KNOWN + n].to(kind) for n in range(_CHAINS)]
         return [self.b.mutable(f"k{n}", value, kind) for n, value in enumerate(first)]
 
     @property
-    def cell(self) -> BuilderValue:
+    def cell(self) -> ir.Expr:
         """The thread's cell of the target."""
-        return self.b.group * THREADS + self.b.thread
+        return ir.GROUP * THREADS + ir.THREAD
 
-    def keep(self, chains: list[BuilderValue]) -> None:
+    def keep(self, chains: list[ir.Expr]) -> None:
         """Store what came out, so that nothing can be left out."""
         total = chains[0]
         for each in chains[1:]:
             total = total + each
-        self.target[self.cell] = total.to(_FLOAT)
+        self.b.set(self.target[self.cell], total.to(_FLOAT))
 
     def awake(self) -> None:
         b, known = self.b, self.known(_FLOAT)
         own = b.mutable("k", self.source[_KNOWN])
-        with b.when(b.thread.equals(0)):
+        with b.when(ir.THREAD.equals(0)):
             with self.turn():
                 for number in range(PER_TURN["awake"]):
                     b.set(own, own + known[number % _KNOWN])
-            self.target[b.group * THREADS] = own
+            self.b.set(self.target[ir.GROUP * THREADS], own)
 
     def arithmetic(self) -> None:
         kind, steps, numbers = _STEPS[self.name]
@@ -151,27 +150,26 @@ class _Kernel:
                     self.b.set(own, steps[number % 2](own, following, put, known))
         self.keep(chains)
 
-    def loads(self, chains: list[BuilderValue], at: BuilderValue) -> None:
+    def loads(self, chains: list[ir.Expr], at: ir.Expr) -> None:
         for n in range(ACCESSES):
             own = chains[n % _CHAINS]
             self.b.set(own, own + at[n * THREADS])
 
-    @staticmethod
-    def stores(chains: list[BuilderValue], at: BuilderValue) -> None:
+    def stores(self, chains: list[ir.Expr], at: ir.Expr) -> None:
         for n in range(ACCESSES):
-            at[n * THREADS] = chains[n % _CHAINS]
+            self.b.set(at[n * THREADS], chains[n % _CHAINS])
 
-    def slot(self, chip: BuilderValue, turn: BuilderValue) -> BuilderValue:
+    def slot(self, chip: ir.Expr, turn: ir.Expr) -> ir.Expr:
         """Where a turn's accesses to the chip start: one of two places."""
-        return self.b.let("at", chip + (turn % 2 * THREADS + self.b.thread))
+        return self.b.let("at", chip + (turn % 2 * THREADS + ir.THREAD))
 
-    def chip(self) -> BuilderValue:
+    def chip(self) -> ir.Expr:
         return self.b.array("chip", ir.shared_pointer(_FLOAT), CHIP_BYTES // _FLOAT.bytes)
 
     def shared_load(self) -> None:
         b, chip = self.b, self.chip()
         with b.loop("slot", 0, ACCESSES + 1) as slot:
-            chip[slot * THREADS + b.thread] = self.source[slot * THREADS + b.thread]
+            self.b.set(chip[slot * THREADS + ir.THREAD], self.source[slot * THREADS + ir.THREAD])
         b.barrier()
         chains = self.chains(_FLOAT, zero=True)
         with self.turn() as turn:
@@ -179,33 +177,33 @@ class _Kernel:
         self.keep(chains)
 
     def shared_store(self) -> None:
-        b, chip, chains = self.b, self.chip(), self.chains(_FLOAT)
+        chip, chains = self.chip(), self.chains(_FLOAT)
         with self.turn() as turn:
             self.stores(chains, self.slot(chip, turn))
-        kept = chip[self.turns % ACCESSES * THREADS + b.thread]
-        self.target[self.cell] = select(self.turns > 0, kept, 0.0)
+        kept = chip[self.turns % ACCESSES * THREADS + ir.THREAD]
+        self.b.set(self.target[self.cell], ir.select(self.turns > 0, kept, 0.0))
 
-    def wide(self, value: BuilderValue) -> BuilderValue:
-        return self.b.value(ir.wide(value.node))
+    def wide(self, value: ir.Expr) -> ir.Expr:
+        return ir.wide(value)
 
     def load(self) -> None:
         b = self.b
-        chunk = b.mutable("chunk", (self.wide(b.group) * self.chunks / self.groups).to(ir.INDEX))
+        chunk = b.mutable("chunk", (self.wide(ir.GROUP) * self.chunks / self.groups).to(ir.INDEX))
         chains = self.chains(_FLOAT, zero=True)
         with self.turn():
-            self.loads(chains, b.let("at", self.source + (self.wide(chunk) * CHUNK + b.thread)))
-            b.set(chunk, select(chunk + 1 < self.chunks, chunk + 1, 0))
+            self.loads(chains, b.let("at", self.source + (self.wide(chunk) * CHUNK + ir.THREAD)))
+            b.set(chunk, ir.select(chunk + 1 < self.chunks, chunk + 1, 0))
         self.keep(chains)
 
     def store(self) -> None:
         b = self.b
-        chunk, chains = b.mutable("chunk", b.group), self.chains(_FLOAT)
+        chunk, chains = b.mutable("chunk", ir.GROUP), self.chains(_FLOAT)
         with self.turn():
-            self.stores(chains, b.let("at", self.target + (self.wide(chunk) * CHUNK + b.thread)))
-            b.set(chunk, select(chunk + self.groups < self.chunks, chunk + self.groups, b.group))
+            self.stores(chains, b.let("at", self.target + (self.wide(chunk) * CHUNK + ir.THREAD)))
+            b.set(chunk, ir.select(chunk + self.groups < self.chunks, chunk + self.groups, ir.GROUP))
 
     def barrier(self) -> None:
         with self.turn():
             for _ in range(PER_TURN["barrier"]):
                 self.b.barrier()
-        self.target[self.cell] = self.turns.to(_FLOAT) + self.source[0]
+        self.b.set(self.target[self.cell], self.turns.to(_FLOAT) + self.source[0])

@@ -106,9 +106,9 @@ def test_a_header_declares_the_entry_as_its_text_defines_it(dtype):
 
 def test_index_arithmetic_folds():
     x = ir.Var("x")
-    assert ir.add(ir.Int(2), 3) == ir.Int(5)
-    assert ir.sub(x, 0) == x == ir.mul(x, 1)
-    assert ir.add(ir.add(x, 0), -2) == ir.sub(x, 2)
+    assert (ir.Int(2) + 3) == ir.Int(5)
+    assert (x - 0) == x == (x * 1)
+    assert (x + 0 + -2) == (x - 2)
 
 
 def _lower(value, dtype="float32", *, vector=False):

@@ -62,13 +62,14 @@ def test_what_a_session_takes_is_what_it_is_counted_with(name, boundary, steps, 
     program, values = problem.program, np.ones(problem.shape, np.float32)
     arrays = {field: (values,) * program.history(field) for field in program.fields}
     scalars = dict.fromkeys(program.scalars, 0.1)
-    memory = Counted()
-    session = kernel.start(problem, Inputs(arrays=arrays, scalars=scalars), 2, memory)
-    tracemalloc.start()
-    session.advance(steps)
-    more = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    session.close()
+    for _ in range(2):  # what Python makes for the first session of a process alone, such as modules, is not counted
+        memory = Counted()
+        session = kernel.start(problem, Inputs(arrays=arrays, scalars=scalars), 2, memory)
+        tracemalloc.start()
+        session.advance(steps)
+        more = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        session.close()
     assert session_bytes(kernel, problem, 2) == pytest.approx(memory.asked + more, rel=2e-3)
 
 

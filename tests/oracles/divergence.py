@@ -8,23 +8,8 @@ as their barriers stand between whole loops.)
 
 from dataclasses import dataclass
 
-from tilewright.codegen.ir.nodes import (
-    Assign,
-    Barrier,
-    Call,
-    Declare,
-    Expr,
-    For,
-    Function,
-    If,
-    Let,
-    Mutable,
-    Op,
-    Stmt,
-    Update,
-    Var,
-    While,
-)
+from tilewright.codegen.ir.expressions import Call, Expr, Op, Var
+from tilewright.codegen.ir.nodes import Assign, Barrier, Declare, For, Function, If, Let, Mutable, Stmt, Update, While
 from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.rewrite import bodies, operands, walk
 

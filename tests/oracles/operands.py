@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from tilewright.codegen.ir.nodes import (
-    real_type,
-)
+from tilewright.codegen.ir.expressions import real_type
 from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.types import (
     BOOL,

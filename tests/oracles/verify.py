@@ -15,40 +15,42 @@ from collections.abc import Callable, Iterable
 from tests.oracles.divergence import divergent_barrier
 from tests.oracles.operands import OPERATORS, fits
 
-from tilewright.codegen.ir.nodes import (
+from tilewright.codegen.ir.expressions import (
     INTRINSICS,
+    Call,
+    Expr,
+    Int,
+    Intrinsic,
+    Lanes,
+    Literal,
+    Load,
+    Op,
+    Real,
+    Shift,
+    Size,
+    Var,
+    type_of,
+)
+from tilewright.codegen.ir.nodes import (
     Array,
     Assign,
     Barrier,
-    Call,
     Comment,
     ConstArray,
     Declare,
     Directive,
-    Expr,
     For,
     Function,
     If,
-    Int,
-    Intrinsic,
-    Lanes,
     Let,
-    Literal,
-    Load,
     Mutable,
-    Op,
     Parallel,
-    Real,
     Scope,
-    Shift,
-    Size,
     Stmt,
     Store,
     Update,
-    Var,
     Verbatim,
     While,
-    type_of,
 )
 from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.rewrite import free_names, walk

@@ -35,6 +35,7 @@ from tilewright.cli import (
     whatif,
     wisdom,
 )
+from tilewright.cli.options import with_options
 
 _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost model for every other.
 
@@ -189,5 +190,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 _RESEARCH = ("codesign", "area", "energy", "whatif")
 """Commands that answer questions about machines, not about a program of one's own; they have a panel of their own."""
 for _name, _command in _COMMANDS.items():
-    app.command(_name, rich_help_panel="Research: hardware, energy, what if" if _name in _RESEARCH else None)(_command)
+    app.command(_name, rich_help_panel="Research: hardware, energy, what if" if _name in _RESEARCH else None)(
+        with_options(_command)
+    )
 app.add_typer(wisdom.app, name="wisdom")

@@ -37,26 +37,26 @@ def batch_function(entry: str, params: Sequence[ir.Var]) -> ir.Function:
         return ir.Load(row, ir.Int(place), ir.INDEX)
 
     def moving(place: int, what: ir.Expr) -> ir.Expr:
-        return ir.add(entry_number(place), ir.mul(what, entry_number(place + 1)))
+        return entry_number(place) + what * entry_number(place + 1)
 
     call = ir.Call(
         entry,
         (
-            ir.add(field, moving(1, worker)),
-            ir.add(size, entry_number(3)),
+            field + moving(1, worker),
+            size + entry_number(3),
             scalar,
-            ir.add(constant, ir.mul(worker, pointers)),
+            constant + worker * pointers,
         ),
     )
     copy = _copy(field, worker, grid, entry_number, moving)
     each = (
-        ir.Let(row, ir.add(size, ir.add(ir.mul(number, ENTRY), HEAD))),
-        ir.If(ir.ne(entry_number(0), 0), (call,), copy),
+        ir.Let(row, size + (number * ENTRY + HEAD)),
+        ir.If(entry_number(0).differs(0), (call,), copy),
     )
     entries = ir.For(var=number, low=ir.Int(0), high=length, body=each)
     share = (
-        ir.Let(begin, ir.div(ir.mul(worker, count), workers)),
-        ir.Let(end, ir.div(ir.mul(ir.add(worker, 1), count), workers)),
+        ir.Let(begin, worker * count / workers),
+        ir.Let(end, (worker + 1) * count / workers),
         ir.For(var=grid, low=begin, high=end, body=(ir.If(ir.WANTED, (entries,)),)),
     )
     names = (workers, count, length, pointers)
@@ -85,21 +85,21 @@ def _copy(
         return ir.For(var=at, low=ir.Int(0), high=cells, body=(store,), independent=independent)
 
     def strided(base: ir.Var, place: int) -> ir.Expr:
-        return ir.add(base, ir.add(ir.mul(outer, entry_number(place)), ir.mul(middle, entry_number(place + 1))))
+        return base + (outer * entry_number(place) + middle * entry_number(place + 1))
 
-    plain = ir.and_(ir.eq(far, 1), ir.eq(near, 1))
+    plain = far.equals(1) & near.equals(1)
     rows = (
         ir.Let(into, strided(target, 12)),
         ir.Let(start, strided(source, 15)),
         ir.If(
             plain,
             (move(at, at, independent=True),),
-            (move(ir.mul(at, far), ir.mul(at, near), independent=False),),
+            (move(at * far, at * near, independent=False),),
         ),
     )
     return (
-        ir.Let(target, ir.add(ir.Load(field, moving(1, worker), pointer), moving(3, grid))),
-        ir.Let(source, ir.add(ir.Load(field, moving(5, worker), pointer), moving(7, grid))),
+        ir.Let(target, ir.Load(field, moving(1, worker), pointer) + moving(3, grid)),
+        ir.Let(source, ir.Load(field, moving(5, worker), pointer) + moving(7, grid)),
         ir.Let(far, entry_number(14)),
         ir.Let(near, entry_number(17)),
         ir.For(

@@ -22,14 +22,14 @@ def mirrored(kind: str, beyond: int) -> int | None:
 
 def mapped(index: ir.Expr, size: ir.Expr, kind: str) -> ir.Expr:
     """Return the index inside that one at any distance outside stands for."""
-    last = ir.sub(size, 1)
+    last = size - 1
     if kind == "nearest":
         return ir.largest(0, ir.smallest(index, last))
     if kind == "wrap":
         return ir.floormod(index, size)
-    period = ir.mul(size, 2) if kind == "reflect" else ir.largest(1, ir.sub(ir.mul(size, 2), 2))
+    period = (size * 2) if kind == "reflect" else ir.largest(1, size * 2 - 2)
     folded = ir.floormod(index, period)
-    return ir.smallest(folded, ir.sub(ir.sub(period, 1) if kind == "reflect" else period, folded))
+    return ir.smallest(folded, (period - 1 if kind == "reflect" else period) - folded)
 
 
 def map_name(kind: str) -> str:

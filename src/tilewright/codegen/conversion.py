@@ -1,33 +1,32 @@
 """Numbers of one type as numbers of another: rounded as asked for; whole ones saturate, and NaN becomes 0."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, select
 
 _ROUND = {"nearest": ir.Operator.RINT, "floor": ir.Operator.FLOOR, "truncate": ir.Operator.TRUNC}
 
 
-def converted(b: Builder, value: BuilderValue, target: ir.Element, rounding: str) -> BuilderValue:
+def converted(b: ir.Builder, value: ir.Expr, target: ir.Element, rounding: str) -> ir.Expr:
     """Convert a number; ``rounding`` (``nearest``, ``floor``, ``truncate``) is for whole numbers of rounded ones."""
-    source = value.type
+    source = ir.type_of(value)
     if not isinstance(source, ir.Element):
         raise TypeError(f"numbers are converted, not values of type {source}")
     if target.is_float or source == target:
         return value.to(target)
     low, high = target.range
-    least, most = (b.value(ir.Real(bound, target)) for bound in (low, high))
+    least, most = (ir.Real(bound, target) for bound in (low, high))
     if not source.is_float:
         return _clamped(value, source, target)
     whole = b.let("whole", value.apply(_ROUND[rounding], source))
     # The bounds as numbers that the source's type has: the first ones beyond the target's.
     above = whole >= float(high + 1) if target.bits >= source.bits else whole >= float(high)
-    found = select(whole <= float(low), least, whole.to(target))
-    return select(value.differs(value), b.value(ir.Real(0, target)), select(above, most, found))
+    found = ir.select(whole <= float(low), least, whole.to(target))
+    return ir.select(value.differs(value), ir.Real(0, target), ir.select(above, most, found))
 
 
-def _clamped(value: BuilderValue, source: ir.Element, target: ir.Element) -> BuilderValue:
+def _clamped(value: ir.Expr, source: ir.Element, target: ir.Element) -> ir.Expr:
     """A whole number, or the nearest bound of the target's type where the source's goes beyond it."""
     found = value
     for bound, beyond in zip(target.range, (value.__lt__, value.__gt__), strict=True):
         if source.range[0] <= bound <= source.range[1]:
-            found = select(beyond(bound), bound, found)
+            found = ir.select(beyond(bound), bound, found)
     return found.to(target)

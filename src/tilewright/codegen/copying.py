@@ -1,7 +1,6 @@
 """Copies of arrays whose rows lie apart, by the threads that kernels compute with, as C."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
@@ -17,7 +16,7 @@ def copy_source() -> KernelSource[None]:
 
     ``size`` holds what :data:`SIZES` says; the other two are not read.
     """
-    b = Builder(ENTRY, kind="entry")
+    b = ir.Builder(ENTRY, kind="entry")
     array, size = b.param("array", ARRAYS), b.param("size", INDICES)
     for name in ("work", "value"):
         b.param(name, ir.pointer(BYTE))

@@ -32,8 +32,8 @@ class Face:
         """Where the sum of a cell of one end lies."""
         found = self.start
         for axis, (place, distance) in enumerate(zip(places, self.strides, strict=True)):
-            moved = ir.sub(place, ir.sub(self.high, self.low)) if last and axis == self.axis else place
-            found = ir.add(found, ir.op(ir.Operator.MUL, moved, distance))
+            moved = (place - (self.high - self.low)) if last and axis == self.axis else place
+            found = found + ir.op(ir.Operator.MUL, moved, distance)
         return found
 
 
@@ -53,7 +53,7 @@ def faces_of(site: Site, field: str, extents: Sequence[ir.Expr]) -> tuple[list[i
         start = ir.Var(f"face{axis}", ir.pointer(site.dtype))
         lets += [
             ir.Let(low, ir.smallest(extents[axis], below)),
-            ir.Let(high, ir.largest(low, ir.sub(extents[axis], above))),
+            ir.Let(high, ir.largest(low, extents[axis] - above)),
             ir.Let(start, at),
         ]
         total: ir.Expr = ir.Int(1)
@@ -62,9 +62,9 @@ def faces_of(site: Site, field: str, extents: Sequence[ir.Expr]) -> tuple[list[i
             distance = ir.Var(f"face{axis}_by{other}")
             lets.append(ir.Let(distance, total))
             strides.append(distance)
-            cells = ir.add(low, ir.sub(extents[axis], high)) if other == axis else extents[other]
+            cells = (low + (extents[axis] - high)) if other == axis else extents[other]
             total = ir.op(ir.Operator.MUL, distance, cells)
-        at = ir.add(start, total)
+        at = start + total
         faces.append(Face(axis=axis, low=low, high=high, start=start, strides=tuple(reversed(strides))))
     return lets, faces
 
@@ -85,7 +85,7 @@ def sum_box(site: Site, field: str, box: Sequence[Pair]) -> ir.Stmt:
     places = [ir.Var(f"at{axis}") for axis in range(site.rank)]
     value: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
     for axis, place in enumerate(places):
-        value = ir.add(value, ir.mul(place, stride(axis)) if axis < site.rank - 1 else place)
+        value = value + (place * stride(axis) if axis < site.rank - 1 else place)
     found: list[ir.Stmt] = []
     for face in faces:
         for last in (False, True):

@@ -1,7 +1,6 @@
 """Hysteresis: what is connected to a strong cell through weak ones; no stencil, since it reaches any distance."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 
@@ -17,7 +16,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
     ``size`` rows, columns and that distance; the last argument points to ``low`` and ``high``, as doubles.
     """
     real = ir.element(dtype)
-    b = Builder("tw_hysteresis", kind="entry")
+    b = ir.Builder("tw_hysteresis", kind="entry")
     array, size = b.param("array", ir.const_pointer(ir.pointer(_BYTE))), b.param("size", ir.const_pointer(ir.INDEX))
     b.param("unused", ir.pointer(_BYTE))
     scalar = b.param("scalar", ir.const_pointer(_DOUBLE))
@@ -26,12 +25,12 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
     rows, columns, stride = (b.let(name, size[k]) for k, name in enumerate(("rows", "columns", "stride")))
     low, high = b.let("low", scalar[0].to(real)), b.let("high", scalar[1].to(real))
     with b.loop("i", 0, rows * columns) as i:
-        edge[i] = 0
+        b.set(edge[i], 0)
     top = b.mutable("top", 0)
 
-    def found(place: BuilderValue) -> None:
-        edge[place] = _EDGE
-        stack[top] = place.to(_PLACE)
+    def found(place: ir.Expr) -> None:
+        b.set(edge[place], _EDGE)
+        b.set(stack[top], place.to(_PLACE))
         b.set(top, top + 1)
 
     with b.loop("y", 0, rows) as y, b.loop("x", 0, columns) as x:
@@ -44,8 +43,8 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
                 at = b.let("at", stack[top].to(ir.INDEX))
                 row, column = b.let("row", at / columns), b.let("column", at % columns)
                 with (
-                    b.loop("v", most(row - 1, 0), least(row + 2, rows)) as v,
-                    b.loop("u", most(column - 1, 0), least(column + 2, columns)) as u,
+                    b.loop("v", ir.largest(row - 1, 0), ir.smallest(row + 2, rows)) as v,
+                    b.loop("u", ir.largest(column - 1, 0), ir.smallest(column + 2, columns)) as u,
                 ):
                     beside = b.let("beside", v * columns + u)
                     with b.when(edge[beside].equals(0)):

@@ -38,12 +38,12 @@ def sums_source(dtype: str) -> KernelSource[None]:
     )
     terms = (
         ir.Let(weight, ir.Load(weights, term, double)),
-        ir.Let(row, ir.add(rows, ir.mul(ir.Load(source, term, ir.INDEX), steps))),
+        ir.Let(row, rows + ir.Load(source, term, ir.INDEX) * steps),
         ir.For(var=at, low=ir.Int(0), high=steps, body=add),
     )
-    begin, end = ir.Load(starts, number, ir.INDEX), ir.Load(starts, ir.add(number, 1), ir.INDEX)
+    begin, end = ir.Load(starts, number, ir.INDEX), ir.Load(starts, number + 1, ir.INDEX)
     each = (
-        ir.Let(total, ir.add(result, ir.mul(number, steps))),
+        ir.Let(total, result + number * steps),
         ir.Let(start, ir.Load(first, number, double)),
         ir.For(var=at, low=ir.Int(0), high=steps, body=(ir.Store(total, at, start, double),)),
         ir.For(var=term, low=begin, high=end, body=terms),

@@ -55,7 +55,7 @@ def open_table(site: Site, table: int, step: ir.Expr) -> tuple[tuple[ir.Stmt, ..
         ir.Let(_STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),
         ir.Let(ROWS, ir.Load(site.params[4], ir.Int(2 * table), ROWS.type)),
         ir.Let(_CELLS, ir.Load(site.params[4], ir.Int(2 * table + 1), _CELLS.type)),
-        ir.Let(numbers, ir.add(ir.writable(base), step)),
+        ir.Let(numbers, ir.writable(base) + step),
     )
     return lets, numbers
 
@@ -69,14 +69,14 @@ def each_cell(site: Site, span: Pair, target: tuple[ir.Expr, ir.Expr], numbers: 
     """Go through the cells of some rows; ``span`` bounds their places, ``target`` is the row and the index in it."""
     row, index = target
     value = ir.Load(row, index, site.dtype)
-    column = ir.mul(_K, _STEPS)
+    column = _K * _STEPS
     number = ir.Load(numbers, column, site.dtype)
     act = (
         ir.Store(numbers, column, value, site.dtype)
         if records
         else ir.Store(row, index, ir.op(ir.Operator.ADD, value, number), site.dtype)
     )
-    inside = ir.and_(ir.ge(AT, span[0]), ir.lt(AT, span[1]))
+    inside = (AT >= span[0]) & (AT < span[1])
     body = (ir.Let(AT, ir.Load(_CELLS, _K, ir.INDEX)), ir.If(inside, (act,)))
     return ir.For(var=_K, low=FIRST, high=LAST, body=body)
 
@@ -93,9 +93,9 @@ def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
             a, b = ir.Var(f"a{axis}"), ir.Var(f"b{axis}")
             inner += [ir.Let(a, ir.largest(low, ir.Int(0))), ir.Let(b, ir.smallest(high, extent(axis)))]
             box.append((a, b))
-        some: ir.Expr = ir.lt(*box[0])
+        some: ir.Expr = box[0][0] < box[0][1]
         for pair in box[1:]:
-            some = ir.and_(some, ir.lt(*pair))
+            some = some & (pair[0] < pair[1])
         inner.append(ir.If(some, _in_box(site, box, numbers, records=records)))
         body.append(ir.Scope(tuple(inner)))
     if field in dict(site.problem.points.faces):
@@ -113,21 +113,21 @@ def _in_box(site: Site, box: Sequence[Pair], numbers: ir.Var, *, records: bool) 
     row = ir.Var("row")
     outer = [ir.Var(f"x{each}") for each in range(axis)]
     before: ir.Expr = ir.Int(0)
-    start: ir.Expr = ir.add(target, ir.mul(row, stride(axis)))
+    start: ir.Expr = target + row * stride(axis)
     for each, var in enumerate(outer):
-        before = ir.mul(ir.add(before, var), extent(each + 1))
-        start = ir.add(start, ir.mul(var, stride(each)))
+        before = (before + var) * extent(each + 1)
+        start = start + var * stride(each)
     line = ir.Var("line", target.type)
     cells = (
-        *cells_between(ir.add(before, row), ir.add(ir.add(before, row), 1)),
+        *cells_between(before + row, before + row + 1),
         ir.Let(line, start),
         each_cell(site, box[-1], (line, AT), numbers, records=records),
     )
     low, high = box[axis]
     rows = ir.For(var=row, low=low, high=high, body=cells)
     nest: tuple[ir.Stmt, ...] = (
-        *cells_between(ir.add(before, low), ir.add(before, high)),
-        ir.If(ir.lt(FIRST, LAST), (rows,)),
+        *cells_between(before + low, before + high),
+        ir.If(FIRST < LAST, (rows,)),
     )
     for var, (first, last) in reversed(list(zip(outer, box, strict=False))):
         nest = (ir.For(var=var, low=first, high=last, body=nest),)
@@ -136,4 +136,4 @@ def _in_box(site: Site, box: Sequence[Pair], numbers: ir.Var, *, records: bool) 
 
 def pieces(low: ir.Expr, high: ir.Expr) -> Pair:
     """The pieces of a row that a range of cells, not an empty one, has a part in."""
-    return ir.div(low, PIECE), ir.add(ir.div(ir.sub(high, 1), PIECE), 1)
+    return low / PIECE, (high - 1) / PIECE + 1

@@ -20,7 +20,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import conditions, inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.bodies.body import Body, BoxCode
+from tilewright.schedules.code import BoxCode, KernelCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Site:
     problem: Problem  # nothing here depends on its shape or steps
     prefix: str  # start of every function's name
     strict: bool  # whether every operation keeps its own rounding
-    body: Body  # how the kernel's code is written
+    body: KernelCode  # how the kernel's code is written
     storage: Storage = PLAIN  # where the fields' versions and cells lie
     packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
@@ -104,19 +104,19 @@ class Site:
         base, part = self._base(field), self.packed_field(field)
         copies = self.copies(field)
         if part is not None and copies > 1:
-            return ir.add(base, packed_version(part, ir.mod(ir.add(step, level % copies), copies)))
+            return base + packed_version(part, (step + level % copies) % copies)
         if field in self.storage.series:
             # The distance of a problem's own versions is negative where a run begins with the second of them.
             slot = ir.Var("slot")
-            return ir.sub(base, ir.mul(step, ir.select(ir.lt(slot, 0), ir.sub(ir.Int(0), slot), slot)))
-        version: ir.Expr = ir.mod(ir.add(step, level % copies), copies) if copies > 1 else ir.Int(0)
+            return base - step * ir.select(slot < 0, ir.Int(0) - slot, slot)
+        version: ir.Expr = ((step + level % copies) % copies) if copies > 1 else ir.Int(0)
         if self.states(field) and level < 1:  # the first state is there already
-            version = ir.select(ir.eq(step, -level), ir.Int(copies), version)
-        return ir.add(base, ir.mul(version, ir.Var("slot")))
+            version = ir.select(step.equals(-level), ir.Int(copies), version)
+        return base + version * ir.Var("slot")
 
     def state(self, field: str, step: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of where the state after a step is kept."""
-        return ir.add(self._base(field), ir.mul(ir.add(step, self.copies(field) + 1), ir.Var("slot")))
+        return self._base(field) + (step + (self.copies(field) + 1)) * ir.Var("slot")
 
     def _base(self, field: str) -> ir.Expr:
         number = self.problem.program.fields.index(field)
@@ -220,8 +220,8 @@ def box_bounds(site: Site, statement: Statement) -> tuple[tuple[ir.Expr, ir.Expr
     """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
     found: list[tuple[ir.Expr, ir.Expr]] = []
     for axis, (low, high) in enumerate(site.problem.spans(statement)):
-        first = ir.Int(low) if low >= 0 else ir.largest(ir.sub(extent(axis), -low), 0)
-        last = ir.sub(extent(axis), -high) if high <= 0 else ir.smallest(extent(axis), high)
+        first = ir.Int(low) if low >= 0 else ir.largest(extent(axis) + low, 0)
+        last = (extent(axis) + high) if high <= 0 else ir.smallest(extent(axis), high)
         found.append((first, last))
     return tuple(found)
 
@@ -244,7 +244,7 @@ def outside(sides: tuple[Boundary, Boundary]) -> bool:
 
 
 def _is_outside(place: ir.Expr, size: ir.Expr, *, low_side: bool) -> ir.Expr:
-    return ir.lt(place, 0) if low_side else ir.ge(place, size)
+    return (place < 0) if low_side else (place >= size)
 
 
 def inside(place: ir.Expr, size: ir.Expr, sides: tuple[Boundary, Boundary]) -> ir.Expr:
@@ -309,7 +309,7 @@ def _key(read: Read, axis: int, shift: int) -> RowKey:
 
 def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
     """Name every row that ``block`` neighbouring result rows read, from the first one's index per outer axis on."""
-    axis = site.code(statement).of(block).axis(site.rank)
+    axis = site.code(statement).of(block).axis
     within = [block if along == axis else 1 for along in range(site.rank)]
     keys = dict.fromkeys(_key(read, axis, shift) for shift in range(block) for read in statement.reads)
     names, lets = {}, []
@@ -340,14 +340,14 @@ def _or_constant(site: Site, test: ir.Expr, value: complex, row: ir.Expr) -> ir.
 
 def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, block: int) -> tuple[ir.Stmt, ...]:
     """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid."""
-    within = block if axis == site.code(statement).of(block).axis(site.rank) else 1
+    within = block if axis == site.code(statement).of(block).axis else 1
     lets: dict[ir.Var, ir.Stmt] = {}
     for read in statement.reads:
         for shift in range(within):
             offset = read.offset[axis] + shift
             side = _side_of(site, read.field, axis, offset, within)
             if side is not None and side.kind not in {"fixed", "constant"}:
-                at = ir.add(place, offset)
+                at = place + offset
                 test = _is_outside(at, extent(axis), low_side=offset < 0)
                 stands_for = ir.select(test, mapped(at, extent(axis), side.kind), at)
                 var = _inside_name(site, read.field, axis, offset)
@@ -382,7 +382,7 @@ def _row_pointer(
     part, beyond = site.packed_field(field), list[ir.Expr]()
     constant: list[tuple[ir.Expr, complex]] = []
     for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
-        at, side = ir.add(place, offset), _side_of(site, field, axis, offset, within[axis])
+        at, side = place + offset, _side_of(site, field, axis, offset, within[axis])
         if side is not None and side.kind == "constant":
             constant.append((_is_outside(at, extent(axis), low_side=offset < 0), side.value))
         elif side is not None and side.kind != "fixed":
@@ -390,9 +390,9 @@ def _row_pointer(
         if part is not None and part.axis == axis:
             beyond.append(part.outside(at))
             at = part.at(at)
-        result = ir.add(result, ir.mul(at, stride(axis) if part is None else part.strides[axis]))
+        result = result + at * (stride(axis) if part is None else part.strides[axis])
     if part is not None and part.axis == site.rank - 1:
-        result = ir.sub(result, moved_by(field))
+        result = result - moved_by(field)
     for test in beyond:
         result = _or_constant(site, test, 0.0, result)
     for test, value in constant:
@@ -413,7 +413,7 @@ def packed_lets(site: Site, statement: Statement, low: ir.Expr) -> tuple[ir.Stmt
         if part is not None:
             lets += part.lets
             if part.axis == site.rank - 1:
-                lets.append(ir.Let(moved_by(field), ir.select(ir.lt(low, middle(site)[-1][0]), ir.Int(0), part.left)))
+                lets.append(ir.Let(moved_by(field), ir.select(low < middle(site)[-1][0], ir.Int(0), part.left)))
     return tuple(lets)
 
 
@@ -435,7 +435,7 @@ def scalars_of(site: Site, step: ir.Expr) -> ir.Expr:
     """Where the scalars of a step lie: where some have a value for every step, each step has a row of all of them."""
     if not site.problem.varying:
         return site.params[2]
-    return ir.add(site.params[2], ir.mul(step, len(site.problem.program.scalars)))
+    return site.params[2] + step * len(site.problem.program.scalars)
 
 
 def scalar_lets(site: Site, statements: Iterable[Statement], step: ir.Expr | None = None) -> tuple[ir.Stmt, ...]:

@@ -26,24 +26,24 @@ def state_function(site: Site, number: int, step: ir.Var) -> ir.Function:
     lets: list[ir.Stmt] = [*unpack(site)]
     for (low, high), (least, end), (a, b) in zip(given, bounds, box, strict=True):
         lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
-    cells = ir.mul(extent(0), stride(0)) if site.rank > 1 else extent(0)
+    cells = (extent(0) * stride(0)) if site.rank > 1 else extent(0)
     lets += [
         ir.Let(target, site.slot(statement.field, 1, step)),
         ir.Let(state, site.state(statement.field, step)),
-        ir.Let(_CELLS, ir.mul(cells, site.storage.kept * size)),
-        ir.Let(_PAST, ir.gt(_CELLS, site.body.streamed or 0)),
+        ir.Let(_CELLS, cells * (site.storage.kept * size)),
+        ir.Let(_PAST, _CELLS > (site.body.streamed or 0)),
         *_row(site, box[-1], bounds[-1]),
     ]
     places = [ir.Var(f"x{axis}") for axis in range(site.rank - 1)]
     offset: ir.Expr = _FIRST
     for axis, place in enumerate(places):
-        offset = ir.add(offset, ir.mul(place, stride(axis)))
-    row = (ir.add(state, offset), ir.add(target, offset), ir.mul(ir.sub(_LAST, _FIRST), size), _PAST)
+        offset = offset + place * stride(axis)
+    row = (state + offset, target + offset, (_LAST - _FIRST) * size, _PAST)
     nest: tuple[ir.Stmt, ...] = (ir.Intrinsic("put", row, site.dtype),)
     for place, (a, b) in reversed(list(zip(places, box, strict=False))):
         nest = (ir.For(var=place, low=a, high=b, body=nest),)
     params = (*site.params, step, *(end for pair in given for end in pair))
-    body = (*lets, ir.If(ir.lt(*box[-1]), (*nest, ir.Intrinsic("fence", (), site.dtype))))
+    body = (*lets, ir.If(box[-1][0] < box[-1][1], (*nest, ir.Intrinsic("fence", (), site.dtype))))
     return ir.Function(name=f"{site.prefix}_state_{number}", params=params, body=body, kind="apart")
 
 
@@ -51,8 +51,8 @@ def _row(site: Site, cells: tuple[ir.Var, ir.Var], bounds: Sequence[ir.Expr]) ->
     """Name the cells of a row that are written: all of its lines where it is not cut, what is behind it included."""
     (a, b), (least, end), size = cells, bounds, extent(site.rank - 1)
     line = CACHE_LINE // site.problem.itemsize
-    whole = ir.and_(ir.eq(a, least), ir.eq(b, end))
+    whole = a.equals(least) & b.equals(end)
     if site.rank == 1:  # behind the only row lies the next version
         return (ir.Let(_FIRST, a), ir.Let(_LAST, b))
-    lines = ir.mul(ir.ceildiv(size, line), line)
+    lines = ir.ceildiv(size, line) * line
     return (ir.Let(_FIRST, ir.select(whole, ir.Int(0), a)), ir.Let(_LAST, ir.select(whole, lines, b)))

@@ -35,16 +35,16 @@ class PackedField:
 
     def outside(self, place: ir.Expr) -> ir.Expr:
         """Whether a place along the axis is none of its cells."""
-        return ir.and_(ir.ge(place, self.low), ir.lt(place, self.high))
+        return (place >= self.low) & (place < self.high)
 
     def at(self, place: ir.Expr) -> ir.Expr:
         """Where a place along the axis lies, counted without what is left out."""
-        return ir.select(ir.lt(place, self.low), place, ir.sub(place, self.left))
+        return ir.select(place < self.low, place, place - self.left)
 
     def row(self, start: ir.Expr, places: Sequence[ir.Expr]) -> ir.Expr:
         """The row at some places along the outer axes, of a version that starts there."""
         for axis, (place, stride) in enumerate(zip(places, self.strides, strict=True)):
-            start = ir.add(start, ir.mul(self.at(place) if axis == self.axis else place, stride))
+            start = start + (self.at(place) if axis == self.axis else place) * stride
         return start
 
     def pieces(self, low: ir.Expr, high: ir.Expr, piece: Callable[[ir.Expr, ir.Expr, ir.Expr], Stmts]) -> Stmts:
@@ -56,7 +56,7 @@ class PackedField:
         )
         for number, (first, last, moved) in enumerate(ends):
             a, b = ir.Var(f"piece{number}_a"), ir.Var(f"piece{number}_b")
-            found += [ir.Let(a, first), ir.Let(b, last), ir.If(ir.lt(a, b), piece(a, b, moved))]
+            found += [ir.Let(a, first), ir.Let(b, last), ir.If(a < b, piece(a, b, moved))]
         return tuple(found)
 
 
@@ -83,5 +83,5 @@ def packed_field(problem: Problem, storage: Storage, field: str, cells: ir.Expr)
 
 def packed_version(field: PackedField, number: ir.Expr) -> ir.Expr:
     """Where a version lies, counted from that of number 0; they lie the other way round where those of others do."""
-    slot = ir.select(ir.lt(ir.Var("slot"), 0), ir.sub(ir.Int(0), field.slot), field.slot)
-    return ir.mul(number, slot)
+    slot = ir.select(ir.Var("slot") < 0, ir.Int(0) - field.slot, field.slot)
+    return number * slot

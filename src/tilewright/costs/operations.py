@@ -10,7 +10,7 @@ from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.bodies.sums import SumWork
+from tilewright.schedules.sums import SumWork
 
 _EXPONENTIALS = {
     "exp": (1.0, 1.4),

@@ -13,18 +13,18 @@ V, A = ir.Var("v", ir.vector(F32)), ir.Var("a", F32)
 @pytest.mark.parametrize(
     ("made", "kind", "works_in"),
     [
-        (ir.add(X, 1), ir.INDEX, ir.INDEX),
-        (ir.add(X, WIDE), ir.WIDE, ir.WIDE),
+        (X + 1, ir.INDEX, ir.INDEX),
+        (X + WIDE, ir.WIDE, ir.WIDE),
         (ir.wide(X), ir.WIDE, ir.INDEX),
-        (ir.add(P, X), P.type, P.type),
-        (ir.sub(P, P), ir.INDEX, ir.INDEX),
-        (ir.mul(A, V), V.type, V.type),
-        (ir.lt(V, A), ir.mask(F32), V.type),
-        (ir.lt(X, 3), ir.BOOL, ir.INDEX),
-        (ir.add(X, ir.lt(X, 3)), ir.INDEX, ir.INDEX),
-        (ir.and_(ir.lt(X, 3), ir.lt(A, A)), ir.BOOL, ir.BOOL),
-        (ir.or_(X, 1), ir.INDEX, ir.INDEX),
-        (ir.select(ir.lt(X, 3), A, A), F32, F32),
+        (P + X, P.type, P.type),
+        (P - P, ir.INDEX, ir.INDEX),
+        (A * V, V.type, V.type),
+        (V < A, ir.mask(F32), V.type),
+        (X < 3, ir.BOOL, ir.INDEX),
+        (X + (X < 3), ir.INDEX, ir.INDEX),
+        ((X < 3) & (A < 0.5), ir.BOOL, ir.BOOL),
+        (X | 1, ir.INDEX, ir.INDEX),
+        (ir.select(X < 3, A, A), F32, F32),
         (ir.select(X, ir.Var("q", ir.pointer(F32)), P), P.type, P.type),
         (ir.writable(P), ir.pointer(F32), ir.pointer(F32)),
         (ir.splat(A, V.type), V.type, V.type),
@@ -36,10 +36,10 @@ def test_the_type_of_an_operation(made, kind, works_in):
 
 
 def test_what_is_known_is_folded():
-    assert ir.add(ir.Int(2), 3) == ir.Int(5)
-    assert ir.sub(X, 0) is X is ir.mul(X, 1)
-    assert ir.mul(X, 0) == ir.Int(0)
-    assert ir.add(ir.add(X, 0), -2) == ir.sub(X, 2)
+    assert (ir.Int(2) + 3) == ir.Int(5)
+    assert (X - 0) is X is (X * 1)
+    assert ir.Int(0) == (X * 0)
+    assert (X + 0 + -2) == (X - 2)
     assert ir.smallest(X, X) is X is ir.largest(X, X)
     assert ir.op(ir.Operator.MUL, X, 1) == ir.Op(ir.Operator.MUL, (X, ir.Int(1)))
 
@@ -52,7 +52,7 @@ def test_types_that_no_kernel_can_name_are_refused():
 def test_only_pointers_point():
     with pytest.raises(TypeError, match="only pointers become writable, not a index"):
         ir.writable(X)
-    with pytest.raises(TypeError, match="x is no pointer but a index"):
+    with pytest.raises(TypeError, match="only pointers are indexed, not a index"):
         ir.pointee(X)
     with pytest.raises(TypeError, match="f returns nothing"):
         ir.type_of(ir.Call("f", ()))

@@ -48,23 +48,21 @@ GOOD_CPU = (
         ir.Comment("a loop over vectors, shared by the threads"),
         ir.ConstArray(ir.Var("table", ir.const_pointer(F32)), (0.5, 0.25)),
         ir.Mutable(ir.Var("last", F32), CALLED),
-        ir.Assign(
-            ir.Var("last", F32), ir.add(value(N), ir.Load(ir.Var("table", ir.const_pointer(F32)), ir.Int(1), F32))
-        ),
+        ir.Assign(ir.Var("last", F32), value(N) + ir.Load(ir.Var("table", ir.const_pointer(F32)), ir.Int(1), F32)),
         ir.Parallel(
             N,
             (
                 ir.Barrier(),
                 loop(
                     ir.Let(ir.Var("v", V32), ir.Load(U, I, V32)),
-                    ir.Let(ir.Var("w", V32), ir.mul(ir.Real(0.5, F32), ir.Var("v", V32))),
+                    ir.Let(ir.Var("w", V32), ir.Real(0.5, F32) * ir.Var("v", V32)),
                     ir.Store(U, I, ir.Var("w", V32), V32),
                     step=ir.Lanes(F32),
                     share="static",
                 ),
             ),
         ),
-        ir.If(ir.and_(ir.lt(N, 3), ir.ge(N, 1)), (ir.Intrinsic("copy", (U, U, N), F32),), (ir.Scope((store(),)),)),
+        ir.If((N < 3) & (N >= 1), (ir.Intrinsic("copy", (U, U, N), F32),), (ir.Scope((store(),)),)),
         kind="entry",
     ),
 )
@@ -73,10 +71,10 @@ GOOD_GPU = (
     kernel(
         ir.Array(SHARED, 64),
         ir.Array(ir.Var("own", ir.private_pointer(F32)), 2),
-        ir.Store(SHARED, ir.THREAD, value(ir.add(ir.mul(ir.GROUP, 64), ir.THREAD)), F32),
+        ir.Store(SHARED, ir.THREAD, value(ir.GROUP * 64 + ir.THREAD), F32),
         ir.Barrier(),
-        loop(store(ir.Load(SHARED, ir.sub(ir.Int(63), ir.THREAD), F32), ir.wide(ir.THREAD)), ir.Barrier(memory=True)),
-        ir.If(ir.eq(ir.THREAD, 0), (store(CALLED),)),
+        loop(store(ir.Load(SHARED, ir.Int(63) - ir.THREAD, F32), ir.wide(ir.THREAD)), ir.Barrier(memory=True)),
+        ir.If(ir.THREAD.equals(0), (store(CALLED),)),
     ),
 )
 
@@ -107,7 +105,7 @@ CPU_FAULTS = {
     "too few operands": (ir.Let(Y, ir.Op(ir.Operator.ADD, (X,), F32)), "add takes 2 operands, not 1"),
     "the remainder of rounded numbers": (ir.Let(Y, ir.Op(ir.Operator.MOD, (X, X), F32)), "mod of type float32"),
     "a condition on vectors for numbers": (
-        ir.Let(Y, ir.Op(ir.Operator.WHERE, (ir.lt(ir.Load(U, N, V32), X), X, X), F32)),
+        ir.Let(Y, ir.Op(ir.Operator.WHERE, (ir.Load(U, N, V32) < X, X, X), F32)),
         "where of type float32 is applied to mask of float32, float32, float32",
     ),
     "the product of pointers": (ir.Let(Y, ir.Op(ir.Operator.MUL, (U, U), U.type)), "mul of type pointer to float32"),
@@ -142,7 +140,7 @@ CPU_FAULTS = {
     "a comment that ends early": (ir.Comment("a */ b"), "at Comment: the text ends its own comment"),
     "a barrier of one thread": (ir.Barrier(), "at Barrier: the threads of a region meet inside it"),
     "a barrier that not every thread of a team reaches": (
-        ir.Parallel(N, (ir.If(ir.eq(ir.THREAD, 0), (ir.Barrier(),)),)),
+        ir.Parallel(N, (ir.If(ir.THREAD.equals(0), (ir.Barrier(),)),)),
         "in f, at Barrier: not every thread comes to the barrier",
     ),
     "a number as the condition of a repetition": (ir.While(X, ()), "at While: a value of type float32 is a condition"),
@@ -171,23 +169,23 @@ def test_a_unit_for_cpus_that_breaks_a_rule_is_refused(fault, message):
     _refused((HELPER, function(*body)), message, gpu=False)
 
 
-OWN = ir.If(ir.eq(ir.THREAD, 0), (ir.Barrier(),))
+OWN = ir.If(ir.THREAD.equals(0), (ir.Barrier(),))
 WIDE = ir.Var("wide", ir.WIDE)
 GPU_FAULTS = {
     "a barrier for one thread": (OWN, "in f, at Barrier: not every thread comes to the barrier"),
     "a barrier in a loop of a thread's own length": (loop(ir.Barrier(), high=ir.THREAD), "not every thread comes"),
     "a barrier under a name of the thread": (
-        (ir.Let(I, ir.add(ir.THREAD, N)), ir.If(ir.lt(I, N), (ir.Barrier(),))),
+        (ir.Let(I, ir.THREAD + N), ir.If(I < N, (ir.Barrier(),))),
         "not every thread comes",
     ),
     "a barrier under what a thread loaded": (
-        ir.If(ir.lt(ir.Load(SIZES, ir.THREAD, ir.INDEX), N), (ir.Barrier(),)),
+        ir.If(ir.Load(SIZES, ir.THREAD, ir.INDEX) < N, (ir.Barrier(),)),
         "not every thread comes",
     ),
     "a barrier where a name came to differ late": (
         (
             ir.Mutable(ir.Var("k"), ir.Int(0)),
-            loop(ir.If(ir.lt(ir.Var("k"), N), (ir.Barrier(),)), ir.Assign(ir.Var("k"), ir.THREAD)),
+            loop(ir.If(ir.Var("k") < N, (ir.Barrier(),)), ir.Assign(ir.Var("k"), ir.THREAD)),
         ),
         "not every thread comes",
     ),
@@ -204,7 +202,7 @@ GPU_FAULTS = {
     ),
     "an operator of CPUs": (store(at=ir.op(ir.Operator.LANE)), "GPU units have no operator lane"),
     "an index that is cut": (
-        (ir.Let(WIDE, ir.wide(N)), ir.Let(I, ir.add(WIDE, 1))),
+        (ir.Let(WIDE, ir.wide(N)), ir.Let(I, WIDE + 1)),
         "at Let i: a value of type index64 is named i, of type index,",
     ),
 }
@@ -218,12 +216,12 @@ def test_a_unit_for_gpus_that_breaks_a_rule_is_refused(fault, message):
 
 def test_a_call_leads_to_a_barrier():
     meeting = function(ir.Barrier(), name="meet")
-    calls = ir.If(ir.eq(ir.THREAD, 0), (ir.Call("meet", (U, SIZES, X, N)),))
+    calls = ir.If(ir.THREAD.equals(0), (ir.Call("meet", (U, SIZES, X, N)),))
     _refused((meeting, kernel(calls)), "in f, at Call meet: not every thread comes to the barrier", gpu=True)
 
 
 def test_an_argument_of_a_thread_decides_on_a_barrier():
-    meeting = function(ir.If(ir.lt(N, 3), (ir.Barrier(),)), name="meet", params=(N,))
+    meeting = function(ir.If(N < 3, (ir.Barrier(),)), name="meet", params=(N,))
     verify((meeting, kernel(ir.Call("meet", (N,)))), gpu=True)
     _refused((meeting, kernel(ir.Call("meet", (ir.THREAD,)))), "in meet, at Barrier: not every thread comes", gpu=True)
 

@@ -76,8 +76,8 @@ def rotating() -> tuple[ir.Stmt, ...]:
     """A loop that hands a value on from one round to the next."""
     last = ir.Var("last", F32)
     loaded = ir.Load(U, J, F32)
-    body = (ir.Store(U, J, ir.add(last, loaded), F32), ir.Assign(last, ir.mul(loaded, ir.Real(0.5, F32))))
-    return (ir.Mutable(last, ir.Real(0, F32)), ir.For(var=J, low=ir.Int(0), high=ir.add(N, -1), body=body))
+    body = (ir.Store(U, J, last + loaded, F32), ir.Assign(last, loaded * ir.Real(0.5, F32)))
+    return (ir.Mutable(last, ir.Real(0, F32)), ir.For(var=J, low=ir.Int(0), high=N + -1, body=body))
 
 
 def test_names_that_change_are_written_for_cpus_and_gpus():

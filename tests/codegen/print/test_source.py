@@ -86,7 +86,7 @@ def test_statements_of_a_region():
 
 def kernel() -> ir.Function:
     update = ir.Update(ir.Load(X, ir.Var("i", INT), DOUBLE), Operator.ADD, ir.Call("sqrtf", (N,), ir.Native("float")))
-    loop = ir.For(var=ir.Var("i", INT), low=ir.GROUP, high=N, step=ir.mul(ir.GROUPS, 4), body=(update,), closed=True)
+    loop = ir.For(var=ir.Var("i", INT), low=ir.GROUP, high=N, step=ir.GROUPS * 4, body=(update,), closed=True)
     return ir.Function(name="k", params=(N, X), body=(loop, ir.Barrier()), kind="kernel", distinct=True, threads=4)
 
 

@@ -1,8 +1,8 @@
 """One run on the ranks of MPI as the command line asks for it: every rank reads, computes and writes its own block."""
 
+import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import UsageError
@@ -10,7 +10,6 @@ from tilewright.base.units import format_bytes, format_seconds, format_shape, pa
 from tilewright.cli.jobs.job import Job, read_source
 from tilewright.distributed import disk
 from tilewright.distributed.ranks import Array, Traffic, together
-from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs import data
 from tilewright.verbs.load import load_program
@@ -68,7 +67,7 @@ class DistributedReport:
 
 
 def perform(
-    job: Job, topology: str | None = None, checkpoint: Path | None = None, *, resume: bool = False
+    job: Job, topology: str | None = None, checkpoint: str | os.PathLike[str] | None = None, *, resume: bool = False
 ) -> DistributedReport | None:
     """Do one run; every rank of the job calls this, and the first alone gets the report."""
     try:
@@ -86,7 +85,7 @@ def perform(
         program,
         *arrays,
         steps=job.steps,
-        boundary=parse_boundary(job.boundary),
+        boundary=job.boundary,
         backend=job.backend,
         tiling=job.tile,
         threads=job.threads,
@@ -117,14 +116,6 @@ def perform(
 
 def _check(job: Job, program: Program) -> None:
     """Refuse what a run on ranks does not do, before anything is read."""
-    asked = {
-        "--check": job.check,
-        "--until": job.until is not None,
-        "--where": job.where is not None,
-        "--snapshots": job.snapshots is not None,
-    }
-    for option in (option for option, there in asked.items() if there):
-        raise UsageError(f"--distributed does not go with {option}", "run on one process")
     for path in (*job.inputs, *job.outputs):
         if path.suffix not in {".npy", ".zarr"}:
             raise UsageError(

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.programs.stencil.boundaries import parse_boundary
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.waiting import waiting
@@ -46,7 +46,7 @@ class Job:
     shape: str | None = None  # as text; that of the inputs by default
     backend: str = "auto"  # ``auto``, ``c`` or ``numpy``
     dtype: str | None = None  # that of the inputs by default, else float32
-    boundary: str = "fixed"  # as text
+    boundary: BoundarySpec = "fixed"
     tile: str | None = None  # as text; the model's choice by default
     threads: int | None = None  # all by default
     strict: bool = False  # whether the order of operations is kept exactly
@@ -142,10 +142,10 @@ def perform(job: Job, note: Note) -> Report:
     planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
     bits = max([8, *(picture_bits(path) for path in job.inputs if is_picture(path))])
     _note_depth(job, len(planes), bits, note)
-    boundary, looks = parse_boundary(job.boundary), _Looks(job, program, len(planes), bits)
+    looks = _Looks(job, program, len(planes), bits)
     cases = [
         make_case(
-            program, arrays, scalars, steps=job.steps, boundary=boundary, dtype=job.dtype, where=looks.mask,
+            program, arrays, scalars, steps=job.steps, boundary=job.boundary, dtype=job.dtype, where=looks.mask,
             sources=looks.sources,
         )
         for arrays in planes
@@ -206,8 +206,6 @@ class _Looks:
             raise UsageError(
                 f"a colour picture is computed by channel, which a {whole.suffix} file does not hold", "write a .npy"
             )
-        if job.check and job.until is not None:
-            raise UsageError("--check computes all steps, so it does not go with --until")
         target = job.snapshots
         levels = target is not None and data.holds_state(target)
         self._series = Recorder(target, program) if target is not None and is_series(target) else None

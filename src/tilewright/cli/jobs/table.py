@@ -97,14 +97,6 @@ def perform(job: Job, note: Note) -> TableReport:
     assert isinstance(known, Recurrence)  # noqa: S101  (its caller has looked)
     if len(job.outputs) > 1:
         raise UsageError(f"{known.name!r} has one result: --output is given {len(job.outputs)} times")
-    if job.strict or job.boundary != "fixed":
-        raise UsageError(
-            "--strict and --boundary are for stencils; what lies outside a table is part of its recurrence"
-        )
-    looks = {"--every": job.every, "--until": job.until, "--where": job.where, "--snapshots": job.snapshots}
-    for option, value in {**looks, "--source": job.sources or None}.items():
-        if value is not None:
-            raise UsageError(f"{option} is for stencils, which march in time; a table is filled once")
     return _aligned(known, job, note) if known.name == _ALIGNER else _filled(known, job, note)
 
 

@@ -17,8 +17,8 @@ from tilewright.codegen.sites import RowPointers, Site, extent, inside, or_const
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import box_sum, boxes
-from tilewright.schedules.bodies.body import RowBlock
-from tilewright.schedules.bodies.sums import Near, nears
+from tilewright.schedules.code import RowCode
+from tilewright.schedules.sums import Near, nears
 
 _PLACE, _INTO, _DONE, _STRIDE = ir.Var("place"), ir.Var("into"), ir.Var("done"), ir.Var("stride")
 
@@ -66,16 +66,16 @@ def _find_box(
     within = [ir.Var(f"from{axis}", kind) for axis in axes]
     number: ir.Expr = ir.Int(0)
     for turn, span in zip(turns, box, strict=True):
-        number = ir.add(ir.mul(number, len(span)), turn)
+        number = number * len(span) + turn
     start = or_constants(site, field, at, within[-1])
-    nest: tuple[ir.Stmt, ...] = (ir.Store(row_starts(site), ir.add(number, first), start, kind),)
+    nest: tuple[ir.Stmt, ...] = (ir.Store(row_starts(site), number + first, start, kind),)
     for axis in reversed(axes):
         stands_for = inside(at[axis], extent(axis), site.problem.sides(field)[axis])
         here = (
-            ir.Let(at[axis], ir.add(ir.add(places[axis], box[axis].start), turns[axis])),
+            ir.Let(at[axis], places[axis] + box[axis].start + turns[axis]),
             ir.Let(
                 within[axis],
-                ir.add(within[axis - 1] if axis else version_name(site, *version), ir.mul(stands_for, stride(axis))),
+                (within[axis - 1] if axis else version_name(site, *version)) + stands_for * stride(axis),
             ),
         )
         nest = (ir.For(var=turns[axis], low=ir.Int(0), high=ir.Int(len(box[axis])), body=(*here, *nest)),)
@@ -83,7 +83,7 @@ def _find_box(
 
 
 def sum_function(
-    name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: RowBlock, *, keeps: bool
+    name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: RowCode, *, keeps: bool
 ) -> ir.Function:
     """A function ``sum(rows, to, stride, place, into[, done])`` for a vector of rows; lanes below ``done`` stay."""
     kind, to = ir.vector(site.dtype), ir.Var("to", ir.pointer(site.dtype))
@@ -96,7 +96,7 @@ def sum_function(
     body, values = write_lines(kind, near, block, _PLACE, fetch)
     stores = []
     for line, value in enumerate(values):
-        at = ir.add(_INTO, ir.mul(_STRIDE, line))
+        at = _INTO + _STRIDE * line
         kept = ir.op(ir.Operator.KEEP, ir.Load(to, at, kind), value, _DONE) if keeps else value
         stores.append(ir.Store(to, at, kept, kind))
     params = (where, to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))

@@ -8,6 +8,7 @@ reads (:mod:`tilewright.codegen.boxes.loops`).
 """
 
 import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -50,7 +51,7 @@ from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import nested_axes
-from tilewright.schedules.bodies.body import BoxCode
+from tilewright.schedules.code import BoxCode
 
 STEP = ir.Var("t")
 
@@ -102,7 +103,7 @@ def cells_function(site: Site, number: int) -> ir.Function:
         return ir.Call(function.name, (row, at, size), function.result_type)
 
     def read(node: Read) -> ir.Expr:
-        return load(node, rows.of(node), ir.add(place, node.offset[-1]), inside=node.offset[-1] == 0)
+        return load(node, rows.of(node), place + node.offset[-1], inside=node.offset[-1] == 0)
 
     near = near_reads(site, statement)
     if near:
@@ -141,7 +142,7 @@ def cells_function(site: Site, number: int) -> ir.Function:
 
 def _beside(places: tuple[ir.Expr, ...], axis: int, shift: int) -> tuple[ir.Expr, ...]:
     """The place of a row so many rows further along an axis."""
-    return tuple(ir.add(place, shift) if along == axis else place for along, place in enumerate(places))
+    return tuple((place + shift) if along == axis else place for along, place in enumerate(places))
 
 
 def _target_let(site: Site, field: str, var: ir.Var, places: tuple[ir.Expr, ...]) -> ir.Stmt:
@@ -149,9 +150,9 @@ def _target_let(site: Site, field: str, var: ir.Var, places: tuple[ir.Expr, ...]
     part = site.packed_field(field)
     if part is not None:
         result = part.row(result, places)
-        return ir.Let(var, ir.sub(result, moved_by(field)) if part.axis == site.rank - 1 else result)
+        return ir.Let(var, (result - moved_by(field)) if part.axis == site.rank - 1 else result)
     for axis, place in enumerate(places):
-        result = ir.add(result, ir.mul(place, stride(axis)))
+        result = result + place * stride(axis)
     return ir.Let(var, result)
 
 
@@ -224,12 +225,12 @@ def _nested_functions(site: Site, number: int, name: str) -> tuple[ir.Function, 
         named = (ir.Let(c, ir.smallest(b, ends[0])), ir.Let(d, ir.largest(a, ends[1])))
         found: list[ir.Stmt] = [*named]
         for low, high in ((a, c), (d, b)):
-            found.append(ir.If(ir.lt(low, high), (call(place, [*cells[:axis], (low, high), *cells[axis + 1 :]]),)))
+            found.append(ir.If(low < high, (call(place, [*cells[:axis], (low, high), *cells[axis + 1 :]]),)))
         e, f = ir.Var(f"e{axis}"), ir.Var(f"f{axis}")
         inner = cut(place + 1, [*cells[:axis], (e, f), *cells[axis + 1 :]])
         if inner:
             found += [ir.Let(e, ir.largest(a, ends[0])), ir.Let(f, ir.smallest(b, ends[1]))]
-            found.append(ir.If(ir.lt(e, f), tuple(inner)))
+            found.append(ir.If(e < f, tuple(inner)))
         return found
 
     split = replace(made[0], name=name, body=(*lets, *cut(0, whole)), kind="apart")
@@ -249,7 +250,7 @@ def _split(site: Site, statement: Statement, name: str, parts: tuple[ir.Function
     ):
         lets += [ir.Let(a, ir.largest(box[0], bounds[0])), ir.Let(b, ir.smallest(box[1], bounds[1]))]
         lets += [ir.Let(c, ir.largest(a, ends[0])), ir.Let(d, ir.smallest(b, ends[1]))]
-        some = ir.lt(c, d) if some is None else ir.and_(some, ir.lt(c, d))
+        some = (c < d) if some is None else (some & (c < d))
     assert some is not None  # noqa: S101  (a program has an axis)
 
     def call(function: ir.Function, box: Sequence[tuple[ir.Expr, ir.Expr]]) -> ir.Call:
@@ -259,7 +260,7 @@ def _split(site: Site, statement: Statement, name: str, parts: tuple[ir.Function
     for axis in range(site.rank):
         for low, high in ((whole[axis][0], cut[axis][0]), (cut[axis][1], whole[axis][1])):
             piece = [*cut[:axis], (low, high), *whole[axis + 1 :]]
-            pieces.append(ir.If(ir.lt(low, high), (call(every, piece),)))
+            pieces.append(ir.If(low < high, (call(every, piece),)))
     pieces.append(call(inner, cut))
     return replace(every, name=name, body=(*lets, ir.If(some, tuple(pieces), (call(every, whole),))), kind="apart")
 
@@ -280,8 +281,8 @@ def _values_functions(site: Site, number: int, name: str) -> tuple[ir.Function, 
     hit: list[ir.Expr] = []
     for axis in sides:
         (low, high), (first, end) = box[2 * axis : 2 * axis + 2], bounds[axis]
-        hit += [ir.lt(low, end), ir.lt(first, high)]
-    call = ir.If(functools.reduce(ir.and_, hit), (ir.Call(made[-1].name, params),))
+        hit += [low < end, first < high]
+    call = ir.If(functools.reduce(operator.and_, hit), (ir.Call(made[-1].name, params),))
     return (*made, replace(made[-1], name=name, body=(*unpack(site), call), kind="inline"))
 
 
@@ -296,7 +297,7 @@ def _all_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...
         return (*sum_functions(site, box.statement, blocks), box.function(name, code.block.rows))
     short = box.function(f"{name}_short", code.short)
     long = replace(box, together=True).function(f"{name}_long", code.block.rows)
-    length = ir.sub(short.params[-1], short.params[-2])
+    length = short.params[-1] - short.params[-2]
     calls = (ir.Call(long.name, long.params),), (ir.Call(short.name, short.params),)
     which = replace(
         short, name=name, body=(ir.If(shuffle_neighbours.long(site, box.statement, length), *calls),), kind="inline"
@@ -324,7 +325,7 @@ class _Box:
     @property
     def _bytes(self) -> ir.Expr:
         """Bytes of a field."""
-        return ir.mul(ir.mul(extent(0), stride(0)), self.site.problem.itemsize)
+        return extent(0) * stride(0) * self.site.problem.itemsize
 
     def function(self, name: str, block: int) -> ir.Function:
         """The function, for blocks of so many rows."""
@@ -336,7 +337,7 @@ class _Box:
             lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
         lets += split_row(site, statement, clipped[-1])
         if self.code.asked is not None:
-            large = ir.lt(ir.Int(self.code.asked), self._bytes)
+            large = ir.Int(self.code.asked) < self._bytes
             lets.append(ir.Let(AHEAD, ir.select(large, ir.Int(1), ir.Int(0))))
         if self.together:
             lets += shuffle_neighbours.bounds(site, (BEGIN, START), (END, STOP))
@@ -373,14 +374,14 @@ class _Box:
         site, places = self.site, _places(self.site)
         if not places:
             return self.block(places, clipped[-1], 1)
-        axis = self.code.of(block).axis(site.rank)
+        axis = self.code.of(block).axis
         (a, b), middle = clipped[axis], ir.Var("whole")
         blocks: tuple[ir.Stmt, ...] = ()
         if block > 1:
-            length = ir.largest(ir.sub(b, a), ir.Int(0))
-            whole = ir.add(a, ir.sub(length, ir.mod(length, block)))
+            length = ir.largest(b - a, ir.Int(0))
+            whole = a + (length - length % block)
             if self.code.cached is not None:
-                whole = ir.select(ir.le(self._bytes, self.code.cached), whole, a)
+                whole = ir.select(self._bytes <= self.code.cached, whole, a)
             blocks = (ir.Let(middle, whole), self._rows(clipped, axis, (a, middle), block))
         nest: tuple[ir.Stmt, ...] = (*blocks, self._rows(clipped, axis, (middle if block > 1 else a, b), 1))
         for outer in range(axis - 1, -1, -1):
@@ -394,7 +395,7 @@ class _Box:
         """The loop over an axis, by blocks if they lie along it, and over those after it."""
         site, places = self.site, _places(self.site)
         low, high = ends
-        step = ir.Int(block if axis == self.code.of(block).axis(site.rank) else 1)
+        step = ir.Int(block if axis == self.code.of(block).axis else 1)
         if axis == site.rank - 2:
             # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
             each = ir.Var("row")
@@ -424,9 +425,9 @@ class _Box:
                 )
                 for shift in range(block)
             )
-            body: tuple[ir.Stmt, ...] = (ir.If(ir.lt(low, high), slow),)
+            body: tuple[ir.Stmt, ...] = (ir.If(low < high, slow),)
             if as_vector:
-                body = (ir.If(ir.ne(AT_LOW if low_side else AT_HIGH, 0), group.end(low_side=low_side), body),)
+                body = (ir.If((AT_LOW if low_side else AT_HIGH).differs(0), group.end(low_side=low_side), body),)
             ends += body
         targets = [
             _target_let(site, statement.field, target_row(site, shift), _beside(places, rows.axis, shift))

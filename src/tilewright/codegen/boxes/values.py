@@ -10,19 +10,19 @@ from tilewright.codegen.sites import RowPointers, Site, place_name
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Apart, apart
-from tilewright.schedules.bodies.body import RowBlock
+from tilewright.schedules.code import RowCode
 
 
 def row_values(
     site: Site,
     statement: Statement,
     rows: RowPointers,
-    block: RowBlock,
+    block: RowCode,
     place: ir.Var,
     load: Callable[[Read, ir.Var], ir.Expr] | None = None,  # the vector of a read, where not simply at its place
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows: the operations, and the value of each row."""
-    forms = block.sums if load is None else block.assembled
+    (forms,) = block.sums if load is None else block.assembled
     found = apart(statement) if forms else Apart(statement.tape, ())
     places = [(shift, 0) for shift in range(block.rows)]
     reads = _InRows(site, rows, place, load)
@@ -53,10 +53,10 @@ class _InRows:
         if node.axis == last:
             return ir.Load(place_name(site, node), self.place, ir.vector(self.dtype))
         shift = at[0] if node.axis == self.rows.axis else 0
-        return ir.Load(place_name(site, node), ir.add(ir.Var(f"x{node.axis}"), shift), self.dtype)
+        return ir.Load(place_name(site, node), ir.Var(f"x{node.axis}") + shift, self.dtype)
 
     def vector(self, read: Read, at: Place) -> ir.Expr:
         row = self.rows.of(read, at[0])
         if self.load is not None:
             return self.load(read, row)
-        return ir.Load(row, ir.add(self.place, read.offset[-1]), ir.vector(self.dtype))
+        return ir.Load(row, self.place + read.offset[-1], ir.vector(self.dtype))

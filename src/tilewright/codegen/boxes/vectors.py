@@ -12,7 +12,7 @@ from tilewright.codegen.sites import RowPointers, Site, extent, literal, places_
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
-from tilewright.schedules.bodies.body import RowBlock
+from tilewright.schedules.code import RowCode
 
 AHEAD = ir.Var("ahead")
 """Whether lines are asked for ahead."""
@@ -33,7 +33,7 @@ def _lanes(site: Site) -> ir.Lanes:
 def _beyond(site: Site, field: str, row: ir.Var, offset: int) -> ir.Expr:
     """The vector that starts so many cells before a row's first one, or after its last one."""
     kind, low_side = ir.vector(site.dtype), offset < 0
-    ends: tuple[ir.Expr, ir.Expr] = (ir.Int(0), ir.sub(extent(site.rank - 1), _lanes(site)))
+    ends: tuple[ir.Expr, ir.Expr] = (ir.Int(0), extent(site.rank - 1) - _lanes(site))
     own, far = (ir.Load(row, end, kind) for end in (ends if low_side else ends[::-1]))
     side = site.problem.sides(field)[-1][0 if low_side else 1]
     if side.kind == "constant":
@@ -79,10 +79,10 @@ def sum_functions(
     for low_side, asked in zip((True, False), vectors_at_ends(site, statement), strict=True):
         if not asked:
             continue
-        first: ir.Expr = ir.Int(0) if low_side else ir.sub(size, _lanes(site))
+        first: ir.Expr = ir.Int(0) if low_side else (size - _lanes(site))
         parts = [
-            (-left, _beyond(site, field, row, -left) if low_side else ir.Load(row, ir.sub(first, left), kind)),
-            (right, ir.Load(row, ir.add(first, right), kind) if low_side else _beyond(site, field, row, right)),
+            (-left, _beyond(site, field, row, -left) if low_side else ir.Load(row, first - left, kind)),
+            (right, ir.Load(row, first + right, kind) if low_side else _beyond(site, field, row, right)),
             (0, ir.Load(row, first, kind)),
         ]
         body = tuple(ir.Store(to, ir.Int(at), value, kind) for at, value in parts)
@@ -102,7 +102,7 @@ class RowGroup:
     block: int
 
     @property
-    def code(self) -> RowBlock:
+    def code(self) -> RowCode:
         """How these rows are written."""
         return self.site.code(self.statement).of(self.block)
 
@@ -121,9 +121,9 @@ class RowGroup:
             vectors = (loop, shuffle_neighbours.others(BEGIN, end, self._plain))
         if not over:
             return vectors
-        whole = ir.Let(_WHOLE, ir.add(BEGIN, ir.mul(ir.div(ir.largest(ir.sub(END, BEGIN), ir.Int(0)), lanes), lanes)))
-        last = (ir.Let(j, ir.smallest(_WHOLE, ir.sub(STOP, lanes))), *self.vector(j, done=ir.sub(_WHOLE, j)))
-        return (whole, *vectors, ir.If(ir.lt(_WHOLE, END), last))
+        whole = ir.Let(_WHOLE, BEGIN + ir.largest(END - BEGIN, ir.Int(0)) / lanes * lanes)
+        last = (ir.Let(j, ir.smallest(_WHOLE, STOP - lanes)), *self.vector(j, done=_WHOLE - j))
+        return (whole, *vectors, ir.If(_WHOLE < END, last))
 
     def _plain(self, begin: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
         """Some of these vectors, loaded from where they are read."""
@@ -131,8 +131,8 @@ class RowGroup:
         if self.in_place:
             return (ir.For(var=j, low=begin, high=end, step=lanes, body=self._asking(j)),)
         # Only the first vector may start later than its turn, so that the loop needs no register for that.
-        place = ir.Mutable(j, ir.largest(START, ir.smallest(begin, ir.sub(STOP, lanes))))
-        ahead = ir.Assign(j, ir.smallest(ir.add(i, lanes), ir.sub(STOP, lanes)))
+        place = ir.Mutable(j, ir.largest(START, ir.smallest(begin, STOP - lanes)))
+        ahead = ir.Assign(j, ir.smallest(i + lanes, STOP - lanes))
         return (ir.Scope((place, ir.For(var=i, low=begin, high=end, step=lanes, body=(*self._asking(j), ahead)))),)
 
     def _asking(self, place: ir.Var, load: Callable[[Read, ir.Var], ir.Expr] | None = None) -> tuple[ir.Stmt, ...]:
@@ -142,12 +142,11 @@ class RowGroup:
         if code.asked is None:
             return vector
         written = () if self.in_place else tuple(target_row(self.site, shift) for shift in range(self.block))
-        further = ir.add(place, code.distance // self.site.problem.itemsize)
+        further = place + code.distance // self.site.problem.itemsize
         asks = (
-            ir.Intrinsic("prefetch_near", (ir.add(row, further),), self.site.dtype)
-            for row in (*self._foremost(), *written)
+            ir.Intrinsic("prefetch_near", (row + further,), self.site.dtype) for row in (*self._foremost(), *written)
         )
-        return (ir.If(ir.ne(AHEAD, 0), tuple(asks)), *vector)
+        return (ir.If(AHEAD.differs(0), tuple(asks)), *vector)
 
     def _foremost(self) -> tuple[ir.Var, ...]:
         """Of every version the rows that a sweep has not read before."""
@@ -161,11 +160,11 @@ class RowGroup:
     def end(self, *, low_side: bool) -> tuple[ir.Stmt, ...]:
         """The vector at one end of the grid."""
         size, lanes, j = extent(self.site.rank - 1), _lanes(self.site), ir.Var("j")
-        begin = ir.Let(j, ir.Int(0) if low_side else ir.sub(size, lanes))
+        begin = ir.Let(j, ir.Int(0) if low_side else (size - lanes))
         done: ir.Expr | None = None
         if not low_side and self.in_place:
-            last = ir.select(ir.lt(_WHOLE, END), ir.smallest(ir.add(_WHOLE, lanes), STOP), _WHOLE)
-            done = ir.sub(last, j)
+            last = ir.select(_WHOLE < END, ir.smallest(_WHOLE + lanes, STOP), _WHOLE)
+            done = last - j
         if self.code.copied:
             return (begin, *self._copied_end(j, done, low_side=low_side))
 
@@ -173,7 +172,7 @@ class RowGroup:
             outside = node.offset[-1] < 0 if low_side else node.offset[-1] > 0
             if outside:
                 return _beyond(self.site, node.field, row, node.offset[-1])
-            return ir.Load(row, ir.add(j, node.offset[-1]), ir.vector(self.site.dtype))
+            return ir.Load(row, j + node.offset[-1], ir.vector(self.site.dtype))
 
         found = found_rows(row_starts(self.site), self.rows) if self.code.loops else {}
         lets = (ir.Let(row, start) for row, start in found.items())
@@ -184,7 +183,7 @@ class RowGroup:
         kind, number = rows_type(self.site), ir.Var("number")
         copies = ir.Var("copies", ir.pointer(self.site.dtype))
         starts = ir.Var("ends", ir.pointer(kind))
-        start = ir.add(copies, ir.add(ir.mul(number, _COPIED), _COPIED // 3))
+        start = copies + (number * _COPIED + _COPIED // 3)
         name = _beyond_name(self.site, self.statement, low_side=low_side)
         copy = ir.Call(name, (ir.Load(row_starts(self.site), number, kind), start, extent(self.site.rank - 1)))
         many = len(self.rows.names)

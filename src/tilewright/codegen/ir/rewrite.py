@@ -6,30 +6,24 @@ expression that stands in several places as one object is changed once.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from tilewright.codegen.ir.expressions import Call, Expr, Intrinsic, Load, Op, Shift, Var
 from tilewright.codegen.ir.nodes import (
     Array,
     Assign,
-    Call,
     ConstArray,
     Declare,
-    Expr,
     For,
     Function,
     If,
-    Intrinsic,
     Let,
-    Load,
     Mutable,
-    Op,
     Parallel,
     Scope,
-    Shift,
     Stmt,
     Store,
     Update,
-    Var,
     While,
 )
 
@@ -96,7 +90,7 @@ def walk(root: Expr | Stmt | Function | Iterable[Stmt]) -> Iterator[Expr | Stmt]
     """Yield every statement and expression, those that hold others first.
 
     >>> from tilewright.codegen import ir
-    >>> [type(node).__name__ for node in walk(ir.Let(ir.Var("x"), ir.add(ir.Var("y"), 1)))]
+    >>> [type(node).__name__ for node in walk(ir.Let(ir.Var("x"), ir.Var("y") + 1))]
     ['Let', 'Op', 'Var', 'Int']
     """
     left: list[Expr | Stmt] = list(reversed(_roots(root)))
@@ -145,7 +139,7 @@ class _Mapper:
                 new = self.expr(old)
             if new is not old:
                 changed[name] = new
-        return replace(node, **changed) if changed else node
+        return cast("_Node", replace(cast("Any", node), **changed)) if changed else node
 
     def body(self, body: Body) -> Body:
         new: list[Stmt] = []
@@ -174,7 +168,7 @@ def map_expr(node: Expr, change: ExprChange) -> Expr:
 
     >>> from tilewright.codegen import ir
     >>> x, y = ir.Var("x"), ir.Var("y")
-    >>> map_expr(ir.add(x, 1), lambda node: y if node == x else node) == ir.add(y, 1)
+    >>> map_expr(x + 1, lambda node: y if node == x else node) == y + 1
     True
     """
     return _Mapper(change, None).expr(node)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Native, Operator
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most
 from tilewright.codegen.loops.device import DeviceProgram, LaunchShape, LoopKernel
 from tilewright.codegen.loops.lowering import lower_body
 from tilewright.codegen.loops.scalars import shifted
@@ -118,22 +117,22 @@ def _hints(kernel: LoopKernel, program: DeviceProgram) -> str:
 
 
 def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
-    b = Builder(kernel.name, kind="kernel", distinct=True, threads=kernel.launch.threads)
+    b = ir.Builder(kernel.name, kind="kernel", distinct=True, threads=kernel.launch.threads)
     names = _types(kernel, program)
     given = {name: b.param(name, kind) for name, kind in names.items()}
     body = _flat(_unrolled(kernel.body, kernel.launch), program)
     if kernel.loop is None:
-        with b.when(b.group.equals(0).both(b.thread.equals(0))):
+        with b.when(ir.GROUP.equals(0).both(ir.THREAD.equals(0))):
             b.emit(*lower_body(body, names))
         return b.function()
-    thread = b.let("tw_t", b.thread)
+    thread = b.let("tw_t", ir.THREAD)
     sums = _Sums(b, kernel, program, thread)
-    names |= {name: own.type for name, own in sums.own.items()}
+    names |= {name: ir.type_of(own) for name, own in sums.own.items()}
     _Iterations(b, kernel, kernel.loop, given, names, thread).emit(body)
     for each in kernel.reductions:
         total = sums.joined(each)
         with b.when(thread.equals(0)):
-            given[f"tw_part_{each.name}"][b.group] = total
+            b.set(given[f"tw_part_{each.name}"][ir.GROUP], total)
     return b.function()
 
 
@@ -159,12 +158,12 @@ def _plain_pragmas(body: Stmt) -> Stmt:
 class _Iterations:
     """A kernel's iterations, which threads share."""
 
-    b: Builder
+    b: ir.Builder
     kernel: LoopKernel
     loop: Loop
-    given: Mapping[str, BuilderValue]  # its parameters
+    given: Mapping[str, ir.Expr]  # its parameters
     names: Mapping[str, ir.Type]  # types of what the iterations read
-    thread: BuilderValue  # the thread's number in its group
+    thread: ir.Expr  # the thread's number in its group
 
     def emit(self, body: Stmt) -> None:
         """Write what runs a body for every iteration."""
@@ -177,9 +176,9 @@ class _Iterations:
     def plain(self, body: Stmt, kind: Native, threads: int) -> None:
         """Every thread runs iterations as far apart as there are threads."""
         b, first, step = self.b, self.given["tw_first"], self.loop.step
-        own = b.group * threads
+        own = ir.GROUP * threads
         start = first + own + self.thread if step == 1 else first + (own + self.thread) * step
-        stride, last = b.groups * threads * step, self.given["tw_last"]
+        stride, last = ir.GROUPS * threads * step, self.given["tw_last"]
         with b.closed_loop(self.loop.index, start, last, stride, kind, falling=step < 0):
             b.emit(*lower_body(body, {**self.names, self.loop.index: kind}))
 
@@ -190,22 +189,22 @@ class _Iterations:
         if self.loop.step < 0:  # its iterations run in rising order: they are independent
             first, last = last, first
         near = {name: self.near(name, threads + high - low) for name, low, high in self.kernel.cached}
-        with b.closed_loop("tw_base", first + b.group * threads, last, b.groups * threads, kind) as base:
+        with b.closed_loop("tw_base", first + ir.GROUP * threads, last, ir.GROUPS * threads, kind) as base:
             for name, low, high in self.kernel.cached:
                 with b.loop("tw_c", thread, threads + high - low, threads) as c:
                     e = b.let("tw_e", base + low + c, kind)
                     inside = (e >= 0).both(e < given[f"tw_len_{name}"])
                     with b.when(inside.both(e <= last + high)):
-                        near[name][c] = given[name][e]
+                        b.set(near[name][c], given[name][e])
             b.barrier()
             i = b.let(self.loop.index, base + thread, kind)
-            known = {**self.names, self.loop.index: kind, "tw_t": thread.type}
-            known |= {f"tw_near_{name}": room.type for name, room in near.items()}
+            known = {**self.names, self.loop.index: kind, "tw_t": ir.type_of(thread)}
+            known |= {f"tw_near_{name}": ir.type_of(room) for name, room in near.items()}
             with b.when(i <= last):
                 b.emit(*lower_body(self.from_near(body), known))
             b.barrier()
 
-    def near(self, name: str, length: int) -> BuilderValue:
+    def near(self, name: str, length: int) -> ir.Expr:
         """Shared memory for a part of an array."""
         return self.b.array(f"tw_near_{name}", ir.shared_pointer(ir.pointee(ir.Var(name, self.names[name]))), length)
 
@@ -226,20 +225,20 @@ class _Iterations:
 class _Sums:
     """What a kernel reduces: a variable per thread, and memory where the threads of a group join theirs."""
 
-    def __init__(self, b: Builder, kernel: LoopKernel, program: DeviceProgram, thread: BuilderValue) -> None:
+    def __init__(self, b: ir.Builder, kernel: LoopKernel, program: DeviceProgram, thread: ir.Expr) -> None:
         self.b, self.threads, self.thread = b, kernel.launch.threads, thread
-        self.own: dict[str, BuilderValue] = {}
-        self.all: dict[str, BuilderValue] = {}
+        self.own: dict[str, ir.Expr] = {}
+        self.all: dict[str, ir.Expr] = {}
         for each in kernel.reductions:
             ctype = reduced_type(program, each.name)
             self.all[each.name] = b.array(f"tw_all_{each.name}", ir.shared_pointer(Native(ctype)), self.threads)
-            start = b.value(ir.Literal(neutral(each.op, ctype), Native(ctype)))
+            start = ir.Literal(neutral(each.op, ctype), Native(ctype))
             self.own[each.name] = b.mutable(each.name, start)
 
-    def joined(self, each: Reduction) -> BuilderValue:
+    def joined(self, each: Reduction) -> ir.Expr:
         """Join the threads' values in a tree, and return the place of the result."""
         b, thread, own = self.b, self.thread, self.all[each.name]
-        own[thread] = self.own[each.name]
+        b.set(own[thread], self.own[each.name])
         b.barrier()
         width = 1
         while width < self.threads:
@@ -249,29 +248,29 @@ class _Sums:
             with b.loop_while(half > 0):
                 near = thread < half
                 with b.when(near if width == self.threads else near.both(thread + half < self.threads)):
-                    own[thread] = combined(each.op, own[thread], own[thread + half])
+                    b.set(own[thread], combined(each.op, own[thread], own[thread + half]))
                 b.barrier()
                 b.update(half, Operator.SHR, 1)
         return own[0]
 
 
-def combined(op: str, a: BuilderValue, b: BuilderValue) -> BuilderValue:
+def combined(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """Join two values of a reduction."""
     if op in {"min", "max"}:
-        return least(a, b) if op == "min" else most(a, b)
+        return ir.smallest(a, b) if op == "min" else ir.largest(a, b)
     return a + b if op == "+" else a * b
 
 
 def _finish(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     """The second kernel of a reduction: one group joins the groups' results with the value before."""
-    b = Builder(f"{kernel.name}_finish", kind="kernel", threads=kernel.launch.threads)
+    b = ir.Builder(f"{kernel.name}_finish", kind="kernel", threads=kernel.launch.threads)
     blocks = b.param("tw_blocks", ir.INDEX)
-    given: dict[str, tuple[BuilderValue, BuilderValue]] = {}
+    given: dict[str, tuple[ir.Expr, ir.Expr]] = {}
     for each in kernel.reductions:
         kind = Native(reduced_type(program, each.name))
         part = b.param(f"tw_part_{each.name}", ir.pointer(kind))
         given[each.name] = part, b.param(f"tw_before_{each.name}", kind)
-    thread = b.let("tw_t", b.thread)
+    thread = b.let("tw_t", ir.THREAD)
     sums = _Sums(b, kernel, program, thread)
     for each in kernel.reductions:
         own, part = sums.own[each.name], given[each.name][0]
@@ -281,5 +280,5 @@ def _finish(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
         total = sums.joined(each)
         part, before = given[each.name]
         with b.when(thread.equals(0)):
-            part[0] = combined(each.op, before, total)
+            b.set(part[0], combined(each.op, before, total))
     return b.function()

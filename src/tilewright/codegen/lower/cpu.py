@@ -89,7 +89,7 @@ class _Lowering:
                 return self.node(unfolded(node), names)
             case Guard():
                 at = index(node.value, names)
-                holds = ir.and_(ir.ge(at, index(node.low, names)), ir.lt(at, index(node.high, names)))
+                holds = (at >= index(node.low, names)) & (at < index(node.high, names))
                 return (ir.If(holds, self.node(node.child, names)),)
             case Compute():
                 return self._cells(node, names)
@@ -117,16 +117,16 @@ class _Lowering:
         inner = {**names, **{each.name: ir.Var(each.name) for each in ranges}}
         body = self.node(child, inner)
         if len(ranges) == 1:
-            high = ir.add(lows[0], counts[0])
+            high = lows[0] + counts[0]
             return ir.For(var=ir.Var(ranges[0].name), low=lows[0], high=high, body=body, share="dynamic")
         rest: ir.Expr = ir.Var("place")
         every, digits = counts[0], []
         for count in counts[1:]:
-            every = ir.mul(every, count)
+            every = every * count
         for number in range(len(ranges) - 1, -1, -1):
-            digit = ir.mod(rest, counts[number]) if number else rest
-            digits.append(ir.Let(ir.Var(ranges[number].name), ir.add(lows[number], digit)))
-            rest = ir.div(rest, counts[number]) if number else rest
+            digit = (rest % counts[number]) if number else rest
+            digits.append(ir.Let(ir.Var(ranges[number].name), lows[number] + digit))
+            rest = (rest / counts[number]) if number else rest
         return ir.For(var=ir.Var("place"), low=ir.Int(0), high=every, body=(*digits, *body), share="dynamic")
 
     def _cells(self, cells: Compute, names: Names) -> tuple[ir.Stmt, ...]:
@@ -137,7 +137,7 @@ class _Lowering:
             return tuple(box_call(self.site, number, step, box) for number in stages[cells.stage.value])
         chosen = index(cells.stage, names)
         every = (tuple(box_call(self.site, number, step, box) for number in stage) for stage in stages)
-        return tuple(ir.If(ir.eq(chosen, place), calls) for place, calls in enumerate(every))
+        return tuple(ir.If(chosen.equals(place), calls) for place, calls in enumerate(every))
 
 
 def bound(let: Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:

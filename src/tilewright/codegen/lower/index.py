@@ -1,16 +1,17 @@
 """Expressions of a schedule tree -> indices of the IR."""
 
+import operator as op
 from collections.abc import Callable, Mapping
 
 from tilewright.codegen import ir
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
 
 _BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
-    AffineOperator.ADD: ir.add,
-    AffineOperator.SUB: ir.sub,
-    AffineOperator.MUL: ir.mul,
-    AffineOperator.DIV: ir.div,
-    AffineOperator.MOD: ir.mod,
+    AffineOperator.ADD: op.add,
+    AffineOperator.SUB: op.sub,
+    AffineOperator.MUL: op.mul,
+    AffineOperator.DIV: op.truediv,
+    AffineOperator.MOD: op.mod,
     AffineOperator.FLOOR_DIV: ir.floordiv,
     AffineOperator.CEIL_DIV: ir.ceildiv,
     AffineOperator.MIN: ir.smallest,

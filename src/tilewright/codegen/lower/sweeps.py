@@ -46,8 +46,8 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
     )
     if len(program.statements) == 1:
         return _steps(steps, lets, [_shared(site, _blocks(site, step))])
-    several = ir.lt(_PIECE_ROWS, ir.sub(_LAST, _FIRST))
-    piece: tuple[ir.Stmt, ...] = (ir.Let(_HIGH, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST)),)
+    several = _PIECE_ROWS < _LAST - _FIRST
+    piece: tuple[ir.Stmt, ...] = (ir.Let(_HIGH, ir.smallest(_LOW + _PIECE_ROWS, _LAST)),)
     gaps: tuple[ir.Stmt, ...] = ()
     left = []
     for number, (rows, stage) in enumerate(zip(stage_distances(program), stages, strict=True)):
@@ -57,8 +57,8 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
         behind = ir.Var(f"behind{number}")
         gap = ir.Let(behind, ir.select(several, ir.Int(rows), extent(0)))
         gaps += (gap,)
-        begin, end = ir.add(_FIRST, behind), ir.sub(_LAST, behind)
-        piece += _stage(site, stage, step, ir.largest(ir.sub(_LOW, behind), begin), ir.sub(_HIGH, behind))
+        begin, end = _FIRST + behind, _LAST - behind
+        piece += _stage(site, stage, step, ir.largest(_LOW - behind, begin), _HIGH - behind)
         edges = (
             *_stage(site, stage, step, _FIRST, ir.smallest(begin, _LAST)),
             *_stage(site, stage, step, ir.largest(begin, end), _LAST),
@@ -69,7 +69,7 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
 
 def _asking(low: ir.Expr, high: ir.Expr, rows: ir.Expr, piece: tuple[ir.Stmt, ...]) -> ir.For:
     """A loop over pieces of so many rows; before each but the first the thread asks whether it goes on."""
-    goes_on = ir.Op(ir.Operator.EITHER, (ir.eq(_LOW, low), ir.WANTED), ir.Native("int"))
+    goes_on = ir.Op(ir.Operator.EITHER, (_LOW.equals(low), ir.WANTED), ir.Native("int"))
     return ir.For(var=_LOW, low=low, high=high, step=rows, body=(ir.If(goes_on, piece),))
 
 
@@ -84,9 +84,9 @@ def _blocks(site: Site, step: ir.Expr) -> tuple[ir.Stmt, ...]:
     low: ir.Expr = _LOW
     margin = box_bounds(site, site.problem.program.statements[0])[0][0]
     if site.rank > 1 and margin != ir.Int(0):
-        lets = (ir.Let(_BEGIN, ir.smallest(ir.largest(_FIRST, margin), ir.sub(_LAST, 1))),)
-        start, low = _BEGIN, ir.select(ir.lt(_BEGIN, _LOW), _LOW, _FIRST)
-    block = _stage(site, (0,), step, low, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST))
+        lets = (ir.Let(_BEGIN, ir.smallest(ir.largest(_FIRST, margin), _LAST - 1)),)
+        start, low = _BEGIN, ir.select(_BEGIN < _LOW, _LOW, _FIRST)
+    block = _stage(site, (0,), step, low, ir.smallest(_LOW + _PIECE_ROWS, _LAST))
     return (*lets, _asking(start, _LAST, _PIECE_ROWS, block))
 
 
@@ -114,13 +114,13 @@ def _row(
         call = ir.Call(cells_name(site, number), (*site.params, step, *places, *bounds))
         if places:
             return (call,)
-        part = (_LOW, ir.smallest(ir.add(_LOW, ir.Int(BLOCK)), bounds[1]))
+        part = (_LOW, ir.smallest(_LOW + ir.Int(BLOCK), bounds[1]))
         call = ir.Call(cells_name(site, number), (*site.params, step, *part))
         return (_asking(*bounds, ir.Int(BLOCK), (call,)),)
     x = ir.Var("x")
-    spans = [end for at in (*places, x) for end in (at, ir.add(at, 1))]
+    spans = [end for at in (*places, x) for end in (at, at + 1)]
     calls = (
-        ir.Call(cells_name(site, number), (*site.params, step, *places, x, ir.add(x, 1))),
+        ir.Call(cells_name(site, number), (*site.params, step, *places, x, x + 1)),
         ir.Call(points.function_name(site, field), (*site.params, step, *spans)),
     )
     return (ir.For(var=x, low=bounds[0], high=bounds[1], body=calls),)
@@ -155,7 +155,7 @@ def _steps(steps: Loop, lets: tuple[ir.Stmt, ...], loops: list[ir.Stmt]) -> tupl
     """
     every = _over(steps, loops)
     # compilers know by the 0 that no step has a negative number: its remainders are cheaper
-    first, end = ir.largest(_SINCE, 0), ir.smallest(ir.add(_SINCE, _STRETCH), every.high)
+    first, end = ir.largest(_SINCE, 0), ir.smallest(_SINCE + _STRETCH, every.high)
     stretch = replace(every, low=first, high=end, brief=True)
     return (*lets, ir.Parallel(_THREADS, (replace(every, var=_SINCE, step=_STRETCH, body=(stretch,)),)))
 
@@ -165,18 +165,18 @@ def _over(steps: Loop, body: list[ir.Stmt]) -> ir.For:
 
 
 def _stretch_steps(site: Site) -> ir.Expr:
-    cells = extent(0) if site.rank == 1 else ir.mul(extent(0), stride(0))
-    return ir.largest(1, ir.smallest(ir.div(ir.Int(BLOCK), cells), _STRETCH_STEPS))
+    cells = extent(0) if site.rank == 1 else (extent(0) * stride(0))
+    return ir.largest(1, ir.smallest(ir.Int(BLOCK) / cells, _STRETCH_STEPS))
 
 
 def _shared(site: Site, body: tuple[ir.Stmt, ...]) -> ir.For:
     """A loop over the threads' parts of the outermost axis."""
-    first, last = (ir.div(ir.mul(_units(site), number), _PARTS) for number in (_PART, ir.add(_PART, 1)))
+    first, last = ((_units(site) * number / _PARTS) for number in (_PART, _PART + 1))
     ends = (ir.Let(_FIRST, first), ir.Let(_LAST, last))
     if site.rank == 1:
         ends = (
-            ir.Let(_FIRST, ir.mul(first, site.body.part)),
-            ir.Let(_LAST, ir.smallest(ir.mul(last, site.body.part), extent(0))),
+            ir.Let(_FIRST, first * site.body.part),
+            ir.Let(_LAST, ir.smallest(last * site.body.part, extent(0))),
         )
     return ir.For(var=_PART, low=ir.Int(0), high=_PARTS, body=(*ends, *body), share="static")
 
@@ -191,7 +191,7 @@ def _block_rows(site: Site) -> ir.Expr:
     if site.rank == 1:
         return ir.Int(BLOCK)
     together = ir.Int(math.lcm(*(max(1, each.block.rows) for each in site.body.boxes)))
-    return ir.mul(together, ir.largest(1, ir.div(ir.Int(BLOCK), ir.mul(together, stride(0)))))
+    return together * ir.largest(1, ir.Int(BLOCK) / (together * stride(0)))
 
 
 def _piece_rows(site: Site) -> ir.Expr:
@@ -200,7 +200,7 @@ def _piece_rows(site: Site) -> ir.Expr:
     if site.rank == 1:
         return ir.Int(values)
     together = max(each.block.rows for each in site.body.boxes)
-    return ir.largest(ir.Int(together if site.rank == 2 else 1), ir.div(ir.Int(values), stride(0)))
+    return ir.largest(ir.Int(together if site.rank == 2 else 1), ir.Int(values) / stride(0))
 
 
 def _stage(site: Site, statements: tuple[int, ...], step: ir.Expr, low: ir.Expr, high: ir.Expr) -> tuple[ir.Call, ...]:

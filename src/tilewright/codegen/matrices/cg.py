@@ -15,12 +15,11 @@ from collections.abc import Callable
 
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.matrices.dia import Matrix, library
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, DOUBLE, INDICES, lanes_of, real_element, sweep
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.schedules.bodies.unrolling import Unrolling
+from tilewright.schedules.code import Unrolling
 
 SIZES = ("rows", "diagonals", "threads", "reach", "first")
 """What ``size`` holds; ``reach`` is the largest distance of a diagonal, ``first`` says that p' is given and x is
@@ -48,42 +47,42 @@ def emit_cg(dtype: str, how: Unrolling, block: int) -> KernelSource[None]:
 
 def _direct(real: ir.Element) -> ir.Function:
     """Compute x += a p and p' = r + b p on elements from … to - 1."""
-    b = Builder("direct")
+    b = ir.Builder("direct")
     x, r = b.param("x", ir.pointer(real)), b.param("r", ir.const_pointer(real))
     p, following = b.param("p", ir.const_pointer(real)), b.param("next", ir.pointer(real))
     start, stop = b.param("from", ir.INDEX), b.param("to", ir.INDEX)
     step, along = b.param("a", real), b.param("b", real)
 
-    def whole(at: BuilderValue) -> None:
-        places = [at + start + b.lanes(real) * v for v in range(_TOGETHER)]
+    def whole(at: ir.Expr) -> None:
+        places = [at + start + ir.Lanes(real) * v for v in range(_TOGETHER)]
         old = [b.let(f"p{v}", p.vector(place)) for v, place in enumerate(places)]
         for v, place in enumerate(places):
-            x[place] = x.vector(place) + step * old[v]
-            following[place] = r.vector(place) + along * old[v]
+            b.set(x[place], x.vector(place) + step * old[v])
+            b.set(following[place], r.vector(place) + along * old[v])
 
-    def single(at: BuilderValue) -> None:
+    def single(at: ir.Expr) -> None:
         place = at + start
-        x[place] = x[place] + step * p[place]
-        following[place] = r[place] + along * p[place]
+        b.set(x[place], x[place] + step * p[place])
+        b.set(following[place], r[place] + along * p[place])
 
     sweep(b, b.let("n", stop - start), real, _TOGETHER, whole, single)
     return b.function()
 
 
 def _summed(
-    b: Builder,
-    n: BuilderValue,
+    b: ir.Builder,
+    n: ir.Expr,
     real: ir.Element,
-    terms: Callable[[list[BuilderValue]], list[BuilderValue]],
-    term: Callable[[BuilderValue], BuilderValue],
-) -> BuilderValue:
+    terms: Callable[[list[ir.Expr]], list[ir.Expr]],
+    term: Callable[[ir.Expr], ir.Expr],
+) -> ir.Expr:
     """Return a sum over elements: of terms that are vectors, and of single ones in double precision."""
     register = ir.vector(real)
     sums = [b.mutable(f"s{v}", 0.0, register) for v in range(_SUMMED)]
     single = b.mutable("s", 0.0, DOUBLE)
 
-    def whole(at: BuilderValue) -> None:
-        for total, each in zip(sums, terms([at + b.lanes(real) * v for v in range(_SUMMED)]), strict=True):
+    def whole(at: ir.Expr) -> None:
+        for total, each in zip(sums, terms([at + ir.Lanes(real) * v for v in range(_SUMMED)]), strict=True):
             b.set(total, total + each)
 
     sweep(b, n, real, _SUMMED, whole, lambda at: b.set(single, single + term(at)))
@@ -92,7 +91,7 @@ def _summed(
 
 def _dot(real: ir.Element) -> ir.Function:
     """Return x.y."""
-    b = Builder("dot")
+    b = ir.Builder("dot")
     x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.const_pointer(real))
     n = b.param("n", ir.INDEX)
     return b.function(
@@ -108,19 +107,19 @@ def _dot(real: ir.Element) -> ir.Function:
 
 def _reduce(real: ir.Element) -> ir.Function:
     """Compute r -= a q, and return r.r."""
-    b = Builder("reduce")
+    b = ir.Builder("reduce")
     r, q = b.param("r", ir.pointer(real)), b.param("q", ir.const_pointer(real))
     n, step = b.param("n", ir.INDEX), b.param("a", real)
 
-    def terms(places: list[BuilderValue]) -> list[BuilderValue]:
+    def terms(places: list[ir.Expr]) -> list[ir.Expr]:
         new = [b.let(f"r{v}", r.vector(place) - step * q.vector(place)) for v, place in enumerate(places)]
         for place, value in zip(places, new, strict=True):
-            r[place] = value
+            b.set(r[place], value)
         return [value * value for value in new]
 
-    def term(at: BuilderValue) -> BuilderValue:
+    def term(at: ir.Expr) -> ir.Expr:
         new = b.let("one", r[at] - step * q[at])
-        r[at] = new
+        b.set(r[at], new)
         return new.to(DOUBLE) * new.to(DOUBLE)
 
     return b.function(_summed(b, n, real, terms, term))
@@ -128,7 +127,7 @@ def _reduce(real: ir.Element) -> ir.Function:
 
 def _total() -> ir.Function:
     """Return the sum of the blocks' sums."""
-    b = Builder("total", kind="inline")
+    b = ir.Builder("total", kind="inline")
     part, n = b.param("part", ir.const_pointer(DOUBLE)), b.param("n", ir.INDEX)
     total = b.mutable("s", 0.0, DOUBLE)
     with b.loop("b", 0, n) as block:
@@ -144,7 +143,7 @@ class _Iteration:
         self.direct, self.dot, self.reduce, self.total = parts
 
     def function(self, entry: str) -> ir.Function:
-        b = Builder(entry, kind="entry")
+        b = ir.Builder(entry, kind="entry")
         array, size = b.param("array", ARRAYS), b.param("size", INDICES)
         work = b.param("work", ir.pointer(DOUBLE))
         b.param("unused", ir.pointer(BYTE))
@@ -162,16 +161,19 @@ class _Iteration:
         step, along = b.let("a", work[0].to(self.real)), b.let("b", work[1].to(self.real))
         part = b.let("part", work + 5)
 
-        def ahead(start: BuilderValue, stop: BuilderValue) -> None:
+        def ahead(start: ir.Expr, stop: ir.Expr) -> None:
             b.call(self.direct, x, r, p, following, start, stop, step, along)
 
         with b.parallel(size[2]):
-            t, threads = b.let("t", b.thread), b.let("threads", b.threads)
+            t, threads = b.let("t", ir.THREAD), b.let("threads", ir.THREADS)
             begin, end = b.let("begin", blocks * t / threads), b.let("end", blocks * (t + 1) / threads)
-            low, high = b.let("low", least(begin * self.block, n)), b.let("high", least(end * self.block, n))
+            low, high = (
+                b.let("low", ir.smallest(begin * self.block, n)),
+                b.let("high", ir.smallest(end * self.block, n)),
+            )
             b.comment("what the neighbours need of mine")
-            head = b.let("head", select(t > 0, least(low + reach, high), low))
-            tail = b.let("tail", select(t + 1 < threads, most(high - reach, head), high))
+            head = b.let("head", ir.select(t > 0, ir.smallest(low + reach, high), low))
+            tail = b.let("tail", ir.select(t + 1 < threads, ir.largest(high - reach, head), high))
             done = b.mutable("done", head)
             with b.when(later):
                 ahead(low, head)
@@ -179,21 +181,21 @@ class _Iteration:
             b.barrier()
             with b.loop("k", begin, end) as k:
                 row = b.let("row", k * self.block)
-                until = b.let("until", least(row + self.block, n))
-                needed = b.let("ahead", least(until + reach, tail))
+                until = b.let("until", ir.smallest(row + self.block, n))
+                needed = b.let("ahead", ir.smallest(until + reach, tail))
                 with b.when(later & (needed > done)):
                     ahead(done, needed)
                     b.set(done, needed)
                 b.call(self.rows, *matrix.arguments, following, q, row, until, 0, 0)
-                part[k] = b.call(self.dot, following + row, q + row, until - row)
+                b.set(part[k], b.call(self.dot, following + row, q + row, until - row))
             b.barrier()
             with b.when(t.equals(0)):
-                work[2] = b.call(self.total, part, blocks)
-                work[3] = work[4] / work[2]
+                b.set(work[2], b.call(self.total, part, blocks))
+                b.set(work[3], work[4] / work[2])
             b.barrier()
             new = b.let("step", work[3].to(self.real))
             with b.loop("k", begin, end) as k:
                 row = b.let("row", k * self.block)
-                part[k] = b.call(self.reduce, r + row, q + row, least(n - row, self.block), new)
-        work[4] = b.call(self.total, part, blocks)
+                b.set(part[k], b.call(self.reduce, r + row, q + row, ir.smallest(n - row, self.block), new))
+        b.set(work[4], b.call(self.total, part, blocks))
         return b.function()

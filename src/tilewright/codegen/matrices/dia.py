@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES, put, real_element, share, sweep
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.schedules.bodies.unrolling import Unrolling
+from tilewright.schedules.code import Unrolling
 
 SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
 """What ``size`` holds: the matrix' extents, its number of diagonals, threads, whether results go past the caches, and
@@ -58,13 +57,13 @@ def library(dtype: str, how: Unrolling) -> tuple[ir.Function, ...]:
 class Matrix:
     """A matrix among the parameters of a function."""
 
-    columns: BuilderValue
-    count: BuilderValue  # its diagonals
-    offset: BuilderValue  # their offsets, ascending
-    diagonal: BuilderValue  # their addresses
+    columns: ir.Expr
+    count: ir.Expr  # its diagonals
+    offset: ir.Expr  # their offsets, ascending
+    diagonal: ir.Expr  # their addresses
 
     @property
-    def arguments(self) -> tuple[BuilderValue, ...]:
+    def arguments(self) -> tuple[ir.Expr, ...]:
         """What a function of the library is given for it."""
         return self.columns, self.count, self.offset, self.diagonal
 
@@ -74,7 +73,7 @@ def _many(real: ir.Element) -> ir.Pointer:
     return ir.const_pointer(ir.const_pointer(real))
 
 
-def matrix_params(b: Builder, real: ir.Element) -> Matrix:
+def matrix_params(b: ir.Builder, real: ir.Element) -> Matrix:
     """Add a matrix to the parameters of a function."""
     return Matrix(
         columns=b.param("columns", ir.INDEX),
@@ -90,7 +89,7 @@ def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
     Whether to add and how to store are known in each of the four loops: with a choice inside the loop the compiler
     would round the products of some rows before adding them, and of others not.
     """
-    b = Builder(f"dia_pass{count}")
+    b = ir.Builder(f"dia_pass{count}")
     a, x = b.param("a", _many(real)), b.param("x", _many(real))
     y, n = b.param("y", ir.pointer(real)), b.param("n", ir.INDEX)
     stream, add = b.param("stream", ir.INDEX), b.param("add", ir.INDEX)
@@ -98,8 +97,8 @@ def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
     vector = [b.let(f"x{d}", x[d]) for d in range(count)]
 
     def loop(*, past: bool, more: bool) -> None:
-        def whole(at: BuilderValue) -> None:
-            lanes = b.lanes(real)
+        def whole(at: ir.Expr) -> None:
+            lanes = ir.Lanes(real)
             sums = []
             for v in range(vectors):
                 place = at + lanes * v
@@ -111,12 +110,12 @@ def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
             for place, total in sums:
                 put(b, y, place, total, past=past)
 
-        def single(at: BuilderValue) -> None:
+        def single(at: ir.Expr) -> None:
             terms = [d[at] * e[at] for d, e in zip(diagonals, vector, strict=True)]
             total = b.mutable("s", y[at] + terms[0] if more else terms[0])
             for term in terms[1:]:
                 b.set(total, total + term)
-            y[at] = total
+            b.set(y[at], total)
 
         sweep(b, n, real, vectors, whole, single, aligned=y if past else None)
 
@@ -131,27 +130,27 @@ def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
 
 def _range(real: ir.Element, passes: list[ir.Function], how: Unrolling) -> ir.Function:
     """Compute y[from … to - 1] (+)= the products of diagonals first … last - 1, which all these rows meet."""
-    b = Builder("dia_range")
+    b = ir.Builder("dia_range")
     m = matrix_params(b, real)
     first, last = b.param("first", ir.INDEX), b.param("last", ir.INDEX)
     x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.pointer(real))
     start, stop = b.param("from", ir.INDEX), b.param("to", ir.INDEX)
     stream, add = b.param("stream", ir.INDEX), b.param("add", ir.INDEX)
     one = b.let("one", last - first <= how.depth)
-    high = b.let("high", select(one, stop - start, how.block))
+    high = b.let("high", ir.select(one, stop - start, how.block))
     with b.when(first.equals(last) & add.equals(0)), b.loop("i", start, stop) as i:
-        y[i] = 0.0
-    with b.loop("step", 0, (stop - start + high - 1) / most(high, 1)) as step:
+        b.set(y[i], 0.0)
+    with b.loop("step", 0, (stop - start + high - 1) / ir.largest(high, 1)) as step:
         row = b.let("row", start + step * high)
-        n = b.let("n", least(high, stop - row))
+        n = b.let("n", ir.smallest(high, stop - row))
         with b.loop("d", first, last, how.depth) as d:
-            k = b.let("k", least(last - d, how.depth))
+            k = b.let("k", ir.smallest(last - d, how.depth))
             table = ir.pointer(ir.const_pointer(real))
             diagonals, vectors = b.array("a", table, how.depth), b.array("b", table, how.depth)
             with b.loop("j", 0, k) as j:
                 o = b.let("o", m.offset[d + j])
-                diagonals[j] = m.diagonal[d + j] + row + least(o, 0)
-                vectors[j] = x + row + o
+                b.set(diagonals[j], m.diagonal[d + j] + row + ir.smallest(o, 0))
+                b.set(vectors[j], x + row + o)
             for count, each in enumerate(passes, 1):
                 with b.when(k.equals(count)):
                     # Several passes over a block read its results again: only those of one pass go past the caches.
@@ -162,7 +161,7 @@ def _range(real: ir.Element, passes: list[ir.Function], how: Unrolling) -> ir.Fu
 
 def _rows(real: ir.Element, together: ir.Function) -> ir.Function:
     """Compute y[from … to - 1] (+)= these rows of A x."""
-    b = Builder("dia_rows")
+    b = ir.Builder("dia_rows")
     m = matrix_params(b, real)
     x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.pointer(real))
     start, stop = b.param("from", ir.INDEX), b.param("to", ir.INDEX)
@@ -173,12 +172,12 @@ def _rows(real: ir.Element, together: ir.Function) -> ir.Function:
         with b.loop("d", 0, m.count) as d:
             b.set(first, first + (m.offset[d] < -row))
             b.set(last, last - (m.offset[d] >= m.columns - row))
-        b.set(last, most(first, last))
+        b.set(last, ir.largest(first, last))
         b.comment("the next row that meets one more below, or one less above")
         with b.when(first > 0):
-            b.set(end, least(end, -m.offset[first - 1]))
+            b.set(end, ir.smallest(end, -m.offset[first - 1]))
         with b.when(last > first):
-            b.set(end, least(end, m.columns - m.offset[last - 1]))
+            b.set(end, ir.smallest(end, m.columns - m.offset[last - 1]))
         b.call(together, *m.arguments, first, last, x, y, row, end, stream, add)
         b.set(row, end)
     with b.when(stream.differs(0)):
@@ -187,7 +186,7 @@ def _rows(real: ir.Element, together: ir.Function) -> ir.Function:
 
 
 def _entry(real: ir.Element, rows: ir.Function, entry: str) -> ir.Function:
-    b = Builder(entry, kind="entry")
+    b = ir.Builder(entry, kind="entry")
     array, size = b.param("array", ARRAYS), b.param("size", INDICES)
     b.param("work", ir.pointer(BYTE))
     b.param("unused", ir.pointer(BYTE))
@@ -195,7 +194,7 @@ def _entry(real: ir.Element, rows: ir.Function, entry: str) -> ir.Function:
     n = b.let("rows", size[0])
     m = Matrix(size[1], size[2], array[2].to(INDICES), array[3].to(_many(real)))
     with b.when(size[3] > 1), b.parallel(size[3]):
-        low, high = (share(n, b.thread + more, b.threads) for more in (0, 1))
+        low, high = (share(n, ir.THREAD + more, ir.THREADS) for more in (0, 1))
         b.call(rows, *m.arguments, x, y, low, high, size[4], size[5])
     with b.otherwise():
         b.call(rows, *m.arguments, x, y, 0, n, size[4], size[5])

@@ -11,11 +11,10 @@ from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, Number, select
 from tilewright.codegen.matrices.vectors import VectorKernel, compute
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 
 _WHOLE = ir.const_pointer(ir.WIDE)
@@ -31,7 +30,7 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelS
     """
     real = _real(dtype, dialect, threads)
     entry = f"tw_dia_gpu_{fingerprint(dtype, dialect, threads, unroll, _VERSION)[:12]}"
-    b = Builder(entry, kind="kernel", threads=threads)
+    b = ir.Builder(entry, kind="kernel", threads=threads)
     values, start, offset = (
         b.param(name, kind)
         for name, kind in (("values", ir.const_pointer(real)), ("start", _WHOLE), ("offset", _WHOLE))
@@ -44,8 +43,8 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelS
         with b.loop("d", 0, diagonals, kind=ir.WIDE, unroll=unroll if unroll > 1 else 0) as d:
             column = b.let("column", i + offset[d])
             with b.when((column >= 0) & (column < columns)):
-                b.set(total, total + values[start[d] + select(column < i, column, i)] * x[column])
-        y[i] = total
+                b.set(total, total + values[start[d] + ir.select(column < i, column, i)] * x[column])
+        b.set(y[i], total)
     return _source((b.function(),), dtype, dialect, threads, entry)
 
 
@@ -60,7 +59,7 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int)
         raise UsageError(f"sums are halved, so the threads of a group are a power of two, got {threads}")
     real = _real(dtype, dialect, threads)
     entry = f"tw_vectors_gpu_{fingerprint(what, dtype, dialect, threads, _VERSION)[:12]}"
-    b = Builder(entry, kind="kernel", threads=threads)
+    b = ir.Builder(entry, kind="kernel", threads=threads)
     pointers = {name: b.param(f"p_{name}", ir.Pointer(real, const=name not in what.written)) for name in what.vectors}
     scalars = {name: b.param(name, real) for name in what.scalars}
     part = b.param("part", ir.pointer(real)) if what.sums else None
@@ -68,19 +67,19 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int)
     chip = b.array("chip", ir.shared_pointer(real), threads) if part is not None else None
     totals = [b.mutable(f"t{k}", 0.0, real) for k in range(what.sums)]
     with _grid(b, n, threads) as i:
-        values: dict[str, BuilderValue | Number] = {
+        values: dict[str, ir.Operand] = {
             **scalars,
             **{name: b.let(f"e_{name}", pointers[name][i]) for name in what.read},
         }
         for total, term in zip(totals, compute(what, values, b), strict=True):
             b.set(total, total + term)
         for name in what.written:
-            pointers[name][i] = values[name]
+            b.set(pointers[name][i], values[name])
     if part is None or chip is None:
         return _source((b.function(),), dtype, dialect, threads, entry)
     joined = _total(real, threads)
     for k, total in enumerate(totals):
-        _joined(b, joined, chip, total, part, b.group * what.sums + k)
+        _joined(b, joined, chip, total, part, ir.GROUP * what.sums + k)
     finish = _finish(f"{entry}_finish", joined, real, threads, what.sums)
     return _source((joined, b.function(), finish), dtype, dialect, threads, entry, finish.name)
 
@@ -108,22 +107,22 @@ def _real(dtype: str, dialect: str, threads: int) -> ir.Element:
     return ir.element(dtype)
 
 
-def _grid(b: Builder, n: BuilderValue, threads: int) -> AbstractContextManager[BuilderValue]:
+def _grid(b: ir.Builder, n: ir.Expr, threads: int) -> AbstractContextManager[ir.Expr]:
     """A loop over n elements that all threads of the grid share."""
-    first = b.value(ir.wide(b.group.node)) * threads + b.thread
-    return b.loop("i", first, n, b.value(ir.wide(b.groups.node)) * threads, kind=ir.WIDE)
+    first = ir.wide(ir.GROUP) * threads + ir.THREAD
+    return b.loop("i", first, n, ir.wide(ir.GROUPS) * threads, kind=ir.WIDE)
 
 
 def _total(real: ir.Element, threads: int) -> ir.Function:
     """Return the sum of a value over the threads of a group, by halves; all of them call it."""
-    b = Builder("total", kind="inline")
+    b = ir.Builder("total", kind="inline")
     chip, value = b.param("chip", ir.shared_pointer(real)), b.param("value", real)
-    chip[b.thread] = value
+    b.set(chip[ir.THREAD], value)
     b.barrier()
     span = threads // 2
     while span:
-        with b.when(b.thread < span):
-            chip[b.thread] = chip[b.thread] + chip[b.thread + span]
+        with b.when(span > ir.THREAD):
+            b.set(chip[ir.THREAD], chip[ir.THREAD] + chip[ir.THREAD + span])
         b.barrier()
         span //= 2
     found = b.let("all", chip[0])
@@ -132,27 +131,27 @@ def _total(real: ir.Element, threads: int) -> ir.Function:
 
 
 def _joined(
-    b: Builder,
+    b: ir.Builder,
     joined: ir.Function,
-    chip: BuilderValue,
-    total: BuilderValue,
-    part: BuilderValue,
-    place: BuilderValue | int,
+    chip: ir.Expr,
+    total: ir.Expr,
+    part: ir.Expr,
+    place: ir.Operand,
 ) -> None:
     """Store the sum over the threads of a group."""
     b.set(total, b.call(joined, chip, total))
-    with b.when(b.thread.equals(0)):
-        part[place] = total
+    with b.when(ir.THREAD.equals(0)):
+        b.set(part[place], total)
 
 
 def _finish(name: str, joined: ir.Function, real: ir.Element, threads: int, sums: int) -> ir.Function:
     """Add up the sums of all groups: the kernel of one more."""
-    b = Builder(name, kind="kernel", threads=threads)
+    b = ir.Builder(name, kind="kernel", threads=threads)
     part, groups = b.param("part", ir.pointer(real)), b.param("groups", ir.INDEX)
     chip = b.array("chip", ir.shared_pointer(real), threads)
     for k in range(sums):
         total = b.mutable(f"t{k}", 0.0, real)
-        with b.loop("g", b.thread, groups, threads) as g:
+        with b.loop("g", ir.THREAD, groups, threads) as g:
             b.set(total, total + part[g * sums + k])
         _joined(b, joined, chip, total, part, k)
     return b.function()

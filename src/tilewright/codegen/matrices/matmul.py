@@ -13,12 +13,11 @@ from tilewright.base.constants import WIDEST_VECTOR
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 SIZES = ("p0", "p1", "p2", "p3", "s1", "s2", "t2", "s3", "t3", "sr", "x", "y", "threads")
 """What ``size`` holds: P0 … P3, row and column strides in elements (A1 and, of a right fusion, A2 have unit column
@@ -71,46 +70,46 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
     return c_source(c.print_unit((*micro.values(), block, pack, product.b.function())), entry)
 
 
-def _panel(b: Builder, real: ir.Element, blocking: Blocking) -> BuilderValue:
+def _panel(real: ir.Element, blocking: Blocking) -> ir.Expr:
     """Columns of a panel."""
-    return b.lanes(real) * blocking.vectors
+    return ir.Lanes(real) * blocking.vectors
 
 
 def micro_kernel(real: ir.Element, rows: int, vectors: int, blocking: Blocking, name: str = "micro") -> ir.Function:
     """Compute C[rows x vectors] (+)= A[rows x k] B[k x vectors], everything in registers while k runs."""
-    b = Builder(f"{name}{rows}_{vectors}")
+    b = ir.Builder(f"{name}{rows}_{vectors}")
     k, a, sa = b.param("k", ir.INDEX), b.param("a", ir.const_pointer(real)), b.param("sa", ir.INDEX)
     panel, to, sc = b.param("b", ir.const_pointer(real)), b.param("c", ir.pointer(real)), b.param("sc", ir.INDEX)
     add = b.param("add", ir.INDEX)
     register = ir.vector(real)
-    places = {(i, j): sc * i + b.lanes(real) * j for i in range(rows) for j in range(vectors)}
+    places = {(i, j): sc * i + ir.Lanes(real) * j for i in range(rows) for j in range(vectors)}
     cells = {(i, j): b.mutable(f"c{i}_{j}", 0.0, register) for i, j in places}
     with b.when(add.differs(0)):
         for at, place in places.items():
             b.set(cells[at], to.vector(place))
     with b.loop("d", 0, k) as d:
-        row = b.let("row", panel + d * _panel(b, real, blocking))
-        loaded = [b.let(f"b{j}", row.vector(b.lanes(real) * j)) for j in range(vectors)]
+        row = b.let("row", panel + d * _panel(real, blocking))
+        loaded = [b.let(f"b{j}", row.vector(ir.Lanes(real) * j)) for j in range(vectors)]
         for i, j in places:
             b.set(cells[i, j], cells[i, j] + a[d + sa * i] * loaded[j])
     for at, place in places.items():
-        to[place] = cells[at]
+        b.set(to[place], cells[at])
     return b.function()
 
 
 def _block(real: ir.Element, micro: dict[tuple[int, int], ir.Function], how: Blocking) -> ir.Function:
     """Compute C[m x n] (+)= A[m x k] B. Row stride of A: sa; panels of B lie pb apart; rows of C sc, its panels pc."""
-    b = Builder("block")
+    b = ir.Builder("block")
     m, n, k = (b.param(name, ir.INDEX) for name in "mnk")
     a, sa = b.param("a", ir.const_pointer(real)), b.param("sa", ir.INDEX)
     panels, pb = b.param("b", ir.const_pointer(real)), b.param("pb", ir.INDEX)
     to, sc, pc = b.param("c", ir.pointer(real)), b.param("sc", ir.INDEX), b.param("pc", ir.INDEX)
     add = b.param("add", ir.INDEX)
-    lanes = b.lanes(real)
-    wide_panel = b.let("panel_columns", _panel(b, real, how))
+    lanes = ir.Lanes(real)
+    wide_panel = b.let("panel_columns", _panel(real, how))
     edge = b.array("edge", ir.pointer(real), how.rows * how.vectors * WIDEST_VECTOR // real.bytes)
 
-    def run(rows: BuilderValue, vectors: BuilderValue, *args: BuilderValue) -> None:
+    def run(rows: ir.Expr, vectors: ir.Expr, *args: ir.Expr) -> None:
         whole = (how.rows, how.vectors)
         with b.when(rows.equals(whole[0]) & vectors.equals(whole[1])):
             b.call(micro[whole], *args)
@@ -121,42 +120,42 @@ def _block(real: ir.Element, micro: dict[tuple[int, int], ir.Function], how: Blo
                         b.call(each, *args)
 
     with b.loop("k0", 0, k, how.depth) as k0:
-        deep, more = b.let("deep", least(k - k0, how.depth)), b.let("more", add.differs(0) | (k0 > 0))
+        deep, more = b.let("deep", ir.smallest(k - k0, how.depth)), b.let("more", add.differs(0) | (k0 > 0))
         with b.loop("j", 0, n, wide_panel) as j:
             panel = b.let("panel", panels + j / wide_panel * pb + k0 * wide_panel)
             target = b.let("target", to + j / wide_panel * pc)
-            wide = b.let("wide", least(wide_panel, n - j))
+            wide = b.let("wide", ir.smallest(wide_panel, n - j))
             vectors = b.let("vectors", (wide + lanes - 1) / lanes)
             with b.loop("i", 0, m, how.rows) as i:
-                tall = b.let("tall", least(m - i, how.rows))
+                tall = b.let("tall", ir.smallest(m - i, how.rows))
                 left, result = b.let("left", a + i * sa + k0), b.let("result", target + i * sc)
                 with b.when(wide.equals(vectors * lanes)):
                     run(tall, vectors, deep, left, sa, panel, result, sc, more)
                 with b.otherwise():
                     with b.when(more), b.loop("r", 0, tall) as r, b.loop("q", 0, wide) as q:
-                        edge[r * wide_panel + q] = result[r * sc + q]
+                        b.set(edge[r * wide_panel + q], result[r * sc + q])
                     run(tall, vectors, deep, left, sa, panel, edge, wide_panel, more)
                     with b.loop("r", 0, tall) as r, b.loop("q", 0, wide) as q:
-                        result[r * sc + q] = edge[r * wide_panel + q]
+                        b.set(result[r * sc + q], edge[r * wide_panel + q])
     return b.function()
 
 
 def _pack(real: ir.Element, how: Blocking) -> ir.Function:
     """Write columns first … first + PANEL - 1 of A[k x n] as a panel; columns from n on are zeros."""
-    b = Builder("pack", distinct=True)
+    b = ir.Builder("pack", distinct=True)
     k, n, first = (b.param(name, ir.INDEX) for name in ("k", "n", "first"))
     a, sa, ta = b.param("a", ir.const_pointer(real)), b.param("sa", ir.INDEX), b.param("ta", ir.INDEX)
     panel = b.param("panel", ir.pointer(real))
-    columns = b.let("columns", _panel(b, real, how))
-    wide = b.let("wide", least(columns, n - first))
+    columns = b.let("columns", _panel(real, how))
+    wide = b.let("wide", ir.smallest(columns, n - first))
     with b.loop("i", 0, k) as i:
         row, to = b.let("row", a + i * sa + first * ta), b.let("to", panel + i * columns)
         with b.when(ta.equals(1)), b.loop("j", 0, wide) as j:
-            to[j] = row[j]
+            b.set(to[j], row[j])
         with b.otherwise(), b.loop("j", 0, wide) as j:
-            to[j] = row[j * ta]
+            b.set(to[j], row[j * ta])
         with b.loop("j", wide, columns) as j:
-            to[j] = 0.0
+            b.set(to[j], 0.0)
     return b.function()
 
 
@@ -165,7 +164,7 @@ class _Product:
 
     def __init__(self, real: ir.Element, how: Blocking, block: ir.Function, pack: ir.Function, entry: str) -> None:
         self.real, self.block, self.pack = real, block, pack
-        b = self.b = Builder(entry, kind="entry")
+        b = self.b = ir.Builder(entry, kind="entry")
         array, size = b.param("array", ARRAYS), b.param("size", INDICES)
         self.work = b.param("work", ir.pointer(real))
         b.param("unused", ir.pointer(BYTE))
@@ -176,17 +175,17 @@ class _Product:
         self.s1, self.s2, self.t2, self.s3, self.t3, self.sr, self.x, self.y = (
             b.let(name, size[4 + k]) for k, name in enumerate(SIZES[4:12])
         )
-        self.panel = b.let("panel", _panel(b, real, how))
+        self.panel = b.let("panel", _panel(real, how))
         self.columns = b.let("columns", self.panels(self.y) * self.panel)
         self.threads = size[12]
 
-    def panels(self, n: BuilderValue) -> BuilderValue:
+    def panels(self, n: ir.Expr) -> ir.Expr:
         """Panels of so many columns."""
         return (n + self.panel - 1) / self.panel
 
-    def whole(self, n: BuilderValue) -> BuilderValue:
+    def whole(self, n: ir.Expr) -> ir.Expr:
         """Columns of whole vectors."""
-        lanes = self.b.lanes(self.real)
+        lanes = ir.Lanes(self.real)
         return (n + lanes - 1) / lanes * lanes
 
 
@@ -204,14 +203,14 @@ def _left(k: _Product) -> None:
         with b.loop("n", 0, second, share="static") as n:
             j0 = b.let("j0", n / per * y)
             to = packed2 + n * panel * p1
-            b.call(k.pack, p1, least(y, p2 - j0), n % per * panel, k.a2 + j0 * k.t2, k.s2, k.t2, to)
+            b.call(k.pack, p1, ir.smallest(y, p2 - j0), n % per * panel, k.a2 + j0 * k.t2, k.s2, k.t2, to)
         with b.loop("n", 0, third, share="static") as n:
             b.call(k.pack, p2, p3, n * panel, k.a3, k.s3, k.t3, packed3 + n * panel * p2)
         with b.loop("i", 0, p0, k.x, share="dynamic") as i:
-            tall = b.let("tall", least(k.x, p0 - i))
-            tile = b.let("tile", tiles + b.thread * k.x * k.columns)
-            with b.loop("j", 0, p2, y) as j, b.when(b.wanted):
-                wide = b.let("wide", least(y, p2 - j))
+            tall = b.let("tall", ir.smallest(k.x, p0 - i))
+            tile = b.let("tile", tiles + ir.THREAD * k.x * k.columns)
+            with b.loop("j", 0, p2, y) as j, b.when(ir.WANTED):
+                wide = b.let("wide", ir.smallest(y, p2 - j))
                 left, right = k.a1 + i * k.s1, packed2 + j / y * per * panel * p1
                 b.call(
                     k.block, tall, k.whole(wide), p1, left, k.s1, right, panel * p1,
@@ -228,13 +227,13 @@ def _right(k: _Product) -> None:
     b, panel, x = k.b, k.panel, k.x
     p0, p1, p2, p3 = k.p
     with b.parallel(k.threads), b.loop("j", 0, p3, k.y, share="dynamic") as j:
-        wide = b.let("wide", least(k.y, p3 - j))
-        own = b.let("own", k.work + b.thread * (p2 + x) * k.columns)
+        wide = b.let("wide", ir.smallest(k.y, p3 - j))
+        own = b.let("own", k.work + ir.THREAD * (p2 + x) * k.columns)
         tile = b.let("tile", own + p2 * k.columns)
         with b.loop("n", 0, k.panels(wide)) as n:
             b.call(k.pack, p2, wide, n * panel, k.a3 + j * k.t3, k.s3, k.t3, own + n * panel * p2)
-        with b.loop("i", 0, p1, x) as i, b.when(b.wanted):
-            tall = b.let("tall", least(x, p1 - i))
+        with b.loop("i", 0, p1, x) as i, b.when(ir.WANTED):
+            tall = b.let("tall", ir.smallest(x, p1 - i))
             b.call(
                 k.block, tall, k.whole(wide), p2, k.a2 + i * k.s2, k.s2, own, panel * p2,
                 tile, panel, x * panel, 0,

@@ -8,10 +8,9 @@ at the ends are computed apart, and only the cells that belong to their rows are
 
 from tilewright.base.constants import WIDEST_VECTOR
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most
 from tilewright.codegen.matrices.matmul import micro_kernel
 from tilewright.codegen.print import c
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 
 def product_text(dtype: str, how: Blocking) -> str:
@@ -37,26 +36,28 @@ def panel_columns(dtype: str, how: Blocking) -> str:
 
 
 def _add(real: ir.Element, how: Blocking, micro: ir.Function, name: str) -> ir.Function:
-    b = Builder(name)
+    b = ir.Builder(name)
     m, n, k = (b.param(name, ir.INDEX) for name in "mnk")
     left, sa = b.param("a", ir.const_pointer(real)), b.param("sa", ir.INDEX)
     panels, pb = b.param("b", ir.const_pointer(real)), b.param("pb", ir.INDEX)
     to, sc = b.param("c", ir.pointer(real)), b.param("sc", ir.INDEX)
     low, low_slope, high, high_slope = (b.param(name, ir.INDEX) for name in ("low", "l", "high", "h"))
-    wide = b.let("wide", b.lanes(real) * how.vectors)
+    wide = b.let("wide", ir.Lanes(real) * how.vectors)
     part = b.array("part", ir.pointer(real), how.rows * how.vectors * WIDEST_VECTOR // real.bytes)
 
-    def begin(row: BuilderValue) -> BuilderValue:
-        return most(low + low_slope * row, 0)
+    def begin(row: ir.Expr) -> ir.Expr:
+        return ir.largest(low + low_slope * row, 0)
 
-    def end(row: BuilderValue) -> BuilderValue:
-        return least(high + high_slope * row, n - 1)
+    def end(row: ir.Expr) -> ir.Expr:
+        return ir.smallest(high + high_slope * row, n - 1)
 
     with b.loop("j", 0, n, wide) as j, b.loop("i", 0, m, how.rows) as i:
-        tall = b.let("tall", least(m - i, how.rows))
+        tall = b.let("tall", ir.smallest(m - i, how.rows))
         last = b.let("last", i + tall - 1)
-        reached = b.let("reached", (j + wide > least(begin(i), begin(last))) & (j <= most(end(i), end(last))))
-        inside = (j >= most(begin(i), begin(last))) & (j + wide <= least(end(i), end(last)) + 1)
+        reached = b.let(
+            "reached", (j + wide > ir.smallest(begin(i), begin(last))) & (j <= ir.largest(end(i), end(last)))
+        )
+        inside = (j >= ir.largest(begin(i), begin(last))) & (j + wide <= ir.smallest(end(i), end(last)) + 1)
         panel, rows = b.let("panel", panels + j / wide * pb), b.let("rows", left + i * sa)
         with b.when(inside & tall.equals(how.rows)):
             b.call(micro, k, rows, sa, panel, to + i * sc + j, sc, 1)
@@ -64,6 +65,6 @@ def _add(real: ir.Element, how: Blocking, micro: ir.Function, name: str) -> ir.F
             b.call(micro, k, rows, sa, panel, part, wide, 0)
             with b.loop("r", 0, tall) as r:
                 row = b.let("row", to + (i + r) * sc)
-                with b.loop("q", most(begin(i + r), j), least(end(i + r) + 1, j + wide)) as q:
-                    row[q] = row[q] + part[r * wide + (q - j)]
+                with b.loop("q", ir.largest(begin(i + r), j), ir.smallest(end(i + r) + 1, j + wide)) as q:
+                    b.set(row[q], row[q] + part[r * wide + (q - j)])
     return b.function()

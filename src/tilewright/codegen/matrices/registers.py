@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least
 from tilewright.codegen.print.elements import REALS
 
 DOUBLE = ir.element("float64")
@@ -25,25 +24,25 @@ def real_element(dtype: str) -> ir.Element:
 
 
 def sweep(  # noqa: PLR0913  (what a loop over registers is)
-    b: Builder,
-    n: BuilderValue,
+    b: ir.Builder,
+    n: ir.Expr,
     of: ir.Element,
     vectors: int,  # registers of elements at a time
-    whole: Callable[[BuilderValue], None],  # computes these, from a place on
-    single: Callable[[BuilderValue], None],  # computes one element: before the vectors' boundary, and what is left
+    whole: Callable[[ir.Expr], None],  # computes these, from a place on
+    single: Callable[[ir.Expr], None],  # computes one element: before the vectors' boundary, and what is left
     *,
     first: int = 0,
-    aligned: BuilderValue | None = None,  # a pointer that is at a vector's boundary wherever ``whole`` is called
+    aligned: ir.Expr | None = None,  # a pointer that is at a vector's boundary wherever ``whole`` is called
 ) -> None:
     """Go over elements ``first`` to ``n - 1``, in order."""
     with b.scope():
-        start: BuilderValue | int = first
+        start: ir.Operand = first
         if aligned is not None:
             start = b.mutable("i", first)
-            with b.loop_while((start < n) & beyond_boundary(b, aligned + start).differs(0)):
+            with b.loop_while((start < n) & beyond_boundary(aligned + start).differs(0)):
                 single(start)
                 b.set(start, start + 1)
-        step = b.let("step", b.lanes(of) * vectors)
+        step = b.let("step", ir.Lanes(of) * vectors)
         with b.loop("at", start, n - step + 1, step) as at:
             whole(at)
         count = b.let("whole", (n - start) / step * step)
@@ -51,30 +50,30 @@ def sweep(  # noqa: PLR0913  (what a loop over registers is)
             single(rest)
 
 
-def beyond_boundary(b: Builder, pointer: BuilderValue) -> BuilderValue:
+def beyond_boundary(pointer: ir.Expr) -> ir.Expr:
     """Return how many bytes a pointer stands behind the last boundary of vectors."""
-    return pointer.to(ir.INDEX) % b.vector_bytes
+    return pointer.to(ir.INDEX) % ir.VECTOR_BYTES
 
 
-def put(b: Builder, to: BuilderValue, at: BuilderValue, value: BuilderValue, *, past: bool) -> None:
+def put(b: ir.Builder, to: ir.Expr, at: ir.Expr, value: ir.Expr, *, past: bool) -> None:
     """Store a vector, perhaps past the caches, where it then starts at a boundary."""
-    kind = ir.element_of(to.type)
+    kind = ir.element_of(ir.type_of(to))
     if past and kind is not None:
         b.intrinsic("past", kind, to + at, value)
     else:
-        to[at] = value
+        b.set(to[at], value)
 
 
-def lanes_of(b: Builder, name: str, vector: BuilderValue, start: BuilderValue) -> BuilderValue:
+def lanes_of(b: ir.Builder, name: str, vector: ir.Expr, start: ir.Expr) -> ir.Expr:
     """Return a sum in double precision: a start, and the numbers of a vector one after the other."""
     total = b.mutable(name, start)
-    kind = ir.element_of(vector.type) or DOUBLE
-    with b.loop("lane", 0, b.lanes(kind)) as lane:
+    kind = ir.element_of(ir.type_of(vector)) or DOUBLE
+    with b.loop("lane", 0, ir.Lanes(kind)) as lane:
         b.set(total, total + vector.lane(lane).to(DOUBLE))
     return total
 
 
-def share(n: BuilderValue, thread: BuilderValue, threads: BuilderValue) -> BuilderValue:
+def share(n: ir.Expr, thread: ir.Expr, threads: ir.Expr) -> ir.Expr:
     """Return where a thread's share of consecutive elements begins, at whole cache lines."""
     units = (n + (UNITS - 1)) / UNITS
-    return least(n, units * thread / threads * UNITS)
+    return ir.smallest(n, units * thread / threads * UNITS)

@@ -17,7 +17,6 @@ from tilewright.base.arguments import checked
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, Number, least
 from tilewright.codegen.matrices.registers import (
     ARRAYS,
     DOUBLE,
@@ -139,7 +138,7 @@ def _is_formula(text: str, known: Collection[str]) -> bool:
     return True
 
 
-def _evaluated(node: ast.expr, values: Mapping[str, BuilderValue | Number]) -> BuilderValue | Number:
+def _evaluated(node: ast.expr, values: Mapping[str, ir.Operand]) -> ir.Operand:
     """A formula of names, whole numbers, + - * and parentheses."""
     match node:
         case ast.Name(name):
@@ -237,14 +236,12 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
     )
 
 
-def compute(
-    what: VectorKernel, values: dict[str, BuilderValue | Number], b: Builder, name: str = ""
-) -> list[BuilderValue | Number]:
+def compute(what: VectorKernel, values: dict[str, ir.Operand], b: ir.Builder, name: str = "") -> list[ir.Operand]:
     """Return a kernel's terms of each sum for an element, or vectors of them; ``values`` gains what is assigned."""
     terms = []
     for number, each in enumerate(what.operations):
         value = _evaluated(ast.parse(each.formula, mode="eval").body, values)
-        if each.target and isinstance(value, BuilderValue):
+        if each.target and isinstance(value, ir.Expr):
             values[each.target] = b.let(f"{each.target}{number}{name}", value)
         elif each.target:
             values[each.target] = value
@@ -270,7 +267,7 @@ class _Block:
     """Makes the function that computes elements from … from + n - 1; their sums go to ``sum``."""
 
     def __init__(self, what: VectorKernel, real: ir.Element, vectors: int, entry: str) -> None:
-        b = self.b = Builder(f"{entry}_block")
+        b = self.b = ir.Builder(f"{entry}_block")
         self.what, self.real, self.vectors = what, real, vectors
         self.register = ir.vector(real)
         array, start, self.n = b.param("array", ARRAYS), b.param("from", ir.INDEX), b.param("n", ir.INDEX)
@@ -288,7 +285,7 @@ class _Block:
     def function(self) -> ir.Function:
         b = self.b
         if self.fresh:
-            places = [beyond_boundary(b, self.pointers[name]) for name in self.fresh]
+            places = [beyond_boundary(self.pointers[name]) for name in self.fresh]
             past = self.stream.differs(0)
             for place in places[1:]:  # all meet a boundary of vectors at the same element
                 past = past & place.equals(places[0])
@@ -303,7 +300,7 @@ class _Block:
             while len(parts) > 1:
                 pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
                 parts = [pair[0] + pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
-            self.total[k] = lanes_of(b, f"s{k}", b.let(f"all{k}", parts[0]), self.single[k].to(DOUBLE))
+            b.set(self.total[k], lanes_of(b, f"s{k}", b.let(f"all{k}", parts[0]), self.single[k].to(DOUBLE)))
         return b.function()
 
     def sweep(self, *, past: bool) -> None:
@@ -311,23 +308,23 @@ class _Block:
         whole = lambda at: self.registers(at, past=past)  # noqa: E731
         sweep(self.b, self.n, self.real, self.vectors, whole, self.one, aligned=aligned)
 
-    def one(self, at: BuilderValue) -> None:
+    def one(self, at: ir.Expr) -> None:
         """One element."""
-        values: dict[str, BuilderValue | Number] = {
+        values: dict[str, ir.Operand] = {
             **self.scalars,
             **{name: self.b.let(f"e_{name}", self.pointers[name][at]) for name in self.what.read},
         }
         for total, term in zip(self.single, compute(self.what, values, self.b), strict=True):
             self.b.set(total, total + term)
         for name in self.what.written:
-            self.pointers[name][at] = values[name]
+            self.b.set(self.pointers[name][at], values[name])
 
-    def registers(self, at: BuilderValue, *, past: bool) -> None:
+    def registers(self, at: ir.Expr, *, past: bool) -> None:
         """Registers of elements: all of them are computed before any is stored."""
         b, found = self.b, []
         for v in range(self.vectors):
-            place = at + b.lanes(self.real) * v
-            values: dict[str, BuilderValue | Number] = {
+            place = at + ir.Lanes(self.real) * v
+            values: dict[str, ir.Operand] = {
                 **self.scalars,
                 **{name: b.let(f"e_{name}_{v}", self.pointers[name].vector(place)) for name in self.what.read},
             }
@@ -337,20 +334,20 @@ class _Block:
         for place, values in found:
             for name in self.what.written:
                 value = values[name]
-                if not isinstance(value, BuilderValue) or value.type != self.register:
-                    value = b.splat(value, self.register)
+                if not isinstance(value, ir.Expr) or ir.type_of(value) != self.register:
+                    value = ir.splat(value, self.register)
                 put(b, self.pointers[name], place, value, past=past and name in self.fresh)
 
 
 def _entry(what: VectorKernel, real: ir.Element, block: ir.Function, entry: str) -> ir.Function:
-    b = Builder(entry, kind="entry")
+    b = ir.Builder(entry, kind="entry")
     array, size = b.param("array", ARRAYS), b.param("size", INDICES)
     work, scalar = b.param("work", ir.pointer(DOUBLE)), b.param("scalar", ir.const_pointer(DOUBLE))
     n, stream = b.let("n", size[0]), b.let("stream", size[2])
     blocks = b.let("blocks", (n + (BLOCK - 1)) / BLOCK)
 
-    def one(at: BuilderValue) -> None:
-        b.call(block, array, at * BLOCK, least(n - at * BLOCK, BLOCK), stream, scalar, work + at * what.sums)
+    def one(at: ir.Expr) -> None:
+        b.call(block, array, at * BLOCK, ir.smallest(n - at * BLOCK, BLOCK), stream, scalar, work + at * what.sums)
         with b.when(stream.differs(0)):
             b.intrinsic("fence", real)
 
@@ -362,5 +359,5 @@ def _entry(what: VectorKernel, real: ir.Element, block: ir.Function, entry: str)
         total = b.mutable(f"total{k}", 0.0, DOUBLE)
         with b.loop("b", 0, blocks) as at:
             b.set(total, total + work[at * what.sums + k])
-        work[k] = total
+        b.set(work[k], total)
     return b.function()

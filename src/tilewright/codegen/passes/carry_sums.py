@@ -48,8 +48,8 @@ class CarriedSum(Names):
             first, *others = (*self._carried(at), self.columns[at])
             total: ir.Expr = first
             for each in others:
-                total = self.let(ir.add(total, each))
-            found[at] = self.let(ir.mul(ir.Real(self.box.weight, self.dtype), total))
+                total = self.let(total + each)
+            found[at] = self.let(ir.Real(self.box.weight, self.dtype) * total)
         return found
 
     def _carried(self, at: tuple[int, int]) -> tuple[ir.Var, ...]:
@@ -82,7 +82,7 @@ class CarriedSum(Names):
         for start in range(0, len(values) - width + 1, 2):
             common = values[start + 1]
             for each in values[start + 2 : start + width]:
-                common = self.let(ir.add(common, each))
+                common = self.let(common + each)
             ends = values[start], *values[start + width : start + width + 1]
-            found += [self.let(ir.add(common, each)) for each in ends]
+            found += [self.let(common + each) for each in ends]
         return found

@@ -15,7 +15,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.sites import RowPointers, Site, extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
-from tilewright.schedules.bodies.body import RowBlock
+from tilewright.schedules.code import RowCode
 
 _FROM, _LENGTH = ir.Var("beside_from"), ir.Var("beside_length")
 
@@ -37,7 +37,7 @@ def beside(own: ir.Expr, other: ir.Expr, offset: int, kind: ir.Vector) -> ir.Shi
     return ir.Shift(own=own, other=other, low=offset < 0, distance=abs(offset), type=kind)
 
 
-def carried(statement: Statement, rows: RowPointers, block: RowBlock) -> tuple[Carried, ...]:
+def carried(statement: Statement, rows: RowPointers, block: RowCode) -> tuple[Carried, ...]:
     """The rows read at several places, if the neighbours of these rows of results come by shuffles."""
     if block.neighbours != "shuffles":
         return ()
@@ -50,19 +50,19 @@ def carried(statement: Statement, rows: RowPointers, block: RowBlock) -> tuple[C
 
 def long(site: Site, statement: Statement, length: ir.Expr) -> ir.Expr:
     """Whether rows of boxes so long are for this: where registers hold cache lines, and most vectors are whole."""
-    least = ir.mul(ir.Lanes(site.dtype), site.code(statement).shuffled)
-    return ir.and_(ir.eq(ir.VECTOR_BYTES, CACHE_LINE), ir.ge(length, least))
+    least = ir.Lanes(site.dtype) * site.code(statement).shuffled
+    return ir.VECTOR_BYTES.equals(CACHE_LINE) & (length >= least)
 
 
 def bounds(site: Site, begin: tuple[ir.Expr, ir.Expr], end: tuple[ir.Expr, ir.Expr]) -> tuple[ir.Stmt, ...]:
     """Name where such vectors begin in a row, and how many cells they are."""
     # begin: of vectors, and the first cell, which may come later; end: of vectors, and of cells, which may come earlier
     lanes = ir.Lanes(site.dtype)
-    late = ir.lt(begin[0], ir.largest(begin[1], lanes))
-    room = ir.sub(ir.smallest(ir.smallest(*end), ir.sub(extent(site.rank - 1), lanes)), _FROM)
+    late = begin[0] < ir.largest(begin[1], lanes)
+    room = ir.smallest(ir.smallest(*end), extent(site.rank - 1) - lanes) - _FROM
     return (
-        ir.Let(_FROM, ir.select(late, ir.add(begin[0], lanes), begin[0])),
-        ir.Let(_LENGTH, ir.mul(ir.div(ir.largest(room, ir.Int(0)), lanes), lanes)),
+        ir.Let(_FROM, ir.select(late, begin[0] + lanes, begin[0])),
+        ir.Let(_LENGTH, ir.largest(room, ir.Int(0)) / lanes * lanes),
     )
 
 
@@ -70,13 +70,13 @@ def others(begin: ir.Expr, end: ir.Expr, write: Callable[[ir.Expr, ir.Expr], tup
     """The vectors of a row before and behind them; all of its vectors where it does not pay."""
     part, parts, low, high = (
         ir.Var("part"),
-        ir.add(ir.select(ir.lt(ir.Int(0), _LENGTH), ir.Int(1), ir.Int(0)), 1),
+        ir.select(ir.Int(0) < _LENGTH, ir.Int(1), ir.Int(0)) + 1,
         ir.Var("low"),
         ir.Var("high"),
     )
     ends = (
-        ir.Let(low, ir.select(ir.eq(part, 0), begin, ir.add(_FROM, _LENGTH))),
-        ir.Let(high, ir.select(ir.lt(ir.add(part, 1), parts), _FROM, end)),
+        ir.Let(low, ir.select(part.equals(0), begin, _FROM + _LENGTH)),
+        ir.Let(high, ir.select(part + 1 < parts, _FROM, end)),
     )
     return ir.For(var=part, low=ir.Int(0), high=parts, body=(*ends, *write(low, high)))
 
@@ -92,11 +92,11 @@ def loop(site: Site, rows: tuple[Carried, ...], write: Writer) -> ir.Stmt:
         low, here, high = (ir.Var(f"{each.row.name}_{side}", kind) for side in ("low", "here", "high"))
         near[each.row] = low, here, high
         if each.low:
-            start.append(ir.Mutable(low, ir.Load(each.row, ir.sub(_FROM, lanes), kind)))
+            start.append(ir.Mutable(low, ir.Load(each.row, _FROM - lanes, kind)))
             moves.append(ir.Assign(low, here))
         if each.high:
             start.append(ir.Mutable(here, ir.Load(each.row, _FROM, kind)))
-            body.append(ir.Let(high, ir.Load(each.row, ir.add(j, lanes), kind)))
+            body.append(ir.Let(high, ir.Load(each.row, j + lanes, kind)))
             moves.append(ir.Assign(here, high))
         else:
             body.append(ir.Let(here, ir.Load(each.row, j, kind)))
@@ -104,9 +104,9 @@ def loop(site: Site, rows: tuple[Carried, ...], write: Writer) -> ir.Stmt:
     def load(node: Read, row: ir.Var) -> ir.Expr:
         offset = node.offset[-1]
         if row not in near:
-            return ir.Load(row, ir.add(j, offset), kind)
+            return ir.Load(row, j + offset, kind)
         low, here, high = near[row]
         return here if offset == 0 else beside(here, low if offset < 0 else high, offset, kind)
 
-    every = ir.For(var=j, low=_FROM, high=ir.add(_FROM, _LENGTH), step=lanes, body=(*body, *write(j, load), *moves))
-    return ir.If(ir.lt(ir.Int(0), _LENGTH), (*start, every))
+    every = ir.For(var=j, low=_FROM, high=_FROM + _LENGTH, step=lanes, body=(*body, *write(j, load), *moves))
+    return ir.If(ir.Int(0) < _LENGTH, (*start, every))

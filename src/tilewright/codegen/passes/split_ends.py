@@ -39,25 +39,25 @@ def split_row(site: Site, statement: Statement, row: tuple[ir.Var, ir.Var]) -> l
     size, lanes = extent(site.rank - 1), ir.Lanes(site.dtype)
     left, right = row_reach(statement)
     first, last = ir.Var("first"), ir.Var("last")
-    enough = ir.ge(ir.sub(last, first), lanes)
-    aligned = ir.sub(first, ir.mod(first, lanes))
+    enough = last - first >= lanes
+    aligned = first - first % lanes
     begin = START if overwrites_its_input(site.problem.program, statement) else ir.select(enough, aligned, row[1])
     lets: list[ir.Stmt] = [
         ir.Let(first, ir.largest(row[0], ir.Int(left))),
-        ir.Let(last, ir.smallest(row[1], ir.sub(size, right))),
+        ir.Let(last, ir.smallest(row[1], size - right)),
         ir.Let(START, ir.select(enough, first, row[1])),
         ir.Let(STOP, ir.select(enough, last, row[1])),
     ]
     end: ir.Expr = STOP
     at_low, at_high = vectors_at_ends(site, statement)
     # Lanes outside are filled from the first and the last vector of a row, so no read may reach beyond these.
-    some = ir.and_(ir.lt(START, STOP), ir.lt(ir.Int(max(left, right)), lanes))
+    some = (START < STOP) & (ir.Int(max(left, right)) < lanes)
     if at_low:
-        test = ir.and_(some, ir.and_(ir.eq(row[0], 0), ir.eq(START, left)))
+        test = some & (row[0].equals(0) & START.equals(left))
         lets.append(ir.Let(AT_LOW, ir.select(test, ir.Int(1), ir.Int(0))))
-        begin = ir.select(ir.ne(AT_LOW, 0), lanes, begin)
+        begin = ir.select(AT_LOW.differs(0), lanes, begin)
     if at_high:
-        test = ir.and_(some, ir.and_(ir.eq(row[1], size), ir.eq(STOP, ir.sub(size, right))))
+        test = some & (row[1].equals(size) & STOP.equals(size - right))
         lets.append(ir.Let(AT_HIGH, ir.select(test, ir.Int(1), ir.Int(0))))
-        end = ir.select(ir.ne(AT_HIGH, 0), ir.sub(size, lanes), end)
+        end = ir.select(AT_HIGH.differs(0), size - lanes, end)
     return [*lets, ir.Let(BEGIN, begin), ir.Let(END, end)]

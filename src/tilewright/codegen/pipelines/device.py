@@ -17,9 +17,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, select
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipelines.pipeline import PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
@@ -125,7 +124,7 @@ class _Kernel:
 
     def function(self, entry: str, real: ir.Element) -> ir.Function:
         ty, tx, ny, nx = self.block
-        b = self.b = Builder(entry, kind="kernel", threads=ty * tx)
+        b = self.b = ir.Builder(entry, kind="kernel", threads=ty * tx)
         self.inputs = {g: b.param(f"in_{g}", ir.const_pointer(self.kind(g))) for g in self.plan.inputs}
         self.outputs = {g: b.param(f"to_{g}", ir.pointer(self.kind(g))) for g in self.plan.outputs}
         self.extents = (b.param("n0", ir.INDEX), b.param("n1", ir.INDEX))
@@ -137,8 +136,8 @@ class _Kernel:
             for g in self.plan.shared
         }
         across = b.let("across", (self.extents[1] + (tx * nx - 1)) / (tx * nx))
-        self.origin = (b.let("y0", b.group / across * (ty * ny)), b.let("x0", b.group % across * (tx * nx)))
-        self.thread = (b.let("ty", b.thread / tx), b.let("tx", b.thread % tx))
+        self.origin = (b.let("y0", ir.GROUP / across * (ty * ny)), b.let("x0", ir.GROUP % across * (tx * nx)))
+        self.thread = (b.let("ty", ir.THREAD / tx), b.let("tx", ir.THREAD % tx))
         for grid in self.plan.inputs:
             self.load(grid)
         b.barrier()
@@ -146,19 +145,19 @@ class _Kernel:
             self.stencil(self.pipeline.stencils[number])
         return b.function()
 
-    def cell(self, grid: str, y: BuilderValue, x: BuilderValue) -> BuilderValue:
+    def cell(self, grid: str, y: ir.Expr, x: ir.Expr) -> ir.Expr:
         """Where a cell of the picture lies in a grid's tile."""
         (up, _), (left, _) = self.halos[grid]
         row = y + up - self.origin[0]
         return row * self.padded(grid, 1) + (x + left - self.origin[1])
 
     @contextmanager
-    def loops(self, grid: str, *, core: bool = False) -> Iterator[tuple[BuilderValue, BuilderValue]]:
+    def loops(self, grid: str, *, core: bool = False) -> Iterator[tuple[ir.Expr, ir.Expr]]:
         """Every thread's cells of a grid's tile, or without its halo."""
         halo = ((0, 0), (0, 0)) if core else self.halos[grid]
         bounds = []
         for axis, (low, high) in enumerate(halo):
-            end = least(self.origin[axis] + self.block[axis] * self.block[2 + axis], self.extents[axis])
+            end = ir.smallest(self.origin[axis] + self.block[axis] * self.block[2 + axis], self.extents[axis])
             bounds.append((self.origin[axis] - low + self.thread[axis], end + high, self.block[axis]))
         with self.b.loop("y", *bounds[0]) as y, self.b.loop("x", *bounds[1]) as x:
             yield y, x
@@ -169,17 +168,17 @@ class _Kernel:
     def anywhere(
         self,
         grid: str,
-        at: tuple[BuilderValue, BuilderValue],
-        found: Callable[[BuilderValue, BuilderValue], BuilderValue],  # the value of a cell inside
+        at: tuple[ir.Expr, ir.Expr],
+        found: Callable[[ir.Expr, ir.Expr], ir.Expr],  # the value of a cell inside
         *,
         wrapped: bool = False,  # whether cells beyond a periodic side are found as well
-    ) -> BuilderValue:
+    ) -> ir.Expr:
         """The value of a cell anywhere."""
         b = self.b
         value = b.mutable("value", 0, self.kind(grid))
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
-        constants: list[tuple[BuilderValue, complex]] = []
-        maps: list[tuple[int, BuilderValue, str]] = []
+        constants: list[tuple[ir.Expr, complex]] = []
+        maps: list[tuple[int, ir.Expr, str]] = []
         for axis in (1, 0):
             low, high = self.problem.sides(grid)[axis]
             for test, side in ((inside[axis] < 0, low), (inside[axis] >= self.extents[axis], high)):
@@ -192,27 +191,27 @@ class _Kernel:
             if number < len(constants):
                 test, constant = constants[number]
                 with b.when(test):
-                    b.set(value, b.value(ir.Real(constant, self.kind(grid))))
+                    b.set(value, ir.Real(constant, self.kind(grid)))
                 with b.otherwise():
                     rest(number + 1)
                 return
             for axis, test, name in maps:
                 mapped = b.call(self.maps[name], inside[axis], self.extents[axis])
-                b.set(inside[axis], select(test, mapped, inside[axis]))
+                b.set(inside[axis], ir.select(test, mapped, inside[axis]))
             b.set(value, found(inside[0], inside[1]))
 
         rest(0)
         return value
 
-    def pixel(self, y: BuilderValue, x: BuilderValue) -> BuilderValue:
+    def pixel(self, y: ir.Expr, x: ir.Expr) -> ir.Expr:
         """Where a cell of the picture lies in memory."""
-        return self.b.value(ir.wide(y.node)) * self.extents[1] + x
+        return ir.wide(y) * self.extents[1] + x
 
     def load(self, grid: str) -> None:
         """Bring the tile of an input."""
         with self.loops(grid) as at:
             value = self.anywhere(grid, at, lambda v, u: self.inputs[grid][self.pixel(v, u)])
-            self.tiles[grid][self.cell(grid, *at)] = value
+            self.b.set(self.tiles[grid][self.cell(grid, *at)], value)
 
     def stencil(self, stencil: PipelineStencil) -> None:
         """Compute a stencil where the picture is, then what lies outside of it."""
@@ -224,29 +223,30 @@ class _Kernel:
             with b.scope() if inside is None else b.when(inside):
                 result = b.let("result", self.value(stencil, *at))
                 if inner:
-                    self.tiles[grid][self.cell(grid, *at)] = result
+                    b.set(self.tiles[grid][self.cell(grid, *at)], result)
                 if grid in self.plan.outputs:
                     with b.when(self.core(at)):
-                        self.outputs[grid][self.pixel(*at)] = result
+                        b.set(self.outputs[grid][self.pixel(*at)], result)
         if inner:
             b.barrier()
             if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and any(a + c for a, c in self.halos[grid]):
                 self.repair(grid)
                 b.barrier()
 
-    def picture(self, grid: str, at: tuple[BuilderValue, BuilderValue]) -> BuilderValue | None:
+    def picture(self, grid: str, at: tuple[ir.Expr, ir.Expr]) -> ir.Expr | None:
         """Whether a cell lies in the picture, along the axes on which it does not go on."""
-        found: BuilderValue | None = None
+        found: ir.Expr | None = None
         for axis, place in enumerate(at):
             if not self.wraps(grid, axis):
                 test = (place >= 0) & (place < self.extents[axis])
                 found = test if found is None else found & test
         return found
 
-    def core(self, at: tuple[BuilderValue, BuilderValue]) -> BuilderValue:
+    def core(self, at: tuple[ir.Expr, ir.Expr]) -> ir.Expr:
         """Whether a cell is one of the tile's own."""
         tests = [
-            (place >= start) & (place < least(start + self.block[axis] * self.block[2 + axis], self.extents[axis]))
+            (place >= start)
+            & (place < ir.smallest(start + self.block[axis] * self.block[2 + axis], self.extents[axis]))
             for axis, (place, start) in enumerate(zip(at, self.origin, strict=True))
         ]
         return tests[0] & tests[1]
@@ -260,19 +260,19 @@ class _Kernel:
             with self.b.when(inside.equals(0)):
                 tile = self.tiles[grid]
                 value = self.anywhere(grid, at, lambda v, u: tile[self.cell(grid, v, u)], wrapped=True)
-                tile[self.cell(grid, *at)] = value
+                self.b.set(tile[self.cell(grid, *at)], value)
 
-    def value(self, stencil: PipelineStencil, y: BuilderValue, x: BuilderValue) -> BuilderValue:
+    def value(self, stencil: PipelineStencil, y: ir.Expr, x: ir.Expr) -> ir.Expr:
         """The value of a stencil in a cell."""
         b, dtype = self.b, self.kind(stencil.inputs[0])
 
         def read(node: Read) -> ir.Expr:
-            return self.tiles[node.field][self.cell(node.field, y + node.offset[0], x + node.offset[1])].node
+            return self.tiles[node.field][self.cell(node.field, y + node.offset[0], x + node.offset[1])]
 
         for name in dict.fromkeys(node.name for node in stencil.tape if isinstance(node, Scalar)):
             b.let(scalar_name(name), self.given[name].to(dtype))
         statements, value = lower_tape(stencil.tape, Leaves(dtype=dtype, read=read, vector=False))
         b.emit(*statements)
         if not stencil.convert:
-            return b.value(value)
-        return converted(b, b.let("found", b.value(value)), ir.element(stencil.convert), stencil.rounding)
+            return value
+        return converted(b, b.let("found", value), ir.element(stencil.convert), stencil.rounding)

@@ -11,7 +11,6 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_name
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.pipelines.loops import PassPorts, RowSource, conversion_function, pass_function, ports
 from tilewright.codegen.pipelines.rings import Rings
 from tilewright.codegen.pipelines.rows import RowFunctions
@@ -77,11 +76,11 @@ class _Tiles:
         tile = self.tile()
         return (*self.parts.functions, *self.passes, tile, self.entry(tile))
 
-    def extents(self, b: Builder, size: BuilderValue) -> list[BuilderValue]:
+    def extents(self, b: ir.Builder, size: ir.Expr) -> list[ir.Expr]:
         return [b.let(f"n{axis}", size[3 + axis]) for axis in range(self.rank)]
 
     def entry(self, tile: ir.Function) -> ir.Function:
-        rings, b = self.rings, Builder(self.rings.entry, kind="entry")
+        rings, b = self.rings, ir.Builder(self.rings.entry, kind="entry")
         array, size = b.param("array", _ARRAYS), b.param("size", _SIZES)
         work, scalar = b.param("work", ir.pointer(_BYTE)), b.param("scalar", ir.const_pointer(_DOUBLE))
         n = self.extents(b, size)
@@ -90,7 +89,7 @@ class _Tiles:
         planks = b.let("planks", self.cut(n[1], rings.tile.lines) if self.rank == 3 else 1)
         apart = [key for key in rings.fill if self.parts.has_corners(*key)]
         with b.parallel(size[0]):
-            own = b.let("own", work + b.thread * rings.scratch)
+            own = b.let("own", work + ir.THREAD * rings.scratch)
             for key in rings.fill:
                 if key not in apart:
                     self.parts.fill(b, own, *key)
@@ -101,7 +100,7 @@ class _Tiles:
                     plank = b.let("plank", t / strips % planks)
                     bounds += [b.let("l0", n[1] * plank / planks), b.let("l1", n[1] * (plank + 1) / planks)]
                 x0 = b.let("x0", strip * rings.tile.width)
-                bounds += [x0, b.let("x1", least(n[-1], x0 + rings.tile.width))]
+                bounds += [x0, b.let("x1", ir.smallest(n[-1], x0 + rings.tile.width))]
                 for key in apart:
                     self.parts.fill(b, own, *key)
                     self.parts.corners(b, own, *key, x0, n[-1])
@@ -110,12 +109,12 @@ class _Tiles:
         return b.function()
 
     @staticmethod
-    def cut(n: BuilderValue, size: BuilderValue | int) -> BuilderValue:
+    def cut(n: ir.Expr, size: ir.Operand) -> ir.Expr:
         """How many parts of a size an extent has."""
         return (n + size - 1) / size
 
     def tile(self) -> ir.Function:
-        rings, b = self.rings, Builder(f"{self.rings.entry}_tile")
+        rings, b = self.rings, ir.Builder(f"{self.rings.entry}_tile")
         self.b = b
         array, size = b.param("array", _ARRAYS), b.param("size", _SIZES)
         self.own, self.scalar = b.param("own", ir.pointer(_BYTE)), b.param("scalar", ir.const_pointer(_DOUBLE))
@@ -146,8 +145,8 @@ class _Tiles:
         spans = [self.span(grid) for grid in (*self.plan.group.inputs, *outputs)]
         start, stop = b.mutable("first", spans[0][0] + lags[0]), b.mutable("stop", spans[0][1] + lags[0])
         for (low, high), lag in zip(spans[1:], lags[1:], strict=True):
-            b.set(start, least(start, low + lag))
-            b.set(stop, most(stop, high + lag))
+            b.set(start, ir.smallest(start, low + lag))
+            b.set(stop, ir.largest(stop, high + lag))
         with b.loop("at", start, stop, rings.rows) as at:
             for grid in self.plan.group.inputs:
                 self.load(grid, at)
@@ -155,50 +154,50 @@ class _Tiles:
                 self.step(number, at)
         return b.function()
 
-    def span(self, grid: str, axis: int = 0) -> tuple[BuilderValue, BuilderValue]:
+    def span(self, grid: str, axis: int = 0) -> tuple[ir.Expr, ir.Expr]:
         """The rows of a grid that a tile needs."""
         (low, high), (below, above) = self.bounds[axis], self.plan.grid(grid).halo[axis]
         if self.rings.wraps(grid, axis):
             return low - below, high + above
-        return most(low - below, 0), least(self.n[axis], high + above)
+        return ir.largest(low - below, 0), ir.smallest(self.n[axis], high + above)
 
-    def inside(self, grid: str, axis: int, place: BuilderValue) -> BuilderValue:
+    def inside(self, grid: str, axis: int, place: ir.Expr) -> ir.Expr:
         """A row of the picture: of a periodic one any."""
         if not self.rings.wraps(grid, axis):
             return place
         return self.b.call(self.parts.maps[map_name("wrap")], place, self.n[axis])
 
-    def load(self, grid: str, at: BuilderValue) -> None:
+    def load(self, grid: str, at: ir.Expr) -> None:
         """Bring the rows of an input: ask for them ahead, or copy them at the sides of the picture."""
         b, rows, fetch = self.b, self.rings.rows, self.parts.fetch[grid]
         (low, high), (left, right) = self.span(grid), self.plan.grid(grid).halo[-1]
         start, stop = self.bounds[-1][0] - left, self.bounds[-1][1] + right
         source, strides = self.arrays["in", grid], self.strides["in", grid]
         if self.rank == 3:
-            with b.loop("y", most(at, low), least(at + rows, high)) as y:
+            with b.loop("y", ir.largest(at, low), ir.smallest(at + rows, high)) as y:
                 first, last = self.span(grid, 1)
                 plane = b.let("plane", source + self.inside(grid, 0, y) * strides[0])
                 with b.loop("l", first, last) as line:
                     row = b.call(self.parts.row[grid], self.own, y, self.n[0], line, self.n[1], self.bounds[1][0])
                     b.call(fetch, row, plane + self.inside(grid, 1, line) * strides[1], start, stop, self.n[-1])
             return
-        with b.when(self.edge), b.loop("y", most(at, low), least(at + rows, high)) as y:
+        with b.when(self.edge), b.loop("y", ir.largest(at, low), ir.smallest(at + rows, high)) as y:
             row = b.call(self.parts.row[grid], self.own, y, self.n[0])
             b.call(fetch, row, source + self.inside(grid, 0, y) * strides[0], start, stop, self.n[-1])
-        with b.otherwise(), b.loop("y", most(at + rows, low), least(at + 2 * rows, high)) as y:
+        with b.otherwise(), b.loop("y", ir.largest(at + rows, low), ir.smallest(at + 2 * rows, high)) as y:
             line = b.let("row", source + self.inside(grid, 0, y) * strides[0])
             with b.loop("x", start, stop, CACHE_LINE // self.problem.itemsize(grid)) as x:
                 b.intrinsic("prefetch_near", self.rings.kind(grid), line + x)
 
-    def step(self, number: int, at: BuilderValue) -> None:
+    def step(self, number: int, at: ir.Expr) -> None:
         """Run one pass on the rows of this advance."""
         b, rings, step = self.b, self.rings, self.plan.passes[number]
         operands = ports(self.problem, self.plan, step, rings.rows)
         stencil = self.problem.pipeline.stencils[step.stencils[0]]
         (x0, x1), (left, right) = self.bounds[-1], step.halo[-1]
         wide = rings.wraps(stencil.output, self.rank - 1)
-        begin = x0 - left if wide else most(x0 - left, 0)
-        end = x1 + right if wide else least(self.n[-1], x1 + right)
+        begin = x0 - left if wide else ir.largest(x0 - left, 0)
+        end = x1 + right if wide else ir.smallest(self.n[-1], x1 + right)
         low, high = self.span(stencil.output)
         with b.scope():
             y0 = b.let("y0", at - step.lag)
@@ -220,24 +219,24 @@ class _Tiles:
     def call(self, run: "_Run") -> None:
         self.b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
 
-    def shift(self, run: "_Run", grid: str) -> BuilderValue:
+    def shift(self, run: "_Run", grid: str) -> ir.Expr:
         """Where a pass starts in a ring's row of a grid."""
         return run.xs - (self.bounds[-1][0] - self.plan.grid(grid).halo[-1][0])
 
-    def ring(self, grid: str) -> BuilderValue:
+    def ring(self, grid: str) -> ir.Expr:
         return self.parts.ring(self.own, grid)
 
-    def ends(self, run: "_Run", grid: str, row: BuilderValue) -> None:
+    def ends(self, run: "_Run", grid: str, row: ir.Expr) -> None:
         """Make the cells of a new row beyond the picture."""
         (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
         begin = row - (run.xs - (x0 - left))
         self.b.call(self.parts.ends[grid], begin, x0 - left, x1 + right, self.n[-1])
 
-    def at_end(self, run: "_Run") -> BuilderValue:
+    def at_end(self, run: "_Run") -> ir.Expr:
         (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
         return (x0 < left) | (x1 + right > self.n[-1])
 
-    def put(self, run: "_Run", grid: str, to: BuilderValue, row: BuilderValue) -> None:
+    def put(self, run: "_Run", grid: str, to: ir.Expr, row: ir.Expr) -> None:
         """Write a row of the tile to memory."""
         x0, x1 = self.bounds[-1]
         kind = self.rings.kind(grid)
@@ -250,9 +249,9 @@ class _Tiles:
             self.pointers(run, source)
         for k, grid in enumerate(run.operands.stored):
             with b.loop("r", 0, rows) as r:
-                place = b.value(ir.floormod((run.y0 + r).node, rings.depth(grid))) * rings.pitch(grid)
+                place = ir.floormod((run.y0 + r), rings.depth(grid)) * rings.pitch(grid)
                 begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
-                run.out[r + k * rows] = self.ring(grid) + place + begin
+                b.set(run.out[r + k * rows], self.ring(grid) + place + begin)
         self.call(run)
         for k, grid in enumerate(run.operands.stored):
             if rings.has_ends(grid) and not rings.wraps(grid, 1):
@@ -260,7 +259,7 @@ class _Tiles:
                     self.ends(run, grid, run.out[r + k * rows])
             if grid in self.plan.group.outputs:
                 ya, yb = self.bounds[0]
-                with b.loop("y", most(run.y0, ya), least(run.y0 + rows, yb)) as y:
+                with b.loop("y", ir.largest(run.y0, ya), ir.smallest(run.y0 + rows, yb)) as y:
                     to = self.arrays["to", grid] + y * self.strides["to", grid][0]
                     self.put(run, grid, to, run.out[y - run.y0 + k * rows])
 
@@ -278,7 +277,7 @@ class _Tiles:
             y = b.mutable("y", run.y0 + low + j)
             self.in_place(run, source, y, run.into, j)
 
-    def in_place(self, run: "_Run", source: RowSource, y: BuilderValue, into: BuilderValue, j: BuilderValue) -> None:
+    def in_place(self, run: "_Run", source: RowSource, y: ir.Expr, into: ir.Expr, j: ir.Expr) -> None:
         """A pointer to a row of an input, wherever it lies."""
         b, grid, n0 = self.b, source.grid, self.n[0]
         tests = [] if self.rings.wraps(grid, 0) else [y < 0, y >= n0]
@@ -290,16 +289,16 @@ class _Tiles:
                 test, side = constants[number]
                 with b.when(test):
                     filled = self.parts.filled(self.own, grid, side)
-                    into[j + source.start] = filled + self.shift(run, grid)
+                    b.set(into[j + source.start], filled + self.shift(run, grid))
                 with b.otherwise():
                     rest(number + 1)
                 return
             for test, side in sides:
                 if side.kind != "constant":
                     mapped = b.call(self.parts.maps[map_name(side.kind)], y, n0)
-                    b.set(y, select(test, mapped, y))
+                    b.set(y, ir.select(test, mapped, y))
             row = self.inside(grid, 0, y) * self.strides["in", grid][0]
-            into[j + source.start] = self.arrays["in", grid] + row + run.xs
+            b.set(into[j + source.start], self.arrays["in", grid] + row + run.xs)
 
         rest(0)
 
@@ -310,10 +309,10 @@ class _Tiles:
         shift = b.let(f"shift_{grid}", shift)
 
         def quick() -> None:
-            k = b.mutable("k", b.value(ir.floormod((run.y0 + low).node, depth)))
+            k = b.mutable("k", ir.floormod((run.y0 + low), depth))
             with b.loop("j", 0, count) as j:
-                run.into[j + source.start] = self.ring(grid) + k * rings.pitch(grid) + shift
-                b.set(k, select((k + 1).equals(depth), 0, k + 1))
+                b.set(run.into[j + source.start], self.ring(grid) + k * rings.pitch(grid) + shift)
+                b.set(k, ir.select((k + 1).equals(depth), 0, k + 1))
 
         if rings.wraps(grid, 0):
             with b.scope():
@@ -323,9 +322,9 @@ class _Tiles:
             quick()
         with b.otherwise(), b.loop("j", 0, count) as j:
             row = b.call(self.parts.row[grid], self.own, run.y0 + low + j, self.n[0])
-            run.into[j + source.start] = row + shift
+            b.set(run.into[j + source.start], row + shift)
 
-    def lines_of(self, run: "_Run", line: BuilderValue) -> None:
+    def lines_of(self, run: "_Run", line: ir.Expr) -> None:
         """Three dimensions: the same, line after line of a plane."""
         b, rings = self.b, self.rings
         l0, l1 = self.bounds[1]
@@ -335,12 +334,12 @@ class _Tiles:
             with b.loop("j", 0, source.count) as j:
                 place = (run.y0 + za + j / across, self.n[0], line + la + j % across, self.n[1], l0)
                 row = b.call(self.parts.row[source.grid], self.own, *place)
-                run.into[j + source.start] = row + self.shift(run, source.grid)
+                b.set(run.into[j + source.start], row + self.shift(run, source.grid))
         for k, grid in enumerate(run.operands.stored):
-            plane = b.value(ir.floormod(run.y0.node, rings.depth(grid))) * rings.slab(grid)
+            plane = ir.floormod(run.y0, rings.depth(grid)) * rings.slab(grid)
             row = (line - l0 + run.step.halo[1][0]) * rings.pitch(grid)
             begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
-            run.out[k] = self.ring(grid) + plane + row + begin
+            b.set(run.out[k], self.ring(grid) + plane + row + begin)
         self.call(run)
         for k, grid in enumerate(run.operands.stored):
             if rings.has_ends(grid) and not rings.wraps(grid, 2):
@@ -361,8 +360,8 @@ class _Run:
     number: int  # of the pass
     step: Pass
     operands: PassPorts
-    y0: BuilderValue  # its first row
-    xs: BuilderValue  # its first column
-    n: BuilderValue  # its columns
-    into: BuilderValue  # pointers to what it reads
-    out: BuilderValue  # pointers to what it writes
+    y0: ir.Expr  # its first row
+    xs: ir.Expr  # its first column
+    n: ir.Expr  # its columns
+    into: ir.Expr  # pointers to what it reads
+    out: ir.Expr  # pointers to what it writes

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from tilewright.codegen import ir
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.ir.builder import Builder
 from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results
 from tilewright.programs.pipelines.pipeline import PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
@@ -107,14 +106,14 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
 def conversion_function(problem: PipelineProblem, stencil: PipelineStencil, rows: int, name: str) -> ir.Function:
     """Write a pass that converts rows: ``name(in, out, n, scalar)``."""
     source, target = ir.element(problem.dtype(stencil.inputs[0])), ir.element(stencil.convert)
-    b = Builder(name, vectorized=True)
+    b = ir.Builder(name, vectorized=True)
     into = b.param("in", ir.const_pointer(ir.const_pointer(source)))
     out, n = b.param("out", ir.const_pointer(ir.pointer(target))), b.param("n", ir.INDEX)
     b.param("scalar", ir.const_pointer(ir.element("float64")))
     with b.loop("r", 0, rows) as r:
         row, to = b.let("from", into[r]), b.let("to", out[r])
         with b.loop("i", 0, n, independent=True) as i:
-            to[i] = converted(b, b.let("value", row[i]), target, stencil.rounding)
+            b.set(to[i], converted(b, b.let("value", row[i]), target, stencil.rounding))
     return b.function()
 
 
@@ -151,4 +150,4 @@ class _Pointers:
     def vector(self, read: Read, at: Place) -> ir.Expr:
         pointer, along = self.key(read, at)
         base = ir.Var(f"p{pointer}", ir.const_pointer(self.dtype))
-        return ir.Load(base, ir.add(INDEX, along), ir.vector(self.dtype))
+        return ir.Load(base, INDEX + along, ir.vector(self.dtype))

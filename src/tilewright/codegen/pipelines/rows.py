@@ -2,7 +2,6 @@
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.pipelines.rings import Rings
 from tilewright.programs.stencil.boundaries import Boundary
 
@@ -27,38 +26,38 @@ class RowFunctions:
         # callees first
         self.functions = (*self.maps.values(), *self.ends.values(), *self.row.values(), *self.fetch.values())
 
-    def ring(self, own: BuilderValue, grid: str) -> BuilderValue:
+    def ring(self, own: ir.Expr, grid: str) -> ir.Expr:
         """The first row of a grid's ring."""
         return (own + self.rings.start[grid]).to(ir.pointer(self.rings.kind(grid)))
 
-    def filled(self, own: BuilderValue, grid: str, side: Boundary) -> BuilderValue:
+    def filled(self, own: ir.Expr, grid: str, side: Boundary) -> ir.Expr:
         """The row that stands for rows beyond a constant side."""
         return (own + self.rings.fill[grid, side]).to(ir.pointer(self.rings.kind(grid)))
 
-    def number(self, b: Builder, grid: str, value: complex) -> BuilderValue:
+    def number(self, grid: str, value: complex) -> ir.Expr:
         """A constant of a grid's type."""
-        return b.value(ir.Real(value, self.rings.kind(grid)))
+        return ir.Real(value, self.rings.kind(grid))
 
     def _ends(self, grid: str) -> ir.Function:
-        b = Builder(f"{self.rings.entry}_ends_{grid}")
+        b = ir.Builder(f"{self.rings.entry}_ends_{grid}")
         row = b.param("row", ir.pointer(self.rings.kind(grid)))
         start, stop, n = (b.param(name, ir.INDEX) for name in ("a", "b", "n"))
         low, high = self.rings.problem.sides(grid)[-1]
 
-        def cell(side: Boundary, x: BuilderValue) -> BuilderValue:
+        def cell(side: Boundary, x: ir.Expr) -> ir.Expr:
             if side.kind == "constant":
-                return self.number(b, grid, side.value)
+                return self.number(grid, side.value)
             return row[b.call(self.maps[map_name(side.kind)], x, n) - start]
 
-        with b.loop("x", start, least(stop, 0)) as x:
-            row[x - start] = cell(low, x)
-        with b.loop("x", most(start, n), stop) as x:
-            row[x - start] = cell(high, x)
+        with b.loop("x", start, ir.smallest(stop, 0)) as x:
+            b.set(row[x - start], cell(low, x))
+        with b.loop("x", ir.largest(start, n), stop) as x:
+            b.set(row[x - start], cell(high, x))
         return b.function()
 
     def _row(self, grid: str) -> ir.Function:
         rings = self.rings
-        b = Builder(f"{rings.entry}_row_{grid}", kind="inline")
+        b = ir.Builder(f"{rings.entry}_row_{grid}", kind="inline")
         own = b.param("own", ir.pointer(_BYTE))
         places = [(b.param("y", ir.INDEX), b.param("n0", ir.INDEX))]
         first = None
@@ -66,8 +65,8 @@ class RowFunctions:
             places.append((b.param("l", ir.INDEX), b.param("n1", ir.INDEX)))
             first = b.param("l0", ir.INDEX)
         found = b.mutable("found", self.ring(own, grid))
-        outside: list[list[tuple[BuilderValue, Boundary]]] = []
-        inside: list[BuilderValue] = []
+        outside: list[list[tuple[ir.Expr, Boundary]]] = []
+        inside: list[ir.Expr] = []
         for axis, (place, n) in enumerate(places):
             mapped, own_sides = place, []
             if not rings.wraps(grid, axis):
@@ -75,7 +74,7 @@ class RowFunctions:
                     if side.kind == "constant":
                         own_sides.append((test, side))
                     else:
-                        mapped = select(test, b.call(self.maps[map_name(side.kind)], place, n), mapped)
+                        mapped = ir.select(test, b.call(self.maps[map_name(side.kind)], place, n), mapped)
             inside.append(mapped)
             outside.append(own_sides)
         constants = [each for sides in reversed(outside) for each in sides]  # the innermost axis decides a corner
@@ -88,7 +87,7 @@ class RowFunctions:
                 with b.otherwise():
                     rest(number + 1)
                 return
-            at = b.value(ir.floormod(inside[0].node, rings.depth(grid))) * rings.slab(grid)
+            at = ir.floormod(inside[0], rings.depth(grid)) * rings.slab(grid)
             if first is not None:
                 at = at + (inside[1] - first + rings.plan.grid(grid).halo[1][0]) * rings.pitch(grid)
             b.set(found, found + at)
@@ -98,24 +97,24 @@ class RowFunctions:
 
     def _fetch(self, grid: str) -> ir.Function:
         kind = self.rings.kind(grid)
-        b = Builder(f"{self.rings.entry}_fetch_{grid}", vectorized=True)
+        b = ir.Builder(f"{self.rings.entry}_fetch_{grid}", vectorized=True)
         to, source = b.param("to", ir.pointer(kind)), b.param("from", ir.const_pointer(kind))
         start, stop, n = (b.param(name, ir.INDEX) for name in ("a", "b", "n"))
         if self.rings.wraps(grid, -1):
             with b.loop("x", start, stop) as x:
-                to[x - start] = source[b.call(self.maps[map_name("wrap")], x, n)]
+                b.set(to[x - start], source[b.call(self.maps[map_name("wrap")], x, n)])
             return b.function()
-        with b.loop("x", most(start, 0), least(stop, n), independent=True) as x:
-            to[x - start] = source[x]
+        with b.loop("x", ir.largest(start, 0), ir.smallest(stop, n), independent=True) as x:
+            b.set(to[x - start], source[x])
         if grid in self.ends:
             b.call(self.ends[grid], to, start, stop, n)
         return b.function()
 
-    def fill(self, b: Builder, own: BuilderValue, grid: str, side: Boundary) -> None:
+    def fill(self, b: ir.Builder, own: ir.Expr, grid: str, side: Boundary) -> None:
         """Fill the row that stands for rows outside."""
         row = self.filled(own, grid, side)
         with b.loop("i", 0, self.rings.pitch(grid)) as i:
-            row[i] = self.number(b, grid, side.value)
+            b.set(row[i], self.number(grid, side.value))
 
     def has_corners(self, grid: str, side: Boundary) -> bool:
         """Whether other constants stand before or behind that row."""
@@ -130,9 +129,7 @@ class RowFunctions:
             if width and other.kind == "constant" and other != side
         ]
 
-    def corners(
-        self, b: Builder, own: BuilderValue, grid: str, side: Boundary, x0: BuilderValue, n: BuilderValue
-    ) -> None:
+    def corners(self, b: ir.Builder, own: ir.Expr, grid: str, side: Boundary, x0: ir.Expr, n: ir.Expr) -> None:
         """Put those into that row for a strip: the innermost axis decides."""
         left = self.rings.plan.grid(grid).halo[-1][0]
         row = self.filled(own, grid, side)
@@ -140,4 +137,4 @@ class RowFunctions:
             with b.loop("i", 0, self.rings.pitch(grid)) as i:
                 beyond = x0 + i < left if number == 0 else x0 + i >= n + left
                 with b.when(beyond):
-                    row[i] = self.number(b, grid, other)
+                    b.set(row[i], self.number(grid, other))

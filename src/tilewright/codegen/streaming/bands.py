@@ -88,7 +88,7 @@ def _entry(plan: StreamingContext, name: str) -> ir.Function:
     band, bands = ir.Var("band"), ir.Var("bands")
     ring = ir.Var("ring", ir.pointer(site.dtype))
     memory = ir.Load(site.params[3], ir.Int(own_memory(site)), ir.const_pointer(site.dtype))
-    own = ir.mul(ir.THREAD, plan.scratch_bytes // site.problem.itemsize)
+    own = ir.THREAD * (plan.scratch_bytes // site.problem.itemsize)
     body = (
         ir.Let(STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),
         ir.Let(THREADS, ir.Load(site.params[1], ir.Int(1), ir.INDEX)),
@@ -98,7 +98,7 @@ def _entry(plan: StreamingContext, name: str) -> ir.Function:
         ir.Parallel(
             THREADS,
             (
-                ir.Let(ring, ir.add(ir.writable(memory), own)),
+                ir.Let(ring, ir.writable(memory) + own),
                 ir.For(var=band, low=ir.Int(0), high=bands, body=(_tiles(plan, band, bands),)),
             ),
         ),
@@ -110,10 +110,10 @@ def _entry(plan: StreamingContext, name: str) -> ir.Function:
 def _bands(plan: StreamingContext, bands: ir.Var) -> tuple[ir.Stmt, ...]:
     """Count the bands; their number is odd or even as :func:`tilewright.schedules.families.streaming.bands` says."""
     fewest = ir.Var("fewest")
-    slot = ir.mod(STEPS, 2 * plan.sides)
-    odd = ir.and_(ir.ge(slot, 1), ir.le(slot, plan.sides))
-    more = ir.mod(ir.add(fewest, odd), 2)
-    return (ir.Let(fewest, ir.ceildiv(STEPS, plan.levels)), ir.Let(bands, ir.add(fewest, more)))
+    slot = STEPS % (2 * plan.sides)
+    odd = (slot >= 1) & (slot <= plan.sides)
+    more = (fewest + odd) % 2
+    return (ir.Let(fewest, ir.ceildiv(STEPS, plan.levels)), ir.Let(bands, fewest + more))
 
 
 def _grid(plan: StreamingContext) -> tuple[tuple[ir.Expr, ir.Var, int], ...]:
@@ -144,18 +144,18 @@ def _tiles(plan: StreamingContext, band: ir.Var, bands: ir.Var) -> ir.Stmt:
     bounds: list[ir.Expr] = []
     for axis, (extent, number, unit) in reversed(list(enumerate(_grid(plan)))):
         at = ir.Var(f"tile{axis}")
-        lets.append(ir.Let(at, ir.mod(index, number) if axis else index))
-        index = ir.div(index, number)
-        bounds = [cut(extent, number, at, unit), cut(extent, number, ir.add(at, 1), unit), *bounds]
+        lets.append(ir.Let(at, (index % number) if axis else index))
+        index = index / number
+        bounds = [cut(extent, number, at, unit), cut(extent, number, at + 1, unit), *bounds]
     if plan.rank == 2:
         bounds = [*bounds[:2], ir.Int(0), ir.Int(1), *bounds[2:]]
-    begin, end = _share(band, bands), _share(ir.add(band, 1), bands)
+    begin, end = _share(band, bands), _share(band + 1, bands)
     args = (
         *plan.site.params,
         ir.Var("ring", ir.pointer(plan.site.dtype)),
-        ir.mod(band, 2),
+        band % 2,
         begin,
-        ir.sub(end, begin),
+        end - begin,
         *bounds,
     )
     call = ir.Call(plan.name("tile"), args)
@@ -164,4 +164,4 @@ def _tiles(plan: StreamingContext, band: ir.Var, bands: ir.Var) -> ir.Stmt:
 
 def _share(index: ir.Expr, count: ir.Expr) -> ir.Expr:
     """The steps done when a band starts."""
-    return ir.div(ir.op(ir.Operator.MUL, STEPS, index), count)
+    return ir.op(ir.Operator.MUL, STEPS, index) / count

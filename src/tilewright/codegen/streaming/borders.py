@@ -38,18 +38,19 @@ def near_border(plan: StreamingContext, field: int) -> ir.Expr:
     """Whether :func:`border_function` has anything to do for the rows that start at ``y0``."""
     low = max(plan.frame(field, 0)[0], int(plan.pipeline.ghosts[field][0][0] > 0))
     high = plan.frame(field, 0)[1]
-    first = ir.lt(ir.sub(Y0, plan.pipeline.keep[field]), low)
-    last = ir.gt(ir.add(Y0, plan.rows), ir.sub(ROWS0, high))
-    test: ir.Expr = ir.or_(first, last)
+    first = Y0 - plan.pipeline.keep[field] < low
+    last = Y0 + plan.rows > ROWS0 - high
+    test: ir.Expr = first | last
     if plan.rank == 3:
-        test = ir.or_(test, ir.or_(*_near_lines(plan, field)))
+        left, right = _near_lines(plan, field)
+        test = test | (left | right)
     return test
 
 
 def _near_lines(plan: StreamingContext, field: int) -> tuple[ir.Expr, ir.Expr]:
     low, high = plan.frame(field, 1)
     some = sum(plan.pipeline.ghosts[field][1]) > 0
-    return ir.lt(GY, max(low, int(some))), ir.gt(ir.add(GY, plan.lines), ir.sub(ROWS1, high))
+    return GY < max(low, int(some)), GY + plan.lines > ROWS1 - high
 
 
 def border_function(plan: StreamingContext, field: int) -> ir.Function:
@@ -60,12 +61,12 @@ def border_function(plan: StreamingContext, field: int) -> ir.Function:
     body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
     low, high = plan.frame(field, 0)
     for r in range(plan.rows):
-        y = ir.add(Y0, r)
+        y = Y0 + r
         slab, before = slab_at(plan, new, r), slab_at(plan, old, r - back)
-        inside = ir.and_(ir.ge(y, 0), ir.lt(y, ROWS0))
+        inside = (y >= 0) & (y < ROWS0)
         if low or high:
-            outer = ir.or_(ir.lt(y, low), ir.ge(y, ir.sub(ROWS0, high)))
-            keep = ir.and_(ir.eq(FRESH, 0), ir.and_(inside, outer))
+            outer = (y < low) | (y >= ROWS0 - high)
+            keep = FRESH.equals(0) & (inside & outer)
             body.append(ir.If(keep, (_copy_slab(plan, slab, before),)))
         if plan.rank == 3 and _lines_matter(plan, field):
             body.append(
@@ -93,7 +94,7 @@ def _ghost_slabs(plan: StreamingContext, field: int, new: Slabs) -> list[ir.Stmt
         body.append(_ghost_slab(plan, field, new, (ir.Int(-j), ir.Int(inside)), sides[0]))
     for j in range(high):
         back = (mirrored(sides[1].kind, j + 1) or 0) + 1
-        body.append(_ghost_slab(plan, field, new, (ir.add(ROWS0, j), ir.sub(ROWS0, back)), sides[1]))
+        body.append(_ghost_slab(plan, field, new, (ROWS0 + j, ROWS0 - back), sides[1]))
     return body
 
 
@@ -105,22 +106,22 @@ def _ghost_slab(
     to, start = ir.Var("to"), ir.Var("from")
 
     def held(position: ir.Expr) -> ir.Expr:
-        return ir.and_(ir.ge(position, -keep), ir.lt(position, plan.rows))
+        return (position >= -keep) & (position < plan.rows)
 
     slab = ir.Var("slab_out", ir.pointer(plan.site.dtype))
-    lets: tuple[ir.Stmt, ...] = (ir.Let(to, ir.sub(rows[0], Y0)), ir.Let(start, ir.sub(rows[1], Y0)))
+    lets: tuple[ir.Stmt, ...] = (ir.Let(to, rows[0] - Y0), ir.Let(start, rows[1] - Y0))
     if side.kind != "constant":
         copy = _copy_slab(plan, slab_somewhere(plan, new, to), slab_somewhere(plan, new, start))
-        return ir.If(ir.and_(held(ir.sub(rows[0], Y0)), held(ir.sub(rows[1], Y0))), (*lets, copy))
+        return ir.If(held(rows[0] - Y0) & held(rows[1] - Y0), (*lets, copy))
     value = literal(side.value, plan.site.dtype)
     fill: list[ir.Stmt] = [
         *lets[:1],
         ir.Let(slab, slab_somewhere(plan, new, to)),
-        ir.Intrinsic("fill", (ir.sub(slab, _before(plan)), value, SLAB), plan.site.dtype),
+        ir.Intrinsic("fill", (slab - _before(plan), value, SLAB), plan.site.dtype),
     ]
     if sum(plan.pipeline.ghosts[field][plan.rank - 1]):
         line = ir.Var("line")
-        row = ir.add(slab, ir.mul(line, PITCH))
+        row = slab + line * PITCH
         fill.append(
             ir.For(
                 var=line,
@@ -131,7 +132,7 @@ def _ghost_slab(
         )
     if plan.rank == 3 and _lines_matter(plan, field):
         fill.append(ir.Call(plan.name(f"brim_{field}"), (slab, slab, ir.Int(1), ROWS1, N, GX, GY, EDGE)))
-    return ir.If(held(ir.sub(rows[0], Y0)), tuple(fill))
+    return ir.If(held(rows[0] - Y0), tuple(fill))
 
 
 def _before(plan: StreamingContext) -> ir.Expr:
@@ -140,7 +141,7 @@ def _before(plan: StreamingContext) -> ir.Expr:
 
 
 def _copy_slab(plan: StreamingContext, to: ir.Expr, start: ir.Expr) -> ir.Stmt:
-    return ir.Intrinsic("copy", (ir.sub(to, _before(plan)), ir.sub(start, _before(plan)), SLAB), plan.site.dtype)
+    return ir.Intrinsic("copy", (to - _before(plan), start - _before(plan), SLAB), plan.site.dtype)
 
 
 def brim_function(plan: StreamingContext, field: int) -> ir.Function:
@@ -150,35 +151,35 @@ def brim_function(plan: StreamingContext, field: int) -> ir.Function:
     line = ir.Var("line")
 
     def at(base: ir.Expr, y: ir.Expr) -> ir.Expr:
-        return ir.add(base, ir.mul(ir.sub(y, GY), PITCH))
+        return base + (y - GY) * PITCH
 
     keep = (
         ir.Intrinsic(
             "copy",
-            (ir.sub(at(plane, line), _before(plan)), ir.sub(at(old, line), _before(plan)), PITCH),
+            (at(plane, line) - _before(plan), at(old, line) - _before(plan), PITCH),
             plan.site.dtype,
         ),
     )
-    last = ir.smallest(ROWS1, ir.add(GY, plan.lines))
+    last = ir.smallest(ROWS1, GY + plan.lines)
     body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2]]
     kept: list[ir.Stmt] = []
     if low:
         kept.append(ir.For(var=line, low=ir.largest(0, GY), high=ir.Int(low), body=keep))
     if high:
-        kept.append(ir.For(var=line, low=ir.largest(ir.sub(ROWS1, high), GY), high=last, body=keep))
+        kept.append(ir.For(var=line, low=ir.largest(ROWS1 - high, GY), high=last, body=keep))
     if kept:
-        body.append(ir.If(ir.eq(FRESH, 0), tuple(kept)))
+        body.append(ir.If(FRESH.equals(0), tuple(kept)))
     ghosts_low, ghosts_high = plan.pipeline.ghosts[field][1]
     sides = plan.boundary(field, 1)
     for j in range(1, ghosts_low + 1):
         inside = mirrored(sides[0].kind, j) or 0
         fill = _ghost_line(plan, field, (at(plane, ir.Int(-j)), at(plane, ir.Int(inside))), sides[0])
-        body.append(ir.If(ir.le(GY, -j), fill))
+        body.append(ir.If(GY <= -j, fill))
     for j in range(ghosts_high):
         back = (mirrored(sides[1].kind, j + 1) or 0) + 1
-        here, there = ir.add(ROWS1, j), ir.largest(ir.sub(ROWS1, back), GY)
+        here, there = ROWS1 + j, ir.largest(ROWS1 - back, GY)
         fill = _ghost_line(plan, field, (at(plane, here), at(plane, there)), sides[1])
-        body.append(ir.If(ir.lt(ir.sub(here, GY), plan.lines), fill))
+        body.append(ir.If(here - GY < plan.lines, fill))
     return ir.Function(
         name=plan.name(f"brim_{field}"),
         params=(plane, old, FRESH, ROWS1, N, GX, GY, EDGE),
@@ -190,8 +191,8 @@ def brim_function(plan: StreamingContext, field: int) -> ir.Function:
 def _ghost_line(
     plan: StreamingContext, field: int, rows: tuple[ir.Expr, ir.Expr], side: Boundary
 ) -> tuple[ir.Stmt, ...]:
-    start = ir.sub(rows[0], _before(plan))
+    start = rows[0] - _before(plan)
     if side.kind != "constant":
-        return (ir.Intrinsic("copy", (start, ir.sub(rows[1], _before(plan)), PITCH), plan.site.dtype),)
+        return (ir.Intrinsic("copy", (start, rows[1] - _before(plan), PITCH), plan.site.dtype),)
     fill = ir.Intrinsic("fill", (start, literal(side.value, plan.site.dtype), PITCH), plan.site.dtype)
     return (fill, ir.Call(plan.name(f"ends_{field}"), (rows[0], rows[0], GX, N, EDGE)))

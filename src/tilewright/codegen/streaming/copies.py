@@ -39,26 +39,22 @@ def fetch_function(plan: StreamingContext) -> ir.Function:
     low, high, whole, cells, start = ir.Var("low"), ir.Var("high"), ir.Var("whole"), ir.Var("cells"), ir.Var("start")
     # Of rows of fewer vectors than lanes up to a vector behind their end is read.
     behind = line_cells(plan.site.problem) if plan.width < plan.widest else 0
-    fits = ir.le(ir.add(start, plan.width + behind), cells)
+    fits = start + (plan.width + behind) <= cells
     body = (
         ir.Let(low, ir.largest(GX, 0)),
-        ir.Let(high, ir.smallest(ir.add(GX, row_width(plan)), N)),
-        ir.Let(start, ir.add(ir.sub(line, base), GX)),
-        ir.Let(whole, ir.and_(ir.ge(start, 0), fits)),
+        ir.Let(high, ir.smallest(GX + row_width(plan), N)),
+        ir.Let(start, line - base + GX),
+        ir.Let(whole, (start >= 0) & fits),
         ir.If(
-            ir.eq(whole, 0),
-            (
-                ir.Intrinsic(
-                    "copy", (ir.add(spare, ir.sub(low, GX)), ir.add(line, low), ir.sub(high, low)), plan.site.dtype
-                ),
-            ),
+            whole.equals(0),
+            (ir.Intrinsic("copy", (spare + (low - GX), line + low, high - low), plan.site.dtype),),
         ),
     )
     return ir.Function(
         name=plan.name("fetch"),
         params=(spare, base, line, GX, N, cells),
         body=body,
-        result=ir.select(whole, ir.add(line, GX), spare),
+        result=ir.select(whole, line + GX, spare),
         result_type=ir.const_pointer(plan.site.dtype),
         about="The cells of a row of memory, copied where some of them would lie outside the array.",
     )
@@ -68,8 +64,8 @@ def global_row(plan: StreamingContext, base: ir.Expr, y: ir.Expr, z: ir.Expr) ->
     """A row of the grid; axis 0 is ``y``, and ``z`` the middle axis in 3D."""
     if plan.site.rank == 1:
         return base
-    row = ir.add(base, ir.op(ir.Operator.MUL, y, stride(0)))
-    return ir.add(row, ir.op(ir.Operator.MUL, z, stride(1))) if plan.rank == 3 else row
+    row = base + ir.op(ir.Operator.MUL, y, stride(0))
+    return (row + ir.op(ir.Operator.MUL, z, stride(1))) if plan.rank == 3 else row
 
 
 def load_function(plan: StreamingContext, field: int) -> ir.Function:
@@ -77,24 +73,24 @@ def load_function(plan: StreamingContext, field: int) -> ir.Function:
     new = slabs(plan, field, "out", write=True)
     base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
     line, cells = ir.Var("line"), ir.Var("cells")
-    whole = ir.mul(ir.Var("n0"), stride(0)) if plan.site.rank > 1 else N
+    whole = (ir.Var("n0") * stride(0)) if plan.site.rank > 1 else N
     part = plan.part(field)
     if part is not None:
         return _load_part(plan, field, part)
     body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), ir.Let(cells, whole)]
     for r in range(plan.rows):
-        row = ir.add(slab_at(plan, new, r), ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0))
-        start = global_row(plan, base, ir.add(ir.Var("y0"), r), ir.add(GY, line))
+        row = slab_at(plan, new, r) + (line * PITCH if plan.rank == 3 else ir.Int(0))
+        start = global_row(plan, base, ir.Var("y0") + r, GY + line)
         whole_row = ir.Call(plan.name("fetch"), (spare, base, start, GX, N, cells), base.type)
         fill: tuple[ir.Stmt, ...] = (
             ir.If(LIFTED_IN, (ir.Intrinsic("copy", (row, start, row_width(plan)), plan.site.dtype),)),
-            ir.If(ir.eq(LIFTED_IN, 0), (ir.Intrinsic("lift", (row, whole_row, VECTORS), plan.site.dtype),)),
+            ir.If(LIFTED_IN.equals(0), (ir.Intrinsic("lift", (row, whole_row, VECTORS), plan.site.dtype),)),
             ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)),
         )
         if plan.rank == 3:
-            low, high = ir.largest(0, ir.sub(ir.Int(0), GY)), ir.smallest(ir.Int(plan.lines), ir.sub(ir.Var("n1"), GY))
+            low, high = ir.largest(0, ir.Int(0) - GY), ir.smallest(ir.Int(plan.lines), ir.Var("n1") - GY)
             fill = (ir.For(var=line, low=low, high=high, body=fill),)
-        inside = ir.and_(ir.ge(ir.add(ir.Var("y0"), r), 0), ir.lt(ir.add(ir.Var("y0"), r), ir.Var("n0")))
+        inside = (ir.Var("y0") + r >= 0) & (ir.Var("y0") + r < ir.Var("n0"))
         body.append(ir.If(inside, fill))
     return ir.Function(
         name=plan.name(f"load_{field}"),
@@ -115,21 +111,21 @@ def _load_part(plan: StreamingContext, field: int, part: PackedField) -> ir.Func
     base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
     line, cells, zero = ir.Var("line"), ir.Var("cells"), ir.Real(0.0, plan.site.dtype)
     extents = [ir.Var("n0"), ir.Var("n1")][: plan.site.rank - 1]
-    stored = [ir.sub(n, part.left) if axis == part.axis else n for axis, n in enumerate([*extents, N])]
-    whole = ir.mul(stored[0], part.strides[0]) if plan.site.rank > 1 else stored[0]
+    stored = [(n - part.left) if axis == part.axis else n for axis, n in enumerate([*extents, N])]
+    whole = (stored[0] * part.strides[0]) if plan.site.rank > 1 else stored[0]
     body: list[ir.Stmt] = [*part.lets, ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), ir.Let(cells, whole)]
     for r in range(plan.rows):
-        y, z = ir.add(ir.Var("y0"), r), ir.add(GY, line)
-        row = ir.add(slab_at(plan, new, r), ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0))
+        y, z = ir.Var("y0") + r, GY + line
+        row = slab_at(plan, new, r) + (line * PITCH if plan.rank == 3 else ir.Int(0))
         places = _grid_places(plan, y, z)
         start = part.row(base, places)
 
         def piece(a: ir.Expr, b: ir.Expr, moved: ir.Expr, start: ir.Expr = start) -> tuple[ir.Stmt, ...]:
-            ends = (ir.add(spare, ir.sub(a, GX)), ir.add(start, ir.sub(a, moved)), ir.sub(b, a))
+            ends = (spare + (a - GX), start + (a - moved), b - a)
             return (ir.Intrinsic("copy", ends, plan.site.dtype),)
 
         if part.axis == plan.site.rank - 1:
-            low, high = ir.largest(GX, 0), ir.smallest(ir.add(GX, row_width(plan)), N)
+            low, high = ir.largest(GX, 0), ir.smallest(GX + row_width(plan), N)
             fill: tuple[ir.Stmt, ...] = (
                 ir.Intrinsic("fill", (spare, zero, row_width(plan)), plan.site.dtype),
                 *part.pieces(low, high, piece),
@@ -143,11 +139,11 @@ def _load_part(plan: StreamingContext, field: int, part: PackedField) -> ir.Func
         fill = (*fill, ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)))
         if plan.rank == 3:
             first, last = (
-                ir.largest(0, ir.sub(ir.Int(0), GY)),
-                ir.smallest(ir.Int(plan.lines), ir.sub(ir.Var("n1"), GY)),
+                ir.largest(0, ir.Int(0) - GY),
+                ir.smallest(ir.Int(plan.lines), ir.Var("n1") - GY),
             )
             fill = (ir.For(var=line, low=first, high=last, body=fill),)
-        body.append(ir.If(ir.and_(ir.ge(y, 0), ir.lt(y, ir.Var("n0"))), fill))
+        body.append(ir.If((y >= 0) & (y < ir.Var("n0")), fill))
     return ir.Function(
         name=plan.name(f"load_{field}"),
         params=(
@@ -172,12 +168,12 @@ def ahead_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that asks for a share of the rows that the next advance loads, before they are needed; in 2D."""
     base, y0, x = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("y0"), ir.Var("x")
     part, shares = ir.Var("part"), ir.Var("shares")
-    low, high = (ir.add(GX, ir.div(ir.mul(ir.op(ir.Operator.ADD, part, k), row_width(plan)), shares)) for k in (0, 1))
+    low, high = ((GX + ir.op(ir.Operator.ADD, part, k) * row_width(plan) / shares) for k in (0, 1))
     body: list[ir.Stmt] = []
     for r in range(plan.rows):
-        ask = ir.Intrinsic("prefetch", (ir.add(global_row(plan, base, ir.add(y0, r), ir.Int(0)), x),), plan.site.dtype)
+        ask = ir.Intrinsic("prefetch", (global_row(plan, base, y0 + r, ir.Int(0)) + x,), plan.site.dtype)
         loop = ir.For(var=x, low=low, high=high, step=ir.Int(line_cells(plan.site.problem)), body=(ask,))
-        inside = ir.and_(ir.ge(ir.add(y0, r), 0), ir.lt(ir.add(y0, r), ir.Var("n0")))
+        inside = (y0 + r >= 0) & (y0 + r < ir.Var("n0"))
         body.append(ir.If(inside, (loop,)))
     return ir.Function(
         name=plan.name(f"ahead_{field}"),
@@ -208,18 +204,18 @@ def store_function(plan: StreamingContext, field: int) -> ir.Function:
         return _store_part(plan, field, part)
     body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
     for r in range(plan.rows):
-        y = ir.add(y0, r)
-        row = ir.add(slab_at(plan, new, r), ir.mul(ir.sub(line, GY), PITCH) if plan.rank == 3 else ir.Int(0))
-        target = ir.add(global_row(plan, base, y, line), X0)
+        y = y0 + r
+        row = slab_at(plan, new, r) + ((line - GY) * PITCH if plan.rank == 3 else ir.Int(0))
+        target = global_row(plan, base, y, line) + X0
         lower = ir.Intrinsic("lower", (spare, row, VECTORS), plan.site.dtype)
-        line_out = ir.Intrinsic("stream", (target, ir.add(spare, ir.sub(X0, GX)), count), plan.site.dtype)
+        line_out = ir.Intrinsic("stream", (target, spare + (X0 - GX), count), plan.site.dtype)
         write: tuple[ir.Stmt, ...] = (
             ir.If(LIFTED_OUT, (ir.Intrinsic("stream", (target, row, row_width(plan)), plan.site.dtype),)),
-            ir.If(ir.eq(LIFTED_OUT, 0), (lower, line_out)),
+            ir.If(LIFTED_OUT.equals(0), (lower, line_out)),
         )
         if plan.rank == 3:
             write = (ir.For(var=line, low=ir.Var("za"), high=ir.Var("zb"), body=write),)
-        body.append(ir.If(ir.and_(ir.ge(y, ir.Var("ya")), ir.lt(y, ir.Var("yb"))), write))
+        body.append(ir.If((y >= ir.Var("ya")) & (y < ir.Var("yb")), write))
     return ir.Function(
         name=plan.name(f"store_{field}"),
         params=(*outer(plan), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY, count, LIFTED_OUT),
@@ -235,23 +231,23 @@ def _store_part(plan: StreamingContext, field: int, part: PackedField) -> ir.Fun
     line, y0 = ir.Var("line"), ir.Var("y0")
     body: list[ir.Stmt] = [*part.lets, ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
     for r in range(plan.rows):
-        y = ir.add(y0, r)
-        row = ir.add(slab_at(plan, new, r), ir.mul(ir.sub(line, GY), PITCH) if plan.rank == 3 else ir.Int(0))
+        y = y0 + r
+        row = slab_at(plan, new, r) + ((line - GY) * PITCH if plan.rank == 3 else ir.Int(0))
         places = _grid_places(plan, y, line)
         start = part.row(base, places)
 
         def piece(a: ir.Expr, b: ir.Expr, moved: ir.Expr, start: ir.Expr = start) -> tuple[ir.Stmt, ...]:
-            ends = (ir.add(start, ir.sub(a, moved)), ir.add(spare, ir.sub(a, GX)), ir.sub(b, a))
+            ends = (start + (a - moved), spare + (a - GX), b - a)
             return (ir.Intrinsic("stream", ends, plan.site.dtype),)
 
         lower = ir.Intrinsic("lower", (spare, row, VECTORS), plan.site.dtype)
         if part.axis == plan.site.rank - 1:
             write: tuple[ir.Stmt, ...] = (lower, *part.pieces(BOUNDS[4], BOUNDS[5], piece))
         else:
-            write = (ir.If(ir.eq(part.outside(places[part.axis]), 0), (lower, *piece(*BOUNDS[4:], ir.Int(0)))),)
+            write = (ir.If(part.outside(places[part.axis]).equals(0), (lower, *piece(*BOUNDS[4:], ir.Int(0)))),)
         if plan.rank == 3:
             write = (ir.For(var=line, low=ir.Var("za"), high=ir.Var("zb"), body=write),)
-        body.append(ir.If(ir.and_(ir.ge(y, ir.Var("ya")), ir.lt(y, ir.Var("yb"))), write))
+        body.append(ir.If((y >= ir.Var("ya")) & (y < ir.Var("yb")), write))
     return ir.Function(
         name=plan.name(f"store_{field}"),
         params=(plan.site.params[3], ir.Var("n0"), ir.Var("n1"), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY),

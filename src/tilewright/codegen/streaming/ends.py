@@ -24,15 +24,15 @@ def ends_function(plan: StreamingContext, field: int) -> ir.Function:
 def _kept(plan: StreamingContext, field: int, row: ir.Var, old: ir.Var) -> tuple[ir.Stmt, ...]:
     low, high = plan.frame(field, plan.rank - 1)
     dtype, x = plan.site.dtype, ir.Var("x")
-    at = place(ir.sub(x, GX))
+    at = place(x - GX)
     copy = (ir.Store(row, at, ir.Load(old, at, dtype), dtype),)
     stmts: list[ir.Stmt] = []
     if low:
-        stmts.append(ir.If(ir.le(GX, 0), (ir.For(var=x, low=ir.Int(0), high=ir.Int(low), body=copy),)))
+        stmts.append(ir.If(GX <= 0, (ir.For(var=x, low=ir.Int(0), high=ir.Int(low), body=copy),)))
     if high:
-        end = ir.sub(N, GX)
-        loop = ir.For(var=x, low=ir.largest(ir.sub(N, high), GX), high=N, body=copy)
-        stmts.append(ir.If(ir.le(end, row_width(plan)), (loop,)))
+        end = N - GX
+        loop = ir.For(var=x, low=ir.largest(N - high, GX), high=N, body=copy)
+        stmts.append(ir.If(end <= row_width(plan), (loop,)))
     return tuple(stmts)
 
 
@@ -45,14 +45,14 @@ def row_ghosts(plan: StreamingContext, field: int, row: ir.Var) -> tuple[ir.Stmt
     for j in range(1, low + 1):
         inside = mirrored(sides[0].kind, j)
         value: ir.Expr = (
-            literal(sides[0].value, dtype) if inside is None else ir.Load(row, place(ir.sub(ir.Int(inside), GX)), dtype)
+            literal(sides[0].value, dtype) if inside is None else ir.Load(row, place(ir.Int(inside) - GX), dtype)
         )
-        store = ir.Store(row, place(ir.sub(ir.Int(-j), GX)), value, dtype)
-        stmts.append(ir.If(ir.le(GX, -j), (store,)))
+        store = ir.Store(row, place(ir.Int(-j) - GX), value, dtype)
+        stmts.append(ir.If(GX <= -j, (store,)))
     for j in range(high):
         back = mirrored(sides[1].kind, j + 1)
-        where = ir.largest(ir.sub(ir.sub(N, GX), 0 if back is None else back + 1), 0)
+        where = ir.largest(N - GX - (0 if back is None else back + 1), 0)
         value = literal(sides[1].value, dtype) if back is None else ir.Load(row, place(where), dtype)
-        store = ir.Store(row, place(ir.sub(ir.add(N, j), GX)), value, dtype)
-        stmts.append(ir.If(ir.lt(ir.sub(ir.add(N, j), GX), row_width(plan)), (store,)))
+        store = ir.Store(row, place(N + j - GX), value, dtype)
+        stmts.append(ir.If(N + j - GX < row_width(plan), (store,)))
     return tuple(stmts)

@@ -162,15 +162,15 @@ def row_width(plan: StreamingContext) -> ir.Expr:
 
 def sizes(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name the sizes of rows: vectors of a row, distance of rows (an odd number of vectors), distance of slabs."""
-    vectors = ir.div(row_width(plan), lanes(plan))
-    whole = ir.or_(ir.add(VECTORS, sum(plan.reach)), 1)
-    lets: list[ir.Stmt] = [ir.Let(VECTORS, vectors), ir.Let(PITCH, ir.mul(whole, lanes(plan)))]
-    return (*lets, ir.Let(SLAB, ir.mul(PITCH, plan.lines)))
+    vectors = row_width(plan) / lanes(plan)
+    whole = VECTORS + sum(plan.reach) | 1
+    lets: list[ir.Stmt] = [ir.Let(VECTORS, vectors), ir.Let(PITCH, whole * lanes(plan))]
+    return (*lets, ir.Let(SLAB, PITCH * plan.lines))
 
 
 def place(relative: ir.Expr) -> ir.Expr:
     """Where a cell lies in a lifted row, by its distance from the row's first cell."""
-    return ir.add(mul_vector(ir.mod(relative, VECTORS)), ir.div(relative, VECTORS))
+    return mul_vector(relative % VECTORS) + relative / VECTORS
 
 
 def mul_vector(number: ir.Expr) -> ir.Expr:
@@ -204,21 +204,21 @@ def slab_at(plan: StreamingContext, version: Slabs, position: int) -> ir.Expr:
     """The slab at a position known now: 0 is the first of this advance, negative ones are of the one before."""
     keep, passing = plan.pipeline.keep[version.field], plan.passing(version.field)
     if position < 0:
-        return ir.add(version.older, ir.mul(SLAB, position + keep))
+        return version.older + SLAB * (position + keep)
     if position < passing:
-        return ir.add(version.passing, ir.mul(SLAB, position))
-    return ir.add(version.fresh, ir.mul(SLAB, position - passing))
+        return version.passing + SLAB * position
+    return version.fresh + SLAB * (position - passing)
 
 
 def slab_somewhere(plan: StreamingContext, version: Slabs, position: ir.Expr) -> ir.Expr:
     """The slab at a position known when the kernel runs."""
     keep, passing = plan.pipeline.keep[version.field], plan.passing(version.field)
-    old = ir.add(version.older, ir.op(ir.Operator.MUL, ir.add(position, keep), SLAB))
-    new = ir.add(version.passing, ir.op(ir.Operator.MUL, position, SLAB))
+    old = version.older + ir.op(ir.Operator.MUL, position + keep, SLAB)
+    new = version.passing + ir.op(ir.Operator.MUL, position, SLAB)
     if keep:
-        kept = ir.add(version.fresh, ir.op(ir.Operator.MUL, ir.sub(position, passing), SLAB))
-        new = ir.select(ir.lt(position, passing), new, kept) if passing else kept
-        return ir.select(ir.lt(position, 0), old, new)
+        kept = version.fresh + ir.op(ir.Operator.MUL, position - passing, SLAB)
+        new = ir.select(position < passing, new, kept) if passing else kept
+        return ir.select(position < 0, old, new)
     return new
 
 
@@ -231,5 +231,5 @@ def parts(extent: ir.Expr, size: int, unit: int) -> ir.Expr:
 def cut(extent: ir.Expr, count: ir.Expr, index: ir.Expr, unit: int) -> ir.Expr:
     """Start of a tile along an axis."""
     units = extent if unit == 1 else ir.ceildiv(extent, unit)
-    start = ir.mul(ir.div(ir.op(ir.Operator.MUL, units, index), count), unit)
+    start = ir.op(ir.Operator.MUL, units, index) / count * unit
     return start if unit == 1 else ir.smallest(start, extent)

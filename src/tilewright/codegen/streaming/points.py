@@ -54,31 +54,31 @@ def near_rows(plan: StreamingContext, field: int, y0: ir.Expr) -> ir.Expr:
     if site.rank == 1:
         return ir.Int(1)
     end = ir.Var("n0")
-    ends = [ir.smallest(ir.largest(at, 0), end) for at in (y0, ir.add(y0, plan.rows))]
-    low, high = (ir.mul(at, ir.Var("n1")) if site.rank == 3 else at for at in ends)
+    ends = [ir.smallest(ir.largest(at, 0), end) for at in (y0, y0 + plan.rows)]
+    low, high = ((at * ir.Var("n1")) if site.rank == 3 else at for at in ends)
     found: ir.Expr | None = None
     for table, _ in tables(site.problem, plan.fields[field]):
         rows = ir.Load(site.params[4], ir.Int(2 * table), ROWS.type)
-        some = ir.lt(ir.Load(rows, low, ir.INDEX), ir.Load(rows, high, ir.INDEX))
-        found = some if found is None else ir.or_(found, some)
+        some = ir.Load(rows, low, ir.INDEX) < ir.Load(rows, high, ir.INDEX)
+        found = some if found is None else (found | some)
     widths = dict(site.problem.points.faces).get(plan.fields[field])
     if widths is not None:
         near = _near_sides(plan, widths, y0)
-        found = near if found is None else ir.or_(found, near)
+        found = near if found is None else (found | near)
     return found or ir.Int(0)
 
 
 def _near_sides(plan: StreamingContext, widths: Sequence[Span], y0: ir.Expr) -> ir.Expr:
     """Whether the tile has cells near the sides of the grid in the rows, or planes, of the advance."""
-    ends = ((y0, ir.add(y0, plan.rows)), BOUNDS[2:4], (X0, X1))
+    ends = ((y0, y0 + plan.rows), BOUNDS[2:4], (X0, X1))
     extents = (ir.Var("n0"), ir.Var("n1"), N)
     near: ir.Expr = ir.Int(0)
     for axis, (low, high) in enumerate(widths, 3 - len(widths)):
         at = 0 if axis == 3 - len(widths) and len(widths) > 1 else axis
-        below, above = ir.lt(ends[at][0], low), ir.gt(ends[at][1], ir.sub(extents[at], high))
-        near = ir.or_(near, ir.or_(below, above)) if low + high else near
-    own = ir.and_(ir.gt(ends[0][1], BOUNDS[0]), ir.lt(y0, BOUNDS[1]))
-    return ir.and_(own, near)
+        below, above = ends[at][0] < low, ends[at][1] > extents[at] - high
+        near = (near | (below | above)) if low + high else near
+    own = (ends[0][1] > BOUNDS[0]) & (y0 < BOUNDS[1])
+    return own & near
 
 
 def stream_params(plan: StreamingContext, field: int) -> tuple[ir.Var, ...]:
@@ -99,9 +99,9 @@ def stream_function(plan: StreamingContext, field: int) -> ir.Function:
         lets, numbers = open_table(site, table, ir.Var("t"))
         inner: list[ir.Stmt] = [*lets]
         for r in range(plan.rows):
-            y = ir.add(Y0, r)
+            y = Y0 + r
             low, high = (BOUNDS[0], BOUNDS[1]) if records else (ir.Int(0), ir.Var("n0"))
-            here = ir.and_(ir.ge(y, low), ir.lt(y, high))
+            here = (y >= low) & (y < high)
             inner.append(ir.If(here, _in_slab(plan, field, (slab_at(plan, new, r), y), numbers, records=records)))
         body.append(ir.Scope(tuple(inner)))
     if name in dict(site.problem.points.faces):
@@ -119,29 +119,27 @@ def _in_slab(
     plan: StreamingContext, field: int, slab: tuple[ir.Expr, ir.Expr], numbers: ir.Var, *, records: bool
 ) -> tuple[ir.Stmt, ...]:
     site, (start, y) = plan.site, slab
-    end = ir.add(GX, row_width(plan))
+    end = GX + row_width(plan)
     span = (X0, X1) if records else (ir.largest(GX, 0), ir.smallest(end, N))
     row = ir.Var("row_out", ir.pointer(site.dtype))
-    cells = each_cell(site, span, (row, place(ir.sub(AT, GX))), numbers, records=records)
+    cells = each_cell(site, span, (row, place(AT - GX)), numbers, records=records)
     ends = ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE))
     each: tuple[ir.Stmt, ...] = (cells,) if records else (cells, ends)
     if plan.rank == 2:
-        rows = pieces(*span) if site.rank == 1 else (y, ir.add(y, 1))
-        return (*cells_between(*rows), ir.If(ir.lt(FIRST, LAST), (ir.Let(row, start), *each)))
+        rows = pieces(*span) if site.rank == 1 else (y, y + 1)
+        return (*cells_between(*rows), ir.If(FIRST < LAST, (ir.Let(row, start), *each)))
     line = ir.Var("line")
-    low, high = (
-        (BOUNDS[2], BOUNDS[3]) if records else (ir.largest(GY, 0), ir.smallest(ir.add(GY, plan.lines), ir.Var("n1")))
-    )
-    base = ir.mul(y, ir.Var("n1"))
+    low, high = (BOUNDS[2], BOUNDS[3]) if records else (ir.largest(GY, 0), ir.smallest(GY + plan.lines, ir.Var("n1")))
+    base = y * ir.Var("n1")
     touched = (
-        *cells_between(ir.add(base, line), ir.add(ir.add(base, line), 1)),
+        *cells_between(base + line, base + line + 1),
         ir.If(
-            ir.lt(FIRST, LAST),
-            (ir.Let(row, ir.add(start, ir.mul(ir.sub(line, GY), PITCH))), *each),
+            FIRST < LAST,
+            (ir.Let(row, start + (line - GY) * PITCH), *each),
         ),
     )
     lines = ir.For(var=line, low=low, high=high, body=touched)
-    return (*cells_between(ir.add(base, low), ir.add(base, high)), ir.If(ir.lt(FIRST, LAST), (lines,)))
+    return (*cells_between(base + low, base + high), ir.If(FIRST < LAST, (lines,)))
 
 
 def _sum_rows(plan: StreamingContext, field: int) -> ir.Stmt:
@@ -156,7 +154,7 @@ def _sum_rows(plan: StreamingContext, field: int) -> ir.Stmt:
         first, end = ir.Var(f"first{len(own)}"), ir.Var(f"end{len(own)}")
         below, above = plan.frame(field, len(own))
         lets.append(ir.Let(first, ir.largest(low, below)))
-        lets.append(ir.Let(end, ir.smallest(high, ir.sub(extents[len(own)], above))))
+        lets.append(ir.Let(end, ir.smallest(high, extents[len(own)] - above)))
         own.append((first, end))
     body = [_of_face(plan, field, own, face, last=last) for face in faces for last in (False, True)]
     return ir.Scope((*lets, *itertools.chain.from_iterable(body)))
@@ -169,20 +167,20 @@ def _of_face(plan: StreamingContext, field: int, own: list[Pair], face: Face, *,
     x, line, at = ir.Var("x"), ir.Var("line"), ir.Var("at")
     found: list[ir.Stmt] = []
     for r in range(plan.rows):
-        y, row = ir.add(Y0, r), slab_at(plan, new, r)
+        y, row = Y0 + r, slab_at(plan, new, r)
         places = [y, line, x] if plan.rank == 3 else [y, x]
-        row = ir.add(row, ir.mul(ir.sub(line, GY), PITCH)) if plan.rank == 3 else row
+        row = (row + (line - GY) * PITCH) if plan.rank == 3 else row
         sums = face.sum_at(places[plan.rank - plan.site.rank :], last=last)
         if axis == plan.rank - 1:
             work: tuple[ir.Stmt, ...] = (add_to(plan.site, sums, row, at),)
         else:
             lower = ir.Intrinsic("lower", (spare(plan), row, VECTORS), plan.site.dtype)
-            each = add_to(plan.site, sums, spare(plan), ir.sub(x, GX))
+            each = add_to(plan.site, sums, spare(plan), x - GX)
             work = (lower, ir.For(var=x, low=spans[-1][0], high=spans[-1][1], body=(each,)))
         if plan.rank == 3:
             work = (ir.For(var=line, low=spans[1][0], high=spans[1][1], body=work),)
-        found.append(ir.If(ir.and_(ir.ge(y, spans[0][0]), ir.lt(y, spans[0][1])), work))
+        found.append(ir.If((y >= spans[0][0]) & (y < spans[0][1]), work))
     if axis < plan.rank - 1:
         return found
-    inner = (ir.Let(at, place(ir.sub(x, GX))), *found)
+    inner = (ir.Let(at, place(x - GX)), *found)
     return [ir.For(var=x, low=spans[-1][0], high=spans[-1][1], body=inner)]

@@ -34,7 +34,7 @@ from tilewright.codegen.streaming.layout import (
     slab_at,
 )
 from tilewright.codegen.streaming.planes import Planes, planes_function
-from tilewright.schedules.bodies.body import StageCode
+from tilewright.schedules.code import StageCode
 from tilewright.schedules.streaming.levels import line_cells
 
 FIRST, LAST = ir.Var("first"), ir.Var("last")
@@ -105,9 +105,7 @@ def _variant(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Fu
         return _in_planes(plan, stage, code)
     rows = {}
     for lines in dict.fromkeys((code.lines, 1)):
-        rows[lines] = _rows(
-            plan, stage, lines, block_body(plan, stage, code, code.of(plan.rows, lines), parameters(plan))
-        )
+        rows[lines] = _rows(plan, stage, lines, block_body(plan, stage, code.of(plan.rows, lines), parameters(plan)))
     loops = rows[1] if plan.rank == 2 else _blocks(code.lines, rows[code.lines], rows[1])
     return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
 
@@ -123,8 +121,8 @@ def _in_planes(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.
         for shift, planes in zip(shifts, code.planes, strict=True):
             block = (planes, lines)
             if block not in functions:
-                functions[block] = planes_function(plan, stage, code, code.of(planes, lines), _scalars(plan, stage))
-            calls.append(functions[block].call(shift, ir.mul(LINE, PITCH)))
+                functions[block] = planes_function(plan, stage, code.of(planes, lines), _scalars(plan, stage))
+            calls.append(functions[block].call(shift, LINE * PITCH))
         bodies[lines] = (*calls, *_finish(plan, stage, lines))
     tables = tuple(dict.fromkeys(each.table for each in functions.values()))
     loops = _blocks(code.lines, bodies[code.lines], bodies[1])
@@ -137,7 +135,7 @@ def _blocks(lines: int, body: tuple[ir.Stmt, ...], rest: tuple[ir.Stmt, ...]) ->
     if lines == 1:
         return (ir.For(var=LINE, low=FIRST, high=LAST, body=body),)
     whole = ir.Var("whole")
-    count = ir.sub(LAST, ir.mod(ir.largest(ir.sub(LAST, FIRST), 0), lines))
+    count = LAST - ir.largest(LAST - FIRST, 0) % lines
     return (
         ir.Let(whole, count),
         ir.For(var=LINE, low=FIRST, high=whole, step=ir.Int(lines), body=body),
@@ -158,19 +156,19 @@ def _stage(plan: StreamingContext, stage: int, body: tuple[ir.Stmt, ...], *, dis
 
 def _rows(plan: StreamingContext, stage: int, lines: int, each: Iteration) -> tuple[ir.Stmt, ...]:
     """Compute and finish the rows of one block."""
-    low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
-    return (*each.loop(plan, low, ir.add(low, mul_vector(VECTORS))), *_finish(plan, stage, lines))
+    low: ir.Expr = (LINE * PITCH) if plan.rank == 3 else ir.Int(0)
+    return (*each.loop(plan, low, low + mul_vector(VECTORS)), *_finish(plan, stage, lines))
 
 
 def _finish(plan: StreamingContext, stage: int, lines: int) -> tuple[ir.Stmt, ...]:
     """Finish the rows of one block, and ask for cells that the next advance loads."""
-    low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
+    low: ir.Expr = (LINE * PITCH) if plan.rank == 3 else ir.Int(0)
     ends = []
     for field in stage_outputs(plan, stage):
         for shift in range(plan.rows):
             for line in range(lines):
                 at = moved(low, PITCH, line)
-                row = ir.add(slab_at(plan, target(plan, field), shift), at)
+                row = slab_at(plan, target(plan, field), shift) + at
                 ends.append(
                     ir.Call(plan.name(f"ends_{field}"), (row, _previous(plan, stage, field, shift, at), GX, N, EDGE))
                 )
@@ -186,14 +184,14 @@ def _aheads(plan: StreamingContext, stage: int, line: int) -> tuple[ir.Stmt, ...
         for r in range(plan.rows):
             base = next_name(plan, field, age)
             plane, pitch = next_strides(base)
-            at = ir.add(ir.add(ir.add(base, ir.mul(ir.add(LINE, line), pitch)), ir.mul(plane, r)), x)
+            at = base + (LINE + line) * pitch + plane * r + x
             ask = ir.Intrinsic("prefetch", (at,), plan.site.dtype)
             body.append(ir.For(var=x, low=ir.Int(0), high=CHUNK, step=ir.Int(unit), body=(ask,)))
     return tuple(body)
 
 
 def _previous(plan: StreamingContext, stage: int, field: int, shift: int, low: ir.Expr) -> ir.Expr:
-    return ir.add(slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)), low)
+    return slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)) + low
 
 
 def _scalars(plan: StreamingContext, stage: int) -> tuple[ir.Stmt, ...]:

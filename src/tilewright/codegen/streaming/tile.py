@@ -43,18 +43,18 @@ def tile_function(plan: StreamingContext) -> ir.Function:
     """A function that advances one tile through one band."""
     pipeline, history = plan.pipeline, max(plan.pipeline.history)
     lag, below = pipeline.lag, pipeline.below[0]
-    reach = ir.add(ir.mul(LEVELS, below.period), max(below.offsets) + below.period * (history - 1))
+    reach = LEVELS * below.period + (max(below.offsets) + below.period * (history - 1))
     first = ir.Var("first")
     units = tuple(_unit(plan, stage) for stage in range(len(pipeline.stages)))
-    turn = ir.op(ir.Operator.AND, ir.div(ir.sub(START, first), plan.rows), 1)
+    turn = ir.op(ir.Operator.AND, (START - first) / plan.rows, 1)
     advance = ir.For(
         var=START,
         low=first,
-        high=ir.add(ir.add(BOUNDS[1], ir.mul(ir.sub(LEVELS, 1), lag.period)), max(lag.offsets)),
+        high=BOUNDS[1] + (LEVELS - 1) * lag.period + max(lag.offsets),
         step=ir.Int(plan.rows),
         body=(ir.Let(TURN, turn), ir.For(var=T, low=ir.Int(-history), high=LEVELS, body=units)),
     )
-    start = ir.Let(first, ir.sub(ir.sub(BOUNDS[0], reach), history * lag.period))
+    start = ir.Let(first, BOUNDS[0] - reach - history * lag.period)
     return ir.Function(
         name=plan.name("tile"),
         params=(*plan.site.params, _ring(plan), SIDE, VERSION, LEVELS, *BOUNDS),
@@ -92,21 +92,19 @@ def _ends_of_run(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name whether this band reads or writes the caller's arrays, and the strides on both sides."""
     size, axes = plan.site.params[1], plan.site.rank - 1
     place = 3 + plan.site.rank + axes
-    first = ir.and_(ir.eq(VERSION, 0), ir.gt(ir.Load(size, ir.Int(place), ir.INDEX), 0))
-    last = ir.and_(
-        ir.eq(ir.add(VERSION, LEVELS), ir.Load(size, ir.Int(0), ir.INDEX)), ir.Load(size, ir.Int(place + 1), ir.INDEX)
-    )
+    first = VERSION.equals(0) & (ir.Load(size, ir.Int(place), ir.INDEX) > 0)
+    last = (VERSION + LEVELS).equals(ir.Load(size, ir.Int(0), ir.INDEX)) & ir.Load(size, ir.Int(place + 1), ir.INDEX)
     lets: list[ir.Stmt] = [ir.Let(FROM_CALLER, first), ir.Let(TO_CALLER, last)]
     for field in range(len(plan.fields)):
         part = plan.part(field)
         lets += () if part is None else part.lets
-    wide = ir.and_(ir.gt(ir.Load(size, ir.Int(place), ir.INDEX), 1), ir.eq(ir.sub(BOUNDS[5], BOUNDS[4]), N))
+    wide = (ir.Load(size, ir.Int(place), ir.INDEX) > 1) & (BOUNDS[5] - BOUNDS[4]).equals(N)
     for lifted, direct in ((LIFTED_IN, FROM_CALLER), (LIFTED_OUT, TO_CALLER)):
-        lets.append(ir.Let(lifted, ir.and_(wide, ir.eq(direct, 0)) if axes else ir.Int(0)))
+        lets.append(ir.Let(lifted, (wide & direct.equals(0)) if axes else ir.Int(0)))
     for axis in range(axes):
         packed = ir.Var(f"p{axis}")
         lets.append(ir.Let(packed, ir.Load(size, ir.Int(place + 2 + axis), ir.INDEX)))
-        row: ir.Expr = row_width(plan) if axis == axes - 1 else ir.mul(ir.Var("n1"), row_width(plan))
+        row: ir.Expr = row_width(plan) if axis == axes - 1 else (ir.Var("n1") * row_width(plan))
         for letter, direct, lifted in (("i", FROM_CALLER, LIFTED_IN), ("o", TO_CALLER, LIFTED_OUT)):
             lets.append(
                 ir.Let(ir.Var(f"{letter}{axis}"), ir.select(direct, packed, ir.select(lifted, row, stride(axis))))
@@ -122,7 +120,7 @@ def _lifted_in(plan: StreamingContext, field: int) -> ir.Expr:
 def _callers(plan: StreamingContext, field: int, age: ir.Expr) -> ir.Expr:
     """The caller's array that holds a version of a field, by age."""
     place = len(plan.fields) + sum(plan.pipeline.history[:field])
-    return ir.Load(plan.site.params[0], ir.add(age, place), ir.pointer(plan.site.dtype))
+    return ir.Load(plan.site.params[0], age + place, ir.pointer(plan.site.dtype))
 
 
 def _results(plan: StreamingContext, field: int) -> ir.Expr:
@@ -136,26 +134,26 @@ def _where(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name where the rows of the tile start, and whether they reach an end of the grid."""
     frames = [plan.frame(field, plan.rank - 1) for field in range(len(plan.fields))]
     low, high = (max(frame[side] for frame in frames) for side in (0, 1))
-    left = ir.lt(GX, max(1, low))
-    right = ir.gt(ir.add(GX, row_width(plan)), ir.sub(N, high))
+    left = GX < max(1, low)
+    right = GX + row_width(plan) > N - high
     return (
         ir.Let(ir.Var("V"), lanes(plan)),
         *sizes(plan),
-        ir.Let(GX, ir.sub(X0, plan.halo[-1][0])),
-        ir.Let(GY, ir.sub(BOUNDS[2], plan.halo[1][0]) if plan.rank == 3 else ir.Int(0)),
-        ir.Let(EDGE, ir.or_(left, right)),
+        ir.Let(GX, X0 - plan.halo[-1][0]),
+        ir.Let(GY, (BOUNDS[2] - plan.halo[1][0]) if plan.rank == 3 else ir.Int(0)),
+        ir.Let(EDGE, left | right),
     )
 
 
 def _layout(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name where the slabs of every field start, and the spare row behind them."""
     lets: list[ir.Stmt] = []
-    at: ir.Expr = ir.add(_ring(plan), ir.op(ir.Operator.MUL, ir.Int(plan.reach[0]), ir.Var("V")))
+    at: ir.Expr = _ring(plan) + ir.op(ir.Operator.MUL, ir.Int(plan.reach[0]), ir.Var("V"))
     for field in range(len(plan.fields)):
         lets.append(ir.Let(_memory(plan, field), at))
-        at = ir.add(_memory(plan, field), ir.mul(SLAB, plan.slabs(field)))
+        at = _memory(plan, field) + SLAB * plan.slabs(field)
     lets.append(ir.Let(spare(plan), at))
-    at = ir.add(spare(plan), ir.mul(row_width(plan), 2))
+    at = spare(plan) + row_width(plan) * 2
     for node in plan.site.problem.program.placed:
         name = place_name(plan.site, node)
         if node not in plan.lifted:
@@ -164,10 +162,10 @@ def _layout(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
         row = ir.Var(f"{name.name}_row", ir.pointer(plan.site.dtype))
         lets += [
             ir.Let(row, at),
-            ir.Intrinsic("lift", (row, ir.add(place_table(plan.site, node), GX), VECTORS), plan.site.dtype),
+            ir.Intrinsic("lift", (row, place_table(plan.site, node) + GX, VECTORS), plan.site.dtype),
             ir.Let(name, row),
         ]
-        at = ir.add(row, row_width(plan))
+        at = row + row_width(plan)
     return tuple(lets)
 
 
@@ -179,29 +177,29 @@ def _version(plan: StreamingContext, field: int, version: ir.Expr) -> tuple[ir.E
     """Passing, fresh and older slabs of a version (counted from the start of the band)."""
     keep, count = plan.pipeline.keep[field], plan.pipeline.versions[field]
     base = _memory(plan, field)
-    turn = ir.mod(ir.add(version, count * 4), count)
-    passing = ir.add(base, ir.op(ir.Operator.MUL, turn, ir.mul(SLAB, plan.passing(field))))
-    store = ir.add(base, ir.mul(SLAB, count * plan.passing(field)))
-    at = ir.mul(ir.add(version, plan.pipeline.history[field] - 1), 2)
-    fresh = ir.add(store, ir.op(ir.Operator.MUL, ir.add(at, TURN), ir.mul(SLAB, keep)))
-    older = ir.add(store, ir.op(ir.Operator.MUL, ir.sub(ir.add(at, 1), TURN), ir.mul(SLAB, keep)))
+    turn = (version + count * 4) % count
+    passing = base + ir.op(ir.Operator.MUL, turn, SLAB * plan.passing(field))
+    store = base + SLAB * (count * plan.passing(field))
+    at = (version + (plan.pipeline.history[field] - 1)) * 2
+    fresh = store + ir.op(ir.Operator.MUL, at + TURN, SLAB * keep)
+    older = store + ir.op(ir.Operator.MUL, at + 1 - TURN, SLAB * keep)
     return passing, fresh, older
 
 
 def _unit(plan: StreamingContext, stage: int) -> ir.Stmt:
     """One stage of one step: load or compute the rows of one advance, finish them, write them."""
     pipeline = plan.pipeline
-    left = ir.sub(ir.sub(LEVELS, 1), T)
-    place = ir.Let(_Y0, ir.sub(START, ir.add(ir.mul(T, pipeline.lag.period), pipeline.lag.offsets[stage])))
-    low = ir.sub(BOUNDS[0], ir.add(ir.mul(left, pipeline.below[0].period), pipeline.below[0].offsets[stage]))
-    high = ir.add(BOUNDS[1], ir.add(ir.mul(left, pipeline.above[0].period), pipeline.above[0].offsets[stage]))
+    left = LEVELS - 1 - T
+    place = ir.Let(_Y0, START - (T * pipeline.lag.period + pipeline.lag.offsets[stage]))
+    low = BOUNDS[0] - (left * pipeline.below[0].period + pipeline.below[0].offsets[stage])
+    high = BOUNDS[1] + (left * pipeline.above[0].period + pipeline.above[0].offsets[stage])
     reach = max(g[0][1] for g in pipeline.ghosts)
-    bounds = (ir.largest(low, 0), ir.smallest(high, ir.add(ir.Var("n0"), reach)))
-    live = ir.and_(ir.gt(ir.add(_Y0, plan.rows), bounds[0]), ir.lt(_Y0, bounds[1]))
+    bounds = (ir.largest(low, 0), ir.smallest(high, ir.Var("n0") + reach))
+    live = (_Y0 + plan.rows > bounds[0]) & (_Y0 < bounds[1])
     fields = stage_outputs(plan, stage)
-    body: list[ir.Stmt] = [s for f in fields for s in _names(plan, f, "out", ir.add(T, 1), write=True)]
-    body.append(ir.If(ir.lt(T, 0), _loads(plan, fields)))
-    body.append(ir.If(ir.ge(T, 0), (_compute(plan, stage, left), *_aheads(plan, stage))))
+    body: list[ir.Stmt] = [s for f in fields for s in _names(plan, f, "out", T + 1, write=True)]
+    body.append(ir.If(T < 0, _loads(plan, fields)))
+    body.append(ir.If(T >= 0, (_compute(plan, stage, left), *_aheads(plan, stage))))
     body += [s for f in fields for s in _finish(plan, f)]
     return ir.Scope((place, ir.If(live, tuple(body))))
 
@@ -219,16 +217,16 @@ def _slot(plan: StreamingContext, field: int, side: ir.Expr, version: ir.Expr) -
     if plan.fields[field] not in plan.site.problem.program.updated:
         return base
     rest = ir.floormod(version, plan.sides)
-    shift = ir.select(ir.eq(ir.eq(rest, 0), side), ir.Int(plan.sides), ir.Int(0))
+    shift = ir.select(rest.equals(0).equals(side), ir.Int(plan.sides), ir.Int(0))
     part = plan.part(field)
     if part is not None:
-        return ir.add(base, packed_version(part, ir.add(rest, shift)))
-    return ir.add(base, ir.op(ir.Operator.MUL, ir.add(rest, shift), ir.Var("slot")))
+        return base + packed_version(part, rest + shift)
+    return base + ir.op(ir.Operator.MUL, rest + shift, ir.Var("slot"))
 
 
 def _source(plan: StreamingContext, field: int, age: ir.Expr) -> ir.Expr:
     """Where a band reads a version of a field, by age."""
-    slot = _slot(plan, field, SIDE, ir.sub(VERSION, age))
+    slot = _slot(plan, field, SIDE, VERSION - age)
     if plan.fields[field] not in plan.site.problem.program.updated:
         return slot
     return ir.select(FROM_CALLER, _callers(plan, field, age), slot)
@@ -239,7 +237,7 @@ def _loads(plan: StreamingContext, fields: tuple[int, ...]) -> tuple[ir.Stmt, ..
     body: list[ir.Stmt] = []
     for field in fields:
         new = slabs(plan, field, "out", write=True)
-        base = _source(plan, field, ir.sub(ir.Int(-1), T))
+        base = _source(plan, field, ir.Int(-1) - T)
         place: tuple[ir.Expr, ...] = outer(plan, strides_in(plan, field))
         lifted: tuple[ir.Expr, ...] = (_lifted_in(plan, field),)
         if plan.part(field) is not None:
@@ -249,7 +247,7 @@ def _loads(plan: StreamingContext, fields: tuple[int, ...]) -> tuple[ir.Stmt, ..
             (*place, *new.params[:2], base, spare(plan), _Y0, GX, GY, N, EDGE, *lifted),
         )
         history = plan.pipeline.history[field]
-        body.append(ir.If(ir.ge(T, -history), (call,)))
+        body.append(ir.If(T >= -history, (call,)))
     return tuple(body)
 
 
@@ -257,7 +255,7 @@ def _next(plan: StreamingContext, field: int, age: int) -> tuple[ir.Expr, ir.Exp
     """The version and the first row that the next advance loads."""
     lag = plan.pipeline.lag
     back = -(age + 1) * lag.period + lag.offsets[plan.pipeline.stage_of[field]]
-    return _source(plan, field, ir.Int(age)), ir.add(START, plan.rows - back)
+    return _source(plan, field, ir.Int(age)), START + (plan.rows - back)
 
 
 def _aheads(plan: StreamingContext, stage: int) -> tuple[ir.Stmt, ...]:
@@ -287,13 +285,13 @@ def _ahead_args(plan: StreamingContext, stage: int) -> list[ir.Expr]:
     whole: ir.Expr = ir.Int(1)
     for field, age in loaded(plan, stage):
         base, plane = _next(plan, field, age)
-        share = ir.div(ir.mul(T, row_width(plan)), LEVELS)
+        share = T * row_width(plan) / LEVELS
         letter = strides_in(plan, field)
         steps = (ir.Var(f"{letter}0"), ir.Var(f"{letter}1"))
-        row = ir.add(ir.add(base, ir.op(ir.Operator.MUL, plane, steps[0])), ir.op(ir.Operator.MUL, GY, steps[1]))
-        args += [ir.add(ir.add(row, _first_cell(plan, field)), share), *steps]
-        inside = ir.and_(ir.ge(plane, 0), ir.le(ir.add(plane, plan.rows), ir.Var("n0")))
-        whole = ir.and_(whole, inside)
+        row = base + ir.op(ir.Operator.MUL, plane, steps[0]) + ir.op(ir.Operator.MUL, GY, steps[1])
+        args += [row + _first_cell(plan, field) + share, *steps]
+        inside = (plane >= 0) & (plane + plan.rows <= ir.Var("n0"))
+        whole = whole & inside
     chunk = ir.select(whole, ir.ceildiv(row_width(plan), LEVELS), ir.Int(0))
     return [*args, chunk]
 
@@ -301,21 +299,21 @@ def _ahead_args(plan: StreamingContext, stage: int) -> list[ir.Expr]:
 def _compute(plan: StreamingContext, stage: int, left: ir.Expr) -> ir.Stmt:
     """Call a stage."""
     lets: list[ir.Stmt] = []
-    args: list[ir.Expr] = [scalars_of(plan.site, ir.add(VERSION, T))]
+    args: list[ir.Expr] = [scalars_of(plan.site, VERSION + T)]
     for key in stage_sources(plan, stage):
-        lets += _names(plan, key[0], version_tag(key[1]), ir.add(T, key[1]))
+        lets += _names(plan, key[0], version_tag(key[1]), T + key[1])
         args += source(plan, key).params
     for field in stage_outputs(plan, stage):
         args += slabs(plan, field, "out", write=True).params[:2]
     moves = (_Y0, GY, ir.Int(0)) if plan.rank == 3 else (_Y0, ir.Int(0))
     for node in stage_places(plan, stage):
-        args.append(ir.add(place_name(plan.site, node), moves[axis_of(plan, node)]))
+        args.append(place_name(plan.site, node) + moves[axis_of(plan, node)])
     if plan.rank == 2:
         return ir.Scope((*lets, _of_regions(plan, stage, lambda _: args, ())))
     below, above = plan.pipeline.below[1], plan.pipeline.above[1]
-    low = ir.sub(BOUNDS[2], ir.add(ir.mul(left, below.period), below.offsets[stage]))
-    high = ir.add(BOUNDS[3], ir.add(ir.mul(left, above.period), above.offsets[stage]))
-    lines = (ir.sub(ir.largest(low, 0), GY), ir.sub(ir.smallest(high, ir.Var("n1")), GY))
+    low = BOUNDS[2] - (left * below.period + below.offsets[stage])
+    high = BOUNDS[3] + (left * above.period + above.offsets[stage])
+    lines = (ir.largest(low, 0) - GY, ir.smallest(high, ir.Var("n1")) - GY)
     ahead = _ahead_args(plan, stage)
     return ir.Scope((*lets, _of_regions(plan, stage, lambda some: [*args, *some, *ahead], lines)))
 
@@ -333,8 +331,8 @@ def _of_regions(plan: StreamingContext, stage: int, given: Callable[[Lines], lis
             ends = middle(plan.site)[1]
             a, b = ir.Var("middle_a"), ir.Var("middle_b")
             inner = (
-                ir.Let(a, ir.smallest(ir.largest(lines[0], ir.sub(ends[0], GY)), lines[1])),
-                ir.Let(b, ir.largest(a, ir.smallest(lines[1], ir.sub(ends[1], GY)))),
+                ir.Let(a, ir.smallest(ir.largest(lines[0], ends[0] - GY), lines[1])),
+                ir.Let(b, ir.largest(a, ir.smallest(lines[1], ends[1] - GY))),
                 call("", (lines[0], a)),
                 call(some.variant, (a, b)),
                 call("", (b, lines[1])),
@@ -355,8 +353,8 @@ def _in_middle(plan: StreamingContext, axes: Sequence[int]) -> ir.Expr:
             continue
         begin, length, extent = (_Y0, ir.Int(plan.rows), ir.Var("n0")) if of_rows else (GX, row_width(plan), N)
         low, high = middle(plan.site)[axis]
-        low_fits = ir.ge(ir.largest(begin, 0), low)
-        found = ir.and_(found, ir.and_(low_fits, ir.le(ir.smallest(ir.add(begin, length), extent), high)))
+        low_fits = ir.largest(begin, 0) >= low
+        found = found & (low_fits & (ir.smallest(begin + length, extent) <= high))
     return found
 
 
@@ -367,19 +365,19 @@ def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:
     if points.touches(plan.site.problem, plan.fields[field]):
         where = (_Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
         further = (spare(plan),) if plan.fields[field] in dict(plan.site.problem.points.faces) else ()
-        handed = (plan.site.params[1], *plan.site.params[3:], ir.add(VERSION, T), *new.params[:2], *further, *where)
+        handed = (plan.site.params[1], *plan.site.params[3:], VERSION + T, *new.params[:2], *further, *where)
         call = ir.Call(points.function_name(plan.site, plan.fields[field]), handed)
-        result.append(ir.If(ir.and_(ir.ge(T, 0), near_rows(plan, field, _Y0)), (call,)))
+        result.append(ir.If((T >= 0) & near_rows(plan, field, _Y0), (call,)))
     if has_borders(plan, field):
         names = _names(plan, field, "now", ir.largest(T, 1 - history))
-        loading = ir.lt(T, 0)
+        loading = T < 0
         place: tuple[ir.Expr, ...] = (_Y0, loading, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE)
         border = ir.Call(plan.name(f"border_{field}"), (*new.params, *slabs(plan, field, "now").params, *place))
         result.append(ir.If(near_border(plan, field), (*names, border)))
     if plan.fields[field] in plan.site.problem.program.updated:
-        slot = _slot(plan, field, ir.sub(ir.Int(1), SIDE), ir.add(ir.add(VERSION, T), 1))
+        slot = _slot(plan, field, ir.Int(1) - SIDE, VERSION + T + 1)
         base = ir.select(TO_CALLER, _results(plan, field), slot)
-        unit, cells = line_cells(plan.site.problem), ir.sub(BOUNDS[5], BOUNDS[4])
+        unit, cells = line_cells(plan.site.problem), BOUNDS[5] - BOUNDS[4]
         # Between bands rows are padded to whole lines; the caller's are not.
         count = ir.select(TO_CALLER, cells, ir.op(ir.Operator.MUL, ir.ceildiv(cells, unit), unit))
         args: tuple[ir.Expr, ...] = (
@@ -390,7 +388,7 @@ def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:
             place = (plan.site.params[3], ir.Var("n0"), ir.Var("n1"))
             args = (*place, *new.params[:2], base, spare(plan), _Y0, *BOUNDS, GX, GY)
         kept = ir.select(TO_CALLER, ir.Int(1), ir.Int(history)) if history > 1 else ir.Int(1)
-        result.append(ir.If(ir.ge(T, ir.sub(LEVELS, kept)), (ir.Call(plan.name(f"store_{field}"), args),)))
+        result.append(ir.If(T >= LEVELS - kept, (ir.Call(plan.name(f"store_{field}"), args),)))
     if history == max(plan.pipeline.history):
         return tuple(result)
-    return (ir.If(ir.ge(T, -history), tuple(result)),) if result else ()
+    return (ir.If(T >= -history, tuple(result)),) if result else ()

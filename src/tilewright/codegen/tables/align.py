@@ -21,7 +21,6 @@ import functools
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.codegen.tables.align_tile import (
@@ -76,7 +75,7 @@ class _Score:
         self.tries, self.whole = tries, whole
 
     def function(self, name: str) -> ir.Function:
-        b = self.b = Builder(name, kind="entry")
+        b = self.b = ir.Builder(name, kind="entry")
         array, size = b.param("array", ARRAYS), b.param("size", INDICES)
         work = b.param("work", ir.pointer(BYTE))
         b.param("unused", ARRAYS)
@@ -92,49 +91,47 @@ class _Score:
         self.largest = b.mutable("largest", 0)
         with b.loop("a", 0, self.size["letters"] * self.size["letters"]) as a:
             score = b.let("score", self.matrix[a].to(ir.INDEX))
-            b.set(self.largest, most(self.largest, most(score, -score)))
+            b.set(self.largest, ir.largest(self.largest, ir.largest(score, -score)))
         with b.parallel(self.size["threads"]):
-            mine = b.let("mine", work + b.thread * self.size["own"])
-            with b.loop("b", b.thread, self.wide, b.threads) as column:
+            mine = b.let("mine", work + ir.THREAD * self.size["own"])
+            with b.loop("b", ir.THREAD, self.wide, ir.THREADS) as column:
                 self.column(column, mine)
         return b.function()
 
-    def column(self, column: BuilderValue, mine: BuilderValue) -> None:
+    def column(self, column: ir.Expr, mine: ir.Expr) -> None:
         """Walk down a column of tiles."""
         b, size = self.b, self.size
         j0 = b.let("j0", column * size["s"])
-        width = b.let("width", least(size["s"], size["n"] - j0))
+        width = b.let("width", ir.smallest(size["s"], size["n"] - j0))
         span = b.let("span", (size["s"] + (CACHE_LINE - 1)) / CACHE_LINE * CACHE_LINE)
         state = b.array("state", ir.pointer(ir.INDEX), STATE)
         with b.loop("z", 0, STATE) as z:
-            state[z] = 0
+            b.set(state[z], 0)
         at = TileColumn(
             mine=mine, span=span, state=state, y=b.let("from", self.y + j0), matrix=self.matrix, width=width,
             letters=size["letters"], tall=size["t"], gap_open=size["open"], gap_extend=size["extend"],
             lowest=size["lowest"], largest=self.largest,
         )  # fmt: skip
         with b.loop("z", 0, width) as z:
-            at.plain(0)[z] = 0
-            at.plain(1)[z] = 0
+            b.set(at.plain(0)[z], 0)
+            b.set(at.plain(1)[z], 0)
         corner, bits = b.mutable("corner", 0), b.mutable("bits", size["bits"])
         with b.loop("a", 0, self.tall) as a:
             with b.when(column.differs(0)):
                 b.intrinsic("await", FLAG, self.flags + (column - 1) * _FLAG_WORDS, a + 1)
-            with b.when(b.wanted):
+            with b.when(ir.WANTED):
                 self.tile(a, column, at, corner, bits)
             b.intrinsic("publish", FLAG, self.flags + column * _FLAG_WORDS, a + 1)
 
-    def edge(self, name: str, column: BuilderValue, i0: BuilderValue) -> BuilderValue:
+    def edge(self, name: str, column: ir.Expr, i0: ir.Expr) -> ir.Expr:
         """Where a tile's part of a vertical edge lies."""
-        return self.edges[name] + select(self.size["keep"].differs(0), column * self.size["m"], 0) + i0
+        return self.edges[name] + ir.select(self.size["keep"].differs(0), column * self.size["m"], 0) + i0
 
-    def tile(
-        self, a: BuilderValue, column: BuilderValue, at: TileColumn, corner: BuilderValue, bits: BuilderValue
-    ) -> None:
+    def tile(self, a: ir.Expr, column: ir.Expr, at: TileColumn, corner: ir.Expr, bits: ir.Expr) -> None:
         """Compute a tile on as few bits as its scores allow."""
         b, size = self.b, self.size
         i0 = b.let("i0", a * size["t"])
-        rows = b.let("rows", least(size["t"], size["m"] - i0))
+        rows = b.let("rows", ir.smallest(size["t"], size["m"] - i0))
         left = [b.let(f"left_{e}", self.edge(f"vertical_{e}", column, i0)) for e in "he"]
         right = [b.let(f"right_{e}", self.edge(f"vertical_{e}", column + 1, i0)) for e in "he"]
         following = b.let("next", left[0][rows - 1].to(ir.INDEX))
@@ -151,11 +148,11 @@ class _Score:
         b.set(bits, used)
         b.set(corner, following)
         place = a * self.wide + column
-        self.edges["tile_best"][place] = found[0].to(SCORE)
-        self.tile_bits[place] = used.to(BYTE)
+        b.set(self.edges["tile_best"][place], found[0].to(SCORE))
+        b.set(self.tile_bits[place], used.to(BYTE))
         with b.when(size["keep"].differs(0)):
             b.call(self.whole, at.mine, at.span, at.width, at.state)
             with b.loop("z", 0, at.width) as z:
                 to = (a + 1) * size["n"] + column * size["s"] + z
-                self.edges["horizontal_h"][to] = at.plain(0)[z]
-                self.edges["horizontal_g"][to] = at.plain(1)[z]
+                b.set(self.edges["horizontal_h"][to], at.plain(0)[z])
+                b.set(self.edges["horizontal_g"][to], at.plain(1)[z])

@@ -1,7 +1,6 @@
 """The CPU function that follows an alignment through one tile, which it computes again, cell by cell."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, BuilderValue, most, select
 
 _BYTE, _SCORE = ir.element("uint8"), ir.element("int32")
 _OPEN_E, _OPEN_V = 4, 8
@@ -21,7 +20,7 @@ def trace(name: str) -> ir.Function:
     bytes) and operations: 0 a pair, 1 a letter of y alone, 2 a letter of x alone. ``size`` holds what :data:`SIZES`
     says, ``work`` two rows of 32-bit numbers.
     """
-    b = Builder(name, kind="entry")
+    b = ir.Builder(name, kind="entry")
     array, size = b.param("array", ir.const_pointer(ir.pointer(_BYTE))), b.param("size", ir.pointer(ir.INDEX))
     work = b.param("work", ir.pointer(_BYTE))
     b.param("unused", ir.const_pointer(ir.pointer(_BYTE)))
@@ -29,8 +28,8 @@ def trace(name: str) -> ir.Function:
     columns = b.let("columns", size[1])
     i, j, state = (b.mutable(each, size[6 + k]) for k, each in enumerate(("i", "j", "state")))
     _directions(b, array, size, work, way, columns, (i, j))
-    size[10] = i
-    size[11] = j
+    b.set(size[10], i)
+    b.set(size[11], j)
     count = b.mutable("count", 0)
     with b.loop_while((i >= 0) & (j >= 0) & state.differs(_STARTED)):
         bits = b.let("bits", way[i * columns + j].to(ir.INDEX))
@@ -39,15 +38,15 @@ def trace(name: str) -> ir.Function:
             with b.when(source.equals(_START)):
                 b.set(state, _STARTED)
             with b.when(source.equals(_PAIR)):
-                operation[count] = 0
+                b.set(operation[count], 0)
                 for each, more in ((count, 1), (i, -1), (j, -1)):
                     b.set(each, each + more)
             with b.when(source > _PAIR):
                 b.set(state, source - 1)
         with b.otherwise():
             across = b.let("across", state.equals(1))
-            goes_on = b.let("goes_on", select(across, bits / _OPEN_E, bits / _OPEN_V) % 2)
-            operation[count] = (b.value(ir.Int(2)) - across).to(_BYTE)
+            goes_on = b.let("goes_on", ir.select(across, bits / _OPEN_E, bits / _OPEN_V) % 2)
+            b.set(operation[count], (ir.Int(2) - across).to(_BYTE))
             b.set(count, count + 1)
             with b.when(across):
                 b.set(j, j - 1)
@@ -55,21 +54,21 @@ def trace(name: str) -> ir.Function:
                 b.set(i, i - 1)
             with b.when(goes_on.equals(0)):
                 b.set(state, 0)
-    size[6] = i
-    size[7] = j
-    size[8] = state
-    size[9] = count
+    b.set(size[6], i)
+    b.set(size[7], j)
+    b.set(size[8], state)
+    b.set(size[9], count)
     return b.function()
 
 
 def _directions(  # noqa: PLR0913, PLR0917  (names of the function)
-    b: Builder,
-    array: BuilderValue,
-    size: BuilderValue,
-    work: BuilderValue,
-    way: BuilderValue,
-    columns: BuilderValue,
-    found: tuple[BuilderValue, BuilderValue],
+    b: ir.Builder,
+    array: ir.Expr,
+    size: ir.Expr,
+    work: ir.Expr,
+    way: ir.Expr,
+    columns: ir.Expr,
+    found: tuple[ir.Expr, ir.Expr],
 ) -> None:
     """Compute the tile again, with a direction per cell, and find a cell of the best score if asked for."""
     x, y = (array[k].to(ir.const_pointer(_BYTE)) for k in (0, 1))
@@ -81,8 +80,8 @@ def _directions(  # noqa: PLR0913, PLR0917  (names of the function)
     h = b.let("h", work.to(ir.pointer(_SCORE)))
     g = b.let("g", h + columns)
     with b.loop("q", 0, columns) as q:
-        h[q] = top_h[q]
-        g[q] = top_g[q]
+        b.set(h[q], top_h[q])
+        b.set(g[q], top_g[q])
     corner = b.mutable("corner", size[5])
     search = b.let("search", found[0] < 0)
     with b.loop("r", 0, rows) as r:
@@ -90,15 +89,15 @@ def _directions(  # noqa: PLR0913, PLR0917  (names of the function)
         beside = b.mutable("beside", left_h[r].to(ir.INDEX))
         b.set(corner, beside)
         with b.loop("q", 0, columns) as q:
-            fresh = b.let("fresh", most(beside - opening, 0))
-            longer = b.let("longer", e - select(q > 0, extending, 0))
+            fresh = b.let("fresh", ir.largest(beside - opening, 0))
+            longer = b.let("longer", e - ir.select(q > 0, extending, 0))
             across = b.let("across", longer > fresh)
-            b.set(e, select(across | q.equals(0), longer, fresh))
+            b.set(e, ir.select(across | q.equals(0), longer, fresh))
             above, older = b.let("above", h[q].to(ir.INDEX)), b.let("older", g[q].to(ir.INDEX) - extending)
-            newer = b.let("newer", most(above - opening, 0))
+            newer = b.let("newer", ir.largest(above - opening, 0))
             down = b.let("down", older > newer)
-            v = b.let("v", most(older, newer))
-            g[q] = v.to(_SCORE)
+            v = b.let("v", ir.largest(older, newer))
+            b.set(g[q], v.to(_SCORE))
             score = matrix[x[r].to(ir.INDEX) * letters + y[q].to(ir.INDEX)].to(ir.INDEX)
             value, source = b.mutable("value", diagonal + score), b.mutable("from", _PAIR)
             for other, place in ((e, _E), (v, _V)):
@@ -110,9 +109,9 @@ def _directions(  # noqa: PLR0913, PLR0917  (names of the function)
                 b.set(source, _START)
             b.set(diagonal, above)
             b.set(beside, value)
-            h[q] = value.to(_SCORE)
+            b.set(h[q], value.to(_SCORE))
             bits = across.to(ir.INDEX) * _OPEN_E + down.to(ir.INDEX) * _OPEN_V
-            way[r * columns + q] = (bits + source).to(_BYTE)
+            b.set(way[r * columns + q], (bits + source).to(_BYTE))
             with b.when(search & (found[0] < 0) & value.equals(best)):
                 b.set(found[0], r)
                 b.set(found[1], q)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
-from tilewright.codegen.ir.builder import Builder, BuilderValue
 from tilewright.programs.stencil.expression import Read, of_truths
 from tilewright.programs.tables.table import Recurrence
 
@@ -21,34 +20,34 @@ def input_type(program: Recurrence, name: str, dtype: str, floating: tuple[str, 
 
 
 def lower_cells(
-    b: Builder,
+    b: ir.Builder,
     program: Recurrence,
     dtype: str,
-    read: Callable[[Read], BuilderValue],
-    lookup: Callable[[str, BuilderValue, BuilderValue], BuilderValue],
+    read: Callable[[Read], ir.Expr],
+    lookup: Callable[[str, ir.Expr, ir.Expr], ir.Expr],
     *,
     wrapping: bool = False,  # whether the language lets no signed number overflow
-) -> Iterator[tuple[str, BuilderValue]]:
+) -> Iterator[tuple[str, ir.Expr]]:
     """Compute a cell's statements in order; yield each table and its value here, which later ones read."""
     real = element_of(dtype)
-    now: dict[str, BuilderValue] = {}
+    now: dict[str, ir.Expr] = {}
 
     def leaf(node: Read) -> ir.Expr:
         known = now.get(node.field) if not any(node.offset) else None
-        return (known or read(node)).node
+        return known or read(node)
 
     def entry(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
-        return lookup(name, b.value(row), b.value(column)).node
+        return lookup(name, row, column)
 
     leaves = Leaves(dtype=real, read=leaf, vector=False, lookup=entry, wrapping=wrapping)
     for number, statement in enumerate(program.statements):
         tape = of_truths(statement.tape, program.tables) if dtype == "bool" else statement.tape
         body, value = lower_tape(tape, leaves, f"v{number}_")
         b.emit(*body)
-        result = b.value(value)
+        result = value
         if dtype == "bool" and not _is_truth(value):
             result = truth(result.differs(0), real)
-        if result.type != real:
+        if ir.type_of(result) != real:
             result = result.to(real)
         now[statement.table] = b.let(f"now_{statement.table}", result)
         yield statement.table, now[statement.table]
@@ -58,16 +57,16 @@ def _is_truth(value: ir.Expr) -> bool:
     return isinstance(value, ir.Op) and value.op is ir.Operator.NUMBER
 
 
-def truth(condition: BuilderValue, kind: ir.Element) -> BuilderValue:
+def truth(condition: ir.Expr, kind: ir.Element) -> ir.Expr:
     """Return 1 where a condition holds, else 0."""
     return condition.apply(ir.Operator.NUMBER, kind)
 
 
-def joined(program: Recurrence, a: BuilderValue, b: BuilderValue) -> BuilderValue:
+def joined(program: Recurrence, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """Return two values joined by the semiring's addition; of two that are not numbers, or one, that one."""
     if program.semiring.plus == "or":
-        kind = b.type
+        kind = ir.type_of(b)
         if not isinstance(kind, ir.Element):
             raise TypeError(f"a table holds numbers, not values of type {kind}")
         return truth(a.differs(0) | b.differs(0), kind)
-    return b.apply(ir.Operator(program.semiring.plus), b.type, a)
+    return b.apply(ir.Operator(program.semiring.plus), ir.type_of(b), a)

@@ -16,7 +16,6 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
@@ -75,7 +74,7 @@ def _cells(program: Recurrence, dtype: str, floating: tuple[str, ...], entry: st
     Parameters: rows of the ring, those that are read and those that are written; inputs from the tile's first row on (a
     column's backwards, a cell's along the anti-diagonal), matrices with their columns, scalars, and the bounds.
     """
-    b, real = Builder(f"{entry}_cells", kind="inline", distinct=True), element_of(dtype)
+    b, real = ir.Builder(f"{entry}_cells", kind="inline", distinct=True), element_of(dtype)
     rows = {(name, far): b.param(f"{name}_{far}", ir.const_pointer(real)) for name, far in _distances(program)}
     now = {name: b.param(f"{name}_0", ir.pointer(real)) for name in program.tables}
     inputs, widths = {}, {}
@@ -90,33 +89,33 @@ def _cells(program: Recurrence, dtype: str, floating: tuple[str, ...], entry: st
     kinds = {each.name: each.kind for each in program.inputs}
     with b.loop("r", low, high + 1, independent=True) as r:
 
-        def read(node: Read) -> BuilderValue:
+        def read(node: Read) -> ir.Expr:
             if node.field in kinds:
                 return inputs[node.field][r * (columns - 1) if kinds[node.field] == "cell" else r]
             return rows[node.field, -node.offset[0] - node.offset[1]][r + node.offset[0]]
 
-        def lookup(name: str, row: BuilderValue, column: BuilderValue) -> BuilderValue:
+        def lookup(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
             return inputs[name][row * widths[name] + column]
 
         for name, value in lower_cells(b, program, dtype, read, lookup):
-            now[name][r] = value
+            b.set(now[name][r], value)
     return b.function()
 
 
 def _keep(real: ir.Element, kept: int, entry: str) -> ir.Function:
     """Copy the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells."""
-    b = Builder(f"{entry}_keep", distinct=True)
+    b = ir.Builder(f"{entry}_keep", distinct=True)
     whole, n = b.param("whole", ir.pointer(real)), b.param("n", ir.INDEX)
     old, apart = b.param("kept", ir.const_pointer(real)), b.param("apart", ir.INDEX)
     d, rows, columns = (b.param(name, ir.INDEX) for name in ("d", "rows", "columns"))
-    first, end = b.let("first", d - d % kept), b.let("end", least(rows - 1, d))
-    with b.loop("r", most(first - columns + 1, 0), end + 1) as r:
-        low, high = b.let("from", most(first, r)), b.let("to", least(d, r + columns - 1))
+    first, end = b.let("first", d - d % kept), b.let("end", ir.smallest(rows - 1, d))
+    with b.loop("r", ir.largest(first - columns + 1, 0), end + 1) as r:
+        low, high = b.let("from", ir.largest(first, r)), b.let("to", ir.smallest(d, r + columns - 1))
         row, column = b.let("row", whole + r * (n - 1)), b.let("column", old + r - first * apart)
         with b.when((high - low).equals(kept - 1)), b.loop("e", 0, kept) as e:
-            row[first + e] = column[(first + e) * apart]
+            b.set(row[first + e], column[(first + e) * apart])
         with b.otherwise(), b.loop("e", low, high + 1) as e:
-            row[e] = column[e * apart]
+            b.set(row[e], column[e * apart])
     return b.function()
 
 
@@ -124,17 +123,17 @@ def _keep(real: ir.Element, kept: int, entry: str) -> ir.Function:
 class _Tile:
     """Names of the tile that is being computed: place, extents, and what its surroundings lie in."""
 
-    a: BuilderValue
-    i0: BuilderValue
-    j0: BuilderValue
-    rows: BuilderValue
-    columns: BuilderValue
-    ring: BuilderValue
-    beside: BuilderValue
-    corner: BuilderValue
-    next: BuilderValue
-    kept: BuilderValue
-    backs: dict[str, BuilderValue]
+    a: ir.Expr
+    i0: ir.Expr
+    j0: ir.Expr
+    rows: ir.Expr
+    columns: ir.Expr
+    ring: ir.Expr
+    beside: ir.Expr
+    corner: ir.Expr
+    next: ir.Expr
+    kept: ir.Expr
+    backs: dict[str, ir.Expr]
 
 
 class _Tiles:
@@ -157,7 +156,7 @@ class _Tiles:
         self.tables = len(program.tables)
 
     def function(self, entry: str) -> ir.Function:
-        b = self.b = Builder(entry, kind="entry")
+        b = self.b = ir.Builder(entry, kind="entry")
         self.array = b.param("array", ir.const_pointer(ir.pointer(_BYTE)))
         self.size = b.param("size", ir.const_pointer(ir.INDEX))
         work = b.param("work", ir.pointer(_BYTE))
@@ -184,18 +183,18 @@ class _Tiles:
     def kind(self, name: str) -> ir.Element:
         return input_type(self.program, name, self.dtype, self.floating)
 
-    def pointer(self, place: BuilderValue | int, kind: ir.Element, *, const: bool = False) -> BuilderValue:
+    def pointer(self, place: ir.Operand, kind: ir.Element, *, const: bool = False) -> ir.Expr:
         """An array of the caller's."""
         return self.array[place].to(ir.Pointer(kind, const=const))
 
-    def above(self, k: BuilderValue) -> BuilderValue:
+    def above(self, k: ir.Expr) -> ir.Expr:
         """The rows above the tiles, of a table."""
         return self.pointer(k * 3, self.real)
 
-    def thread(self, work: BuilderValue) -> None:
+    def thread(self, work: ir.Expr) -> None:
         """What a thread does: every so many rows of tiles."""
         b, t, up, left = self.b, self.t, self.up, self.left
-        me = b.let("me", b.thread)
+        me = b.let("me", ir.THREAD)
         mine = b.let("mine", work + me * self.size[7])
         real = ir.pointer(self.real)
         ring = b.let("ring", mine.to(real))
@@ -211,47 +210,47 @@ class _Tiles:
             name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.kind(name))))
             for k, name in enumerate(columns)
         }
-        with b.loop("a", me, self.tall, b.threads) as a:
+        with b.loop("a", me, self.tall, ir.THREADS) as a:
             i0 = b.let("i0", a * t)
-            rows = b.let("rows", least(t, self.m - i0))
+            rows = b.let("rows", ir.smallest(t, self.m - i0))
             total = b.mutable("sum", self.folded[a])
             with b.loop("k", 0, self.tables) as k:
                 self.starts(a, k, i0, rows, beside, corner)
             with b.loop("b", 0, self.wide) as column:
                 j0 = b.let("j0", column * self.s)
-                wide = b.let("columns", least(self.s, self.n - j0))
+                wide = b.let("columns", ir.smallest(self.s, self.n - j0))
                 with b.when(a.differs(0)):
                     b.intrinsic("await", _FLAGS, self.flags + (a - 1) * _FLAG, column + 1)
                 for name in columns:
                     with b.loop("c", 0, wide) as c_:
-                        backs[name][wide - 1 - c_] = self.inputs[name][j0 + c_]
-                with b.when(b.wanted):
+                        b.set(backs[name][wide - 1 - c_], self.inputs[name][j0 + c_])
+                with b.when(ir.WANTED):
                     self.tile(_Tile(a, i0, j0, rows, wide, ring, beside, corner, following, kept, backs), column, total)
                 b.intrinsic("publish", _FLAGS, self.flags + a * _FLAG, column + 1)
-            self.folded[a] = total
+            b.set(self.folded[a], total)
 
     def starts(
         self,
-        a: BuilderValue,
-        k: BuilderValue,
-        i0: BuilderValue,
-        rows: BuilderValue,
-        beside: BuilderValue,
-        corner: BuilderValue,
+        a: ir.Expr,
+        k: ir.Expr,
+        i0: ir.Expr,
+        rows: ir.Expr,
+        beside: ir.Expr,
+        corner: ir.Expr,
     ) -> None:
         """What the first tile of a row of tiles finds on its left."""
         b, up, left = self.b, self.up, self.left
         edge = b.let("edge", self.pointer(k * 3 + 1, self.real, const=True))
         with b.loop("z", 0, rows * left) as z:
-            beside[k * self.t * left + z] = edge[i0 * left + z]
+            b.set(beside[k * self.t * left + z], edge[i0 * left + z])
         with b.loop("p", 0, up) as p, b.loop("q", 0, left) as q:
             place = (k * up + p) * left + q
             with b.when(a.differs(0)):
-                corner[place] = edge[(i0 - up + p) * left + q]
+                b.set(corner[place], edge[(i0 - up + p) * left + q])
             with b.otherwise():
-                corner[place] = self.above(k)[p * (self.n + left) + q]
+                b.set(corner[place], self.above(k)[p * (self.n + left) + q])
 
-    def tile(self, at: _Tile, column: BuilderValue, total: BuilderValue) -> None:
+    def tile(self, at: _Tile, column: ir.Expr, total: ir.Expr) -> None:
         """Compute a tile, one anti-diagonal after the other."""
         b, up, left = self.b, self.up, self.left
         with (
@@ -260,13 +259,13 @@ class _Tiles:
             b.loop("q", 0, left) as q,
             b.when(at.columns - left + q >= 0),
         ):
-            at.next[(k * up + p) * left + q] = self.above(k)[p * (self.n + left) + at.j0 + at.columns + q]
+            b.set(at.next[(k * up + p) * left + q], self.above(k)[p * (self.n + left) + at.j0 + at.columns + q])
         with b.loop("d", -(up + left), at.rows + at.columns - 1) as d:
             with b.loop("k", 0, self.tables) as k:
                 self.comes_in(at, k, d)
             with b.when(d >= 0):
-                low = b.let("low", most(d - at.columns + 1, 0))
-                high = b.let("high", least(at.rows - 1, d))
+                low = b.let("low", ir.largest(d - at.columns + 1, 0))
+                high = b.let("high", ir.smallest(at.rows - 1, d))
                 self.diagonal(at, d, low, high)
                 with b.loop("k", 0, self.tables) as k:
                     self.goes_out(at, k, d, low, high)
@@ -276,18 +275,18 @@ class _Tiles:
                         b.set(total, joined(self.program, total, row[r]))
                 final = d.equals(at.rows + at.columns - 2)
                 with b.when(at.a.equals(self.tall - 1) & column.equals(self.wide - 1) & final):
-                    self.last[0] = self.row(at, 0, d)[at.rows - 1]
+                    b.set(self.last[0], self.row(at, 0, d)[at.rows - 1])
         old = b.let("old", at.corner)
         b.set(at.corner, at.next)
         b.set(at.next, old)
 
-    def row(self, at: _Tile, k: BuilderValue | int, d: BuilderValue) -> BuilderValue:
+    def row(self, at: _Tile, k: ir.Operand, d: ir.Expr) -> ir.Expr:
         """The row of a table's ring that holds an anti-diagonal, at the tile's first row."""
         turn = (d + 2 * self.ring) % self.ring
         place = (k * self.ring + turn) if k != 0 else turn
         return at.ring + place * (self.t + self.up) + self.up
 
-    def comes_in(self, at: _Tile, k: BuilderValue, d: BuilderValue) -> None:
+    def comes_in(self, at: _Tile, k: ir.Expr, d: ir.Expr) -> None:
         """Cells of an anti-diagonal above the tile and on its left."""
         b, up, left = self.b, self.up, self.left
         row = b.let("row", self.row(at, k, d))
@@ -295,36 +294,36 @@ class _Tiles:
             c_ = b.let("c", d - r)
             with b.when((c_ >= -left) & (c_ < at.columns)):
                 with b.when(c_ < 0):
-                    row[r] = at.corner[(k * up + r + up) * left + c_ + left]
+                    b.set(row[r], at.corner[(k * up + r + up) * left + c_ + left])
                 with b.otherwise():
-                    row[r] = self.above(k)[(r + up) * (self.n + left) + left + at.j0 + c_]
+                    b.set(row[r], self.above(k)[(r + up) * (self.n + left) + left + at.j0 + c_])
         with b.loop("c", -left, 0) as c_, b.when((d - c_ >= 0) & (d - c_ < at.rows)):
-            row[d - c_] = at.beside[(k * self.t + d - c_) * left + c_ + left]
+            b.set(row[d - c_], at.beside[(k * self.t + d - c_) * left + c_ + left])
 
-    def goes_out(self, at: _Tile, k: BuilderValue, d: BuilderValue, low: BuilderValue, high: BuilderValue) -> None:
+    def goes_out(self, at: _Tile, k: ir.Expr, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
         """Cells of an anti-diagonal that the tiles below and on the right need, or the caller."""
         b, up, left, kept = self.b, self.up, self.left, self.kept
         row = b.let("row", self.row(at, k, d))
-        with b.loop("r", most(low, at.rows - up), high + 1) as r:
-            self.above(k)[(r - at.rows + up) * (self.n + left) + left + at.j0 + d - r] = row[r]
+        with b.loop("r", ir.largest(low, at.rows - up), high + 1) as r:
+            b.set(self.above(k)[(r - at.rows + up) * (self.n + left) + left + at.j0 + d - r], row[r])
         with (
-            b.loop("c", most(at.columns - left, 0), at.columns) as c_,
+            b.loop("c", ir.largest(at.columns - left, 0), at.columns) as c_,
             b.when((d - c_ >= low) & (d - c_ <= high)),
         ):
-            at.beside[(k * self.t + d - c_) * left + c_ - at.columns + left] = row[d - c_]
+            b.set(at.beside[(k * self.t + d - c_) * left + c_ - at.columns + left], row[d - c_])
         with b.when(self.wanted.differs(0)):
             whole = b.let("diagonal", at.kept + (k * kept + d % kept) * (self.t + kept))
             with b.loop("r", low, high + 1, independent=True) as r:
-                whole[r] = row[r]
+                b.set(whole[r], row[r])
             with b.when((d % kept).equals(kept - 1) | d.equals(at.rows + at.columns - 2)):
                 table = self.pointer(k * 3 + 2, self.real) + at.i0 * self.n + at.j0
                 old = at.kept + k * kept * (self.t + kept)
                 b.call(self.keep, table, self.n, old, self.t + kept, d, at.rows, at.columns)
 
-    def diagonal(self, at: _Tile, d: BuilderValue, low: BuilderValue, high: BuilderValue) -> None:
+    def diagonal(self, at: _Tile, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
         """Compute an anti-diagonal of all tables."""
         place = {name: number for number, name in enumerate(self.program.tables)}
-        args: list[BuilderValue] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
+        args: list[ir.Expr] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
         args += [self.row(at, number, d) for number in place.values()]
         for each in self.program.inputs:
             args.append(self.along(at, each.name, each.kind, d))
@@ -332,7 +331,7 @@ class _Tiles:
                 args.append(self.widths[each.name])
         self.b.call(self.cells, *args, *self.scalars, low, high, self.n)
 
-    def along(self, at: _Tile, name: str, kind: str, d: BuilderValue) -> BuilderValue:
+    def along(self, at: _Tile, name: str, kind: str, d: ir.Expr) -> ir.Expr:
         """An input, from where the first row of a tile reads it on an anti-diagonal."""
         found = self.inputs[name]
         if kind == "row":

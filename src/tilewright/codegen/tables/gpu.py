@@ -20,13 +20,12 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.ir.builder import Builder, BuilderValue, least
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.tables.table import Recurrence
-from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.schedules.code import TableShape
 from tilewright.schedules.families.orthogonal import passed_bytes
 
 ABOVE, BESIDE = 3, 2
@@ -86,10 +85,10 @@ def _on_chip(program: Recurrence, shape: TableShape) -> tuple[str, ...]:
 class _Own:
     """What a thread keeps of a table: rows above and the row it computes, and where they come from and go to."""
 
-    above: BuilderValue  # the rows above tiles, in memory
-    beside: BuilderValue  # the columns on the left of tiles, in memory
-    whole: BuilderValue  # the table
-    row: BuilderValue  # ``up + 1`` rows of ``left + sub`` cells of the thread's own: row 0 is the one that it computes
+    above: ir.Expr  # the rows above tiles, in memory
+    beside: ir.Expr  # the columns on the left of tiles, in memory
+    whole: ir.Expr  # the table
+    row: ir.Expr  # ``up + 1`` rows of ``left + sub`` cells of the thread's own: row 0 is the one that it computes
 
 
 class _Kernel:
@@ -105,7 +104,7 @@ class _Kernel:
         return input_type(self.program, name, self.dtype, self.floating)
 
     def function(self, entry: str) -> ir.Function:
-        b = self.b = Builder(entry, kind="kernel", threads=self.shape.threads)
+        b = self.b = ir.Builder(entry, kind="kernel", threads=self.shape.threads)
         real = ir.pointer(self.real)
         tables = {
             name: [b.param(f"{what}_{name}", real) for what in ("above", "beside", "whole")]
@@ -124,12 +123,12 @@ class _Kernel:
         room = b.param("room", ir.shared_pointer(self.real)) if self.chip else None
         length = 2 * self.shape.threads * len(tables) * max(1, self.left)
         self.passed = b.array("passed", ir.shared_pointer(self.real), length)
-        self.a, self.p = b.let("a", first + b.group), b.let("p", b.thread)
+        self.a, self.p = b.let("a", first + ir.GROUP), b.let("p", ir.THREAD)
         self.column = b.let("b", wave - self.a)
         self.tall, self.i0 = b.let("tall", (self.m + self.t - 1) / self.t), b.let("i0", self.a * self.t)
-        self.rows = b.let("rows", least(self.t, self.m - self.i0))
+        self.rows = b.let("rows", ir.smallest(self.t, self.m - self.i0))
         self.j0 = b.let("j0", (self.column * self.shape.threads + self.p) * self.shape.sub)
-        self.own = b.let("own", least(self.n - self.j0, self.shape.sub))
+        self.own = b.let("own", ir.smallest(self.n - self.j0, self.shape.sub))
         for number, name in enumerate(self.program.scalars):
             b.let(scalar_name(name), scalars[number])
         self.matrices = self.staged(room) if room is not None else {name: self.inputs[name] for name in matrices}
@@ -146,37 +145,39 @@ class _Kernel:
         with b.when(self.a + 1 < self.tall):
             for own in self.tables.values():
                 with self.each("u", 1, self.up + 1) as u, self.each("c", 0, self.shape.sub) as c, b.when(c < self.own):
-                    own.above[self.line(self.a + 1, u) + self.left + self.j0 + c] = self.cell(own, u, c + self.left)
-        self.folded[self.a * self.shape.threads + self.p] = total
+                    b.set(
+                        own.above[self.line(self.a + 1, u) + self.left + self.j0 + c], self.cell(own, u, c + self.left)
+                    )
+        b.set(self.folded[self.a * self.shape.threads + self.p], total)
         return b.function()
 
-    def each(self, name: str, low: int, high: int) -> AbstractContextManager[BuilderValue]:
+    def each(self, name: str, low: int, high: int) -> AbstractContextManager[ir.Expr]:
         """A loop that the compiler unrolls whole, so that what it indexes lies in registers."""
         return self.b.loop(name, low, high, unroll=ir.UNROLL_WHOLE)
 
-    def line(self, a: BuilderValue, u: BuilderValue) -> BuilderValue:
+    def line(self, a: ir.Expr, u: ir.Expr) -> ir.Expr:
         """Where row ``u`` above a row of tiles lies, in the set of the rows above that these tiles read."""
         row = a % ABOVE * self.up + self.up - u
-        return self.b.value(ir.wide(row.node)) * (self.n + self.left)
+        return ir.wide(row) * (self.n + self.left)
 
-    def edge(self, column: BuilderValue, i: BuilderValue) -> BuilderValue:
+    def edge(self, column: ir.Expr, i: ir.Expr) -> ir.Expr:
         """Where the columns on the left of a tile lie, in a row."""
-        part = self.b.value(ir.wide((column % BESIDE).node))
+        part = ir.wide(column % BESIDE)
         return (part * self.m + i) * self.left
 
-    def place(self, d: BuilderValue, p: BuilderValue, number: int) -> BuilderValue:
+    def place(self, d: ir.Expr, p: ir.Expr, number: int) -> ir.Expr:
         """Where a thread puts what the next one reads in the next turn."""
         turn = d % 2 * self.shape.threads + p
         return (turn * len(self.program.tables) + number) * max(1, self.left)
 
-    def cell(self, own: _Own, u: BuilderValue | int, c: BuilderValue) -> BuilderValue:
+    def cell(self, own: _Own, u: ir.Operand, c: ir.Expr) -> ir.Expr:
         return own.row[c + u * (self.left + self.shape.sub)]
 
-    def inside(self, c: BuilderValue) -> BuilderValue:
+    def inside(self, c: ir.Expr) -> ir.Expr:
         """A column of the thread's, or the table's last one."""
-        return least(self.j0 + c, self.n - 1)
+        return ir.smallest(self.j0 + c, self.n - 1)
 
-    def staged(self, room: BuilderValue) -> dict[str, BuilderValue]:
+    def staged(self, room: ir.Expr) -> dict[str, ir.Expr]:
         """Copy matrices to the chip."""
         b, found, place = self.b, {}, room
         for name in self.chip:
@@ -184,25 +185,25 @@ class _Kernel:
             found[name] = b.let(f"chip_{name}", place)
             place = found[name] + tall * wide
             with b.loop("z", self.p, tall * wide, self.shape.threads) as z:
-                found[name][z] = self.inputs[name][z]
+                b.set(found[name][z], self.inputs[name][z])
         return found
 
-    def held(self, name: str) -> BuilderValue:
+    def held(self, name: str) -> ir.Expr:
         """What a thread's columns take from an input."""
         own = self.b.array(f"x_{name}", ir.private_pointer(self.kind(name)), self.shape.sub)
         with self.each("c", 0, self.shape.sub) as c:
-            own[c] = self.inputs[name][self.inside(c)]
+            self.b.set(own[c], self.inputs[name][self.inside(c)])
         return own
 
-    def rows_above(self, name: str, parts: list[BuilderValue]) -> _Own:
+    def rows_above(self, name: str, parts: list[ir.Expr]) -> _Own:
         """Begin with the rows above the tile."""
         b, wide = self.b, self.left + self.shape.sub
         row = b.array(f"w_{name}", ir.private_pointer(self.real), (self.up + 1) * wide)
         above, beside, whole = parts
         own = _Own(above, beside, whole, row)
         with self.each("u", 1, self.up + 1) as u, self.each("c", 0, wide) as c:
-            at = self.line(self.a, u) + least(self.j0 + c, self.n + self.left - 1)
-            row[u * wide + c] = own.above[at]
+            at = self.line(self.a, u) + ir.smallest(self.j0 + c, self.n + self.left - 1)
+            b.set(row[u * wide + c], own.above[at])
         return own
 
     def corners(self) -> None:
@@ -213,11 +214,11 @@ class _Kernel:
             b.loop("u", 1, self.up + 1) as u,
             b.loop("q", 0, self.left) as q,
         ):
-            z = b.let("z", b.value(ir.wide((self.i0 + self.t - u).node)) * self.left + q)
+            z = b.let("z", ir.wide(self.i0 + self.t - u) * self.left + q)
             for own in self.tables.values():
-                own.above[self.line(self.a + 1, u) + q] = own.beside[z]
+                b.set(own.above[self.line(self.a + 1, u) + q], own.beside[z])
 
-    def turn(self, d: BuilderValue, i: BuilderValue, total: BuilderValue) -> None:
+    def turn(self, d: ir.Expr, i: ir.Expr, total: ir.Expr) -> None:
         """Compute the thread's cells of a row."""
         b, program, left, sub = self.b, self.program, self.left, self.shape.sub
         rows = {
@@ -228,49 +229,49 @@ class _Kernel:
         for number, own in enumerate(self.tables.values()):
             with self.each("q", 0, left) as q:
                 with b.when(self.p.differs(0)):
-                    own.row[q] = self.passed[self.place(d + 1, self.p - 1, number) + q]
+                    b.set(own.row[q], self.passed[self.place(d + 1, self.p - 1, number) + q])
                 with b.otherwise():
-                    own.row[q] = own.beside[self.edge(self.column, i) + q]
+                    b.set(own.row[q], own.beside[self.edge(self.column, i) + q])
         cells = {each.name for each in program.inputs if each.kind == "cell"}
         with self.each("c", 0, sub) as c:
 
-            def read(node: Read) -> BuilderValue:
+            def read(node: Read) -> ir.Expr:
                 if node.field in self.tables:
                     return self.cell(self.tables[node.field], -node.offset[0], c + (left + node.offset[1]))
                 if node.field in cells:
-                    return self.inputs[node.field][b.value(ir.wide(i.node)) * self.n + self.inside(c)]
+                    return self.inputs[node.field][ir.wide(i) * self.n + self.inside(c)]
                 return rows[node.field] if node.field in rows else self.columns[node.field][c]
 
-            def lookup(name: str, row: BuilderValue, column: BuilderValue) -> BuilderValue:
+            def lookup(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
                 return self.matrices[name][row * self.sizes[name][1] + column]
 
             found = dict(self.stored(lower_cells(b, program, self.dtype, read, lookup, wrapping=True), c))
             first = found[program.tables[0]]
             with b.when(self.wanted.differs(0) & (c < self.own)):
-                at = b.let("at", b.value(ir.wide(i.node)) * self.n + self.j0 + c)
+                at = b.let("at", ir.wide(i) * self.n + self.j0 + c)
                 for name, value in found.items():
-                    self.tables[name].whole[at] = value
+                    b.set(self.tables[name].whole[at], value)
             with b.when(self.joins.differs(0) & (c < self.own)):
                 b.set(total, joined(program, total, first))
             with b.when(i.equals(self.m - 1) & (self.j0 + c).equals(self.n - 1)):
-                self.last[0] = first
+                b.set(self.last[0], first)
         self.hands_on(d, i)
 
-    def stored(self, cells: Iterator[tuple[str, BuilderValue]], c: BuilderValue) -> Iterator[tuple[str, BuilderValue]]:
+    def stored(self, cells: Iterator[tuple[str, ir.Expr]], c: ir.Expr) -> Iterator[tuple[str, ir.Expr]]:
         """Put every table's cell where the thread's next ones find it."""
         for name, value in cells:
-            self.tables[name].row[c + self.left] = value
+            self.b.set(self.tables[name].row[c + self.left], value)
             yield name, value
 
-    def hands_on(self, d: BuilderValue, i: BuilderValue) -> None:
+    def hands_on(self, d: ir.Expr, i: ir.Expr) -> None:
         """What goes to the right and, a row further, up."""
         b, left, sub = self.b, self.left, self.shape.sub
         for number, own in enumerate(self.tables.values()):
             with self.each("q", 0, left) as q:
                 with b.when(self.p.equals(self.shape.threads - 1)):
-                    own.beside[self.edge(self.column + 1, i) + q] = own.row[q + sub]
+                    b.set(own.beside[self.edge(self.column + 1, i) + q], own.row[q + sub])
                 with b.otherwise():
-                    self.passed[self.place(d, self.p, number) + q] = own.row[q + sub]
+                    b.set(self.passed[self.place(d, self.p, number) + q], own.row[q + sub])
             for u in range(self.up, 0, -1):
                 with self.each("c", 0, left + sub) as c:
-                    own.row[c + u * (left + sub)] = own.row[c + (u - 1) * (left + sub)]
+                    b.set(own.row[c + u * (left + sub)], own.row[c + (u - 1) * (left + sub)])

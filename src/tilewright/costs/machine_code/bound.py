@@ -17,7 +17,7 @@ from tilewright.costs.machine_code.simulation import Timing, cycles
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 
 _MAX_WARP_BLOCKS = 32

@@ -18,8 +18,8 @@ operations where it is stored (its replacement of temporary expressions), while 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import Sum
-from tilewright.schedules.bodies.sums import SumPart, parts
+from tilewright.schedules.code import Sum
+from tilewright.schedules.sums import SumPart, parts
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
@@ -38,7 +38,7 @@ class _Columns(Names):
             self._part(sides[number % len(sides)], part, held=form.loaded)
         first, *others = sides
         for at, value in (pair for other in others for pair in other.items()):
-            first[at] = self.let(ir.add(first[at], value))
+            first[at] = self.let(first[at] + value)
         return first
 
     def _part(self, sums: dict[Place, ir.Expr], part: SumPart, *, held: bool) -> None:
@@ -48,7 +48,7 @@ class _Columns(Names):
             for at in places:
                 value = fetch(part.reads[0], at)
                 for read in part.reads[1:]:
-                    value = self.let(ir.add(value, fetch(read, at)))
+                    value = self.let(value + fetch(read, at))
                 self._add(sums, at, weights[0], value)
             return
         # Input by input: what lies at one position is used by neighbouring results with neighbouring weights.
@@ -64,6 +64,6 @@ class _Columns(Names):
         return self.let(ir.op(ir.Operator.FRESH, ir.splat(ir.Real(weight, alone), ir.vector(alone))))
 
     def _add(self, sums: dict[Place, ir.Expr], at: Place, weight: ir.Expr, value: ir.Var) -> None:
-        term: ir.Expr = ir.mul(weight, value)
-        total: ir.Expr = ir.add(sums[at], term) if at in sums else term
+        term: ir.Expr = weight * value
+        total: ir.Expr = (sums[at] + term) if at in sums else term
         sums[at] = self.let(ir.hold(total))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import Sum
+from tilewright.schedules.code import Sum
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
@@ -60,22 +60,22 @@ class InputSums(Names):
                 block.need(together)
                 for other in others:
                     block.need(other)
-                    together = self.let(ir.add(together, other))
+                    together = self.let(together + other)
                 self._add(*readers[0], together)
 
     def _add(self, place: Place, weight: float, value: ir.Var) -> None:
-        term: ir.Expr = ir.mul(ir.Real(weight, self.dtype), value)
+        term: ir.Expr = ir.Real(weight, self.dtype) * value
         waiting = self.waiting.setdefault(place, [])
         if place in self.results and len(waiting) + 1 < self.accumulators:
             waiting.append(self.let(term))
             return
         if place in self.results:
             waiting.append(self.results[place])
-            term = ir.add(waiting.pop(0), term)
+            term = waiting.pop(0) + term
         self.results[place] = self.let(term)
 
     def join(self) -> None:
         """Add up the sums that every result is made of."""
         for place, waiting in self.waiting.items():
             while waiting:
-                self.results[place] = self.let(ir.add(self.results[place], waiting.pop()))
+                self.results[place] = self.let(self.results[place] + waiting.pop())

@@ -15,8 +15,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import RowBlock, Sum
-from tilewright.schedules.bodies.sums import Near, nears, runs
+from tilewright.schedules.code import RowCode, Sum
+from tilewright.schedules.sums import Near, nears, runs
 
 INDEX = ir.Var("i")
 """Where a vector starts in its row."""
@@ -46,7 +46,7 @@ class SumLoopWriter(Names):
         self.block, self.source = block, block.table
         self.held = 0 if form.loaded else form.weights
         self.factor = ir.weight_of(block.dtype)
-        self.table = ir.add(self.source.start, len(self.source.factors))
+        self.table = self.source.start + len(self.source.factors)
         self.planes, self.lines = (1 + max(at[axis] for at in block.places) for axis in (0, 1))
         self.weights: ir.Expr = self.table
         self.loaded: dict[tuple[Read, int, int], ir.Var] = {}
@@ -87,13 +87,11 @@ class SumLoopWriter(Names):
         """The reads at offsets that are written alike: a loop, if there is more than one."""
         self.body, self.loaded = [], {}
         low, width = run[0].offset, len(run[0].factors)
-        first: ir.Expr = ir.add(self.table, start)
-        place: ir.Expr = (
-            ir.add(INDEX, ir.mul(ir.Var("V"), low)) if low > 0 else ir.sub(INDEX, ir.mul(ir.Var("V"), -low))
-        )
+        first: ir.Expr = self.table + start
+        place: ir.Expr = (INDEX + ir.Var("V") * low) if low > 0 else (INDEX - ir.Var("V") * -low)
         if len(run) > 1:
-            first = ir.add(first, ir.mul(_NEAR, width))
-            place = ir.add(place, ir.mul(_NEAR, ir.Var("V")))
+            first = first + _NEAR * width
+            place = place + _NEAR * ir.Var("V")
         at = ir.Var(f"{self.prefix}at")
         self.body.append(ir.Let(at, place if low or len(run) > 1 else INDEX))
         self.weights = ir.Var(f"{self.prefix}w", ir.const_pointer(self.factor))
@@ -138,7 +136,7 @@ class SumLoopWriter(Names):
 
     def add(self, into: ir.Var, weight: ir.Expr, value: ir.Var) -> None:
         """Add a weighted value to a sum."""
-        self.body.append(ir.Assign(into, ir.add(into, ir.mul(weight, value))))
+        self.body.append(ir.Assign(into, into + weight * value))
 
 
 class _Weights(SumLoopWriter):
@@ -165,13 +163,13 @@ Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
 
 
 def write_lines(
-    kind: ir.Element | ir.Vector, near: Sequence[Near], block: RowBlock, place: ir.Expr, fetch: Fetch
+    kind: ir.Element | ir.Vector, near: Sequence[Near], block: RowCode, place: ir.Expr, fetch: Fetch
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write a sum for neighbouring rows as they lie in memory, of cells or of vectors (``kind``)."""
     dtype = kind.element if isinstance(kind, ir.Vector) else kind
     factor = ir.weight_of(dtype)
     factors = ir.Var("factors", ir.const_pointer(factor))
-    lines, ways = block.rows, block.sums[0].accumulators
+    lines, ways = block.rows, block.sums[0][0].accumulators
     sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
     plain = ir.Real(0.0, dtype)
     zero = ir.splat(plain, kind) if isinstance(kind, ir.Vector) else plain
@@ -180,9 +178,9 @@ def write_lines(
     start = 0
     for number, run in enumerate(runs(near)):
         near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(factor))
-        first = ir.add(ir.add(factors, start), ir.mul(near_by, len(run[0].factors)))
+        first = factors + start + near_by * len(run[0].factors)
         inner: list[ir.Stmt] = [
-            ir.Let(at, ir.add(ir.add(place, run[0].offset), near_by)),
+            ir.Let(at, place + run[0].offset + near_by),
             ir.Let(weights, _hidden(first, factor)),
             *_at_one_offset(run[0], sums, fetch, at, weights),
         ]
@@ -211,6 +209,6 @@ def _at_one_offset(
             body.append(ir.Let(loaded[key], ir.hold(value) if len(sums) > 1 else value))
         into = sums[line][turns[line] % len(sums[line])]
         turns[line] += 1
-        product = ir.mul(ir.Load(weights, ir.Int(number), dtype), loaded[key])
-        body.append(ir.Assign(into, ir.add(into, product)))
+        product = ir.Load(weights, ir.Int(number), dtype) * loaded[key]
+        body.append(ir.Assign(into, into + product))
     return body

@@ -23,21 +23,23 @@ all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute
 4 (2 w - 1) eps.
 """
 
+import operator
+
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.codegen.passes.write_sums.inputs import InputSums
 from tilewright.codegen.passes.write_sums.loop import SumLoopWriter
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
-from tilewright.schedules.bodies.body import Sum
-from tilewright.schedules.bodies.sums import Near, paired
+from tilewright.schedules.code import Sum
+from tilewright.schedules.sums import Near, paired
 
 A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.stencil.weights.WeightColumn.factors`."""
 _NAMES = "abce"
-TURNED = ((ir.sub, 0, 2), (ir.add, 1, 2), (ir.sub, 2, 1), (ir.sub, 3, 1))
+TURNED = ((operator.sub, 0, 2), (operator.add, 1, 2), (operator.sub, 2, 1), (operator.sub, 3, 1))
 """What of the four values of a column goes into each of them."""
-_OF_TWO = {A: (ir.sub, 0, 1), B: (None, 1, 1), E: (ir.sub, 2, 1)}
+_OF_TWO = {A: (operator.sub, 0, 1), B: (None, 1, 1), E: (operator.sub, 2, 1)}
 """The same for a column of two weights, without c; b is a value itself."""
 
 
@@ -79,7 +81,7 @@ class _Pairs(Names):
                 # Compilers would multiply what is one product twice, in either of the two additions.
                 alone = (k for k in phase if sum(_needs(column, k) for column in found) == 1)
                 sums |= {k: self.let(ir.hold(sums[k])) for k in alone}
-                sums = {A: self.let(ir.add(sums[B], sums[C])), E: self.let(ir.sub(sums[B], sums[C]))}
+                sums = {A: self.let(sums[B] + sums[C]), E: self.let(sums[B] - sums[C])}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
 
     def _turned(self, column: WeightColumn, place: Place, phase: tuple[int, ...]) -> dict[int, ir.Var]:
@@ -97,8 +99,8 @@ class _Pairs(Names):
         return result
 
     def _accumulate(self, sums: dict[int, ir.Var], k: int, factor: float, value: ir.Var) -> None:
-        term: ir.Expr = ir.mul(ir.Real(factor, self.dtype), value)
-        sums[k] = self.let(ir.add(sums[k], term) if k in sums else term)
+        term: ir.Expr = ir.Real(factor, self.dtype) * value
+        sums[k] = self.let((sums[k] + term) if k in sums else term)
 
 
 def _needs(column: WeightColumn, k: int) -> bool:
@@ -115,8 +117,8 @@ class _PairedLoop(SumLoopWriter):
     def result(self, at: Place) -> ir.Var:
         """Put b and c together, and onto them what belongs to one result alone."""
         plane, line = at
-        both = (ir.sub if plane else ir.add)(self.sum(line, _NAMES[B]), self.sum(line, _NAMES[C]))
-        return self.let(ir.add(both, self.own(line, plane)))
+        both = (operator.sub if plane else operator.add)(self.sum(line, _NAMES[B]), self.sum(line, _NAMES[C]))
+        return self.let(both + self.own(line, plane))
 
     def row(self, near: Near, row: int, at: ir.Var) -> None:
         """Add what columns find in a row to the sums of its lines."""

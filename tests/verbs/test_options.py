@@ -1,0 +1,65 @@
+"""Options: a record per verb, whose fields are the verb's keywords; what does not go with a kind of run is a table."""
+
+import dataclasses
+import inspect
+
+import pytest
+
+import tilewright as tw
+from tilewright.base.options import Options
+from tilewright.verbs import options
+from tilewright.verbs.options import REFUSED, RunFiles, RunOptions, refuse
+
+VERBS = {tw.run: RunOptions}
+RECORDS = [
+    each for each in vars(options).values() if isinstance(each, type) and issubclass(each, Options) and each != Options
+]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
+def test_the_fields_of_a_record_are_the_keywords_of_its_verb(verb):
+    parameters = inspect.signature(verb).parameters.values()
+    keywords = {each.name: each.default for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    fields = VERBS[verb].__dataclass_fields__
+    assert set(keywords) == set(fields)
+    for name, default in keywords.items():
+        required = default is inspect.Parameter.empty
+        assert required == (fields[name].default is dataclasses.MISSING)
+        assert required or fields[name].default == default
+        assert f"\n    {name}: " in inspect.getdoc(verb), name
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_what_a_command_offers_says_what_it_means(record):
+    for name, offer in record.offers().items():
+        assert offer.meaning.endswith("."), name
+        assert all(flag.startswith("-") for flag in offer.flags)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_refused_is_an_option(kind):
+    names = {name for record in RECORDS for name in record.__dataclass_fields__}
+    assert names >= {name for refusal in REFUSED[kind] for name in refusal.options}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "sentence"),
+    [
+        ("a run over axes", {"every": 3}, "a run over axes takes no every, callback, until, where and record"),
+        ("a run on Dask arrays", {"out": 0}, "a run on Dask arrays is lazy and takes no out (hint: store its result"),
+        ("a table", {"every": 3}, "--every is for stencils, which march in time; a table is filled once"),
+        ("a table", {"sources": ("8=1",)}, "--source is for stencils, which march in time"),
+        ("--distributed", {"check": True}, "--distributed does not go with --check (hint: run on one process)"),
+    ],
+)
+def test_a_refusal_is_one_sentence(kind, given, sentence):
+    run = RunOptions(steps=1, **{name: value for name, value in given.items() if name != "check"})
+    files = RunFiles(check=given.get("check", False))
+    with pytest.raises(tw.UsageError) as refused:
+        refuse(kind, run, files)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_nothing_is_refused_where_nothing_is_asked():
+    for kind in REFUSED:
+        refuse(kind, RunOptions(steps=1), RunFiles())
