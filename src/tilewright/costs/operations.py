@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.machines.machine import Machine
-from tilewright.machines.parameters import Quantity
 from tilewright.machines.vectors import VectorUnits
 from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
@@ -75,16 +74,14 @@ def count_operations(tape: Tape, dtype: str) -> Operations:
     )
 
 
-def hard_cycles(
-    count: Operations, machine: Machine, of: Callable[[Quantity], float] = lambda quantity: quantity.value
-) -> float:
+def hard_cycles(count: Operations, machine: Machine, end: str = "value") -> float:
     """Return the cycles that a vector's divisions, roots and functions take.
 
     A GPU has one kind of unit for all of them.
     """
     if machine.kind == "gpu":
-        return (count.divisions + count.functions) * of(machine.special_cycles)
-    return count.divisions * of(machine.special_cycles) + count.exponentials * of(machine.function_cycles)
+        return (count.divisions + count.functions) * machine.special_cycles.end(end)
+    return count.divisions * machine.special_cycles.end(end) + count.exponentials * machine.function_cycles.end(end)
 
 
 def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:

@@ -13,7 +13,7 @@ from tilewright.costs.operations import Operations, count_operations, hard_cycle
 from tilewright.costs.regions import Part
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
-from tilewright.machines.parameters import Quantity
+from tilewright.machines.parameters import Quantity, estimated
 from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.identity import identity
@@ -140,16 +140,12 @@ def _mean(some: tuple[Part, ...], of: Callable[[Program], Quantity]) -> Quantity
     if len(found) == 1:
         return found[0][1]
 
-    def total(one: Callable[[Quantity], float | None]) -> float:
-        return sum(share * (quantity.value if (value := one(quantity)) is None else value) for share, quantity in found)
+    def total(end: str) -> float:
+        return sum(share * quantity.end(end) for share, quantity in found)
 
-    return replace(
-        found[-1][1],
-        value=total(lambda each: each.value),
-        note=f"{found[-1][1].note} in {found[-1][0]:.0%} of the cells, the mean with others",
-        low=total(lambda each: each.low),
-        high=total(lambda each: each.high),
-    )
+    share, last = found[-1]
+    note = f"{last.note} in {share:.0%} of the cells, the mean with others"
+    return replace(last, value=total("value"), note=note, low=total("low"), high=total("high"))
 
 
 def _outer_bytes(machine: Machine) -> int:
@@ -200,18 +196,11 @@ def estimated_seconds(program: Program, machine: Machine, dtype: str = "float32"
     slower = 1.0 / machine.fp64_ratio.value if dtype == "float64" and machine.kind == "gpu" else 1.0
     loop = machine.of_rank("loop_cycles", program.rank)
 
-    def seconds(of: Callable[[Quantity], float]) -> float:
-        work = count.plain * of(machine.flop_cycles) + hard_cycles(count, machine, of)
-        return (slower * work + accesses * of(machine.load_cycles) + of(loop)) / machine.clock.value
+    def seconds(end: str) -> float:
+        work = count.plain * machine.flop_cycles.end(end) + hard_cycles(count, machine, end)
+        return (slower * work + accesses * machine.load_cycles.end(end) + loop.end(end)) / machine.clock.value
 
-    return Quantity(
-        value=seconds(lambda part: part.value),
-        unit="s",
-        source="estimated",
-        note=f"from {count.all} operations and {accesses} loads and stores per cell",
-        low=seconds(lambda part: part.value if part.low is None else part.low),
-        high=seconds(lambda part: part.value if part.high is None else part.high),
-    )
+    return estimated(seconds, "s", f"from {count.all} operations and {accesses} loads and stores per cell")
 
 
 def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:

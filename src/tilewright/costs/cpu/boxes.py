@@ -22,6 +22,7 @@ from tilewright.costs.cpu.levels import (
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
 from tilewright.costs.work.tiles import BoxWork
+from tilewright.machines.numbers import Numbers
 
 SHORT_ROW = 7
 """Vectors of a piece of a row below which neighbours are loaded, not put together from vectors in registers."""
@@ -118,7 +119,7 @@ def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
         hidden, felt = ((1.0 - work.strip) * a + work.strip * b for a, b in zip((hidden, felt), far, strict=True))
     felt = felt + again_seconds(work, facts, rates) + beside_seconds(work.around, places[1], facts, rates)
     compute = rates.c_iter.value + facts.further[-1] * rates.short_row_seconds * short(work, rates)
-    return np.asarray(overlapped(compute, hidden, rates) + felt)
+    return np.asarray(overlapped(compute, hidden, rates.numbers) + felt)
 
 
 def read_again(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
@@ -151,13 +152,13 @@ def beside_seconds(values: Floats | float, footprint: Ints | Floats, facts: Fact
     return np.asarray(vector * values * lost * (outer + far * rates.word_seconds / WORD))
 
 
-def overlapped(compute: float | Floats, stream: Floats, rates: CpuRates) -> Floats:
+def overlapped(compute: float | Floats, stream: float | Floats, cpu: Numbers) -> Floats:
     """Return the time of arithmetic and transfers that overlap: where the two are alike, both are felt.
 
     Hexagons whose boxes lie in L2 take as long as those whose boxes fit L1: little more than the longer one is felt.
     """
-    power = rates.numbers.overlap_exponent
-    return np.asarray((compute**power + stream**power) ** (1.0 / power))
+    power = cpu.overlap_exponent
+    return np.asarray((np.power(compute, power) + np.power(stream, power)) ** (1.0 / power))
 
 
 def _transfers(
@@ -215,7 +216,7 @@ def added_seconds(seconds: Floats, sizes: TileSizes, facts: Facts, rates: CpuRat
     if not series:
         return np.where(whole, moved, moved + waits)
     held = buffer_seconds(facts, rates)
-    return np.where(whole, overlapped(moved, seconds + held, rates) - seconds, max(moved, held) + waits)
+    return np.where(whole, overlapped(moved, seconds + held, rates.numbers) - seconds, max(moved, held) + waits)
 
 
 def state_seconds(facts: Facts, rates: CpuRates) -> float:

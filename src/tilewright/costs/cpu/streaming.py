@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.cpu.boxes import overlapped
 from tilewright.costs.cpu.levels import grid_seconds, off_chip
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
@@ -95,8 +96,7 @@ def hides(rank: int) -> bool:
 
 def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats, cpu: Numbers) -> Floats:
     """Seconds of arithmetic beside lines from L2 (``near``) and what is felt of those from L3 while it waits for L2."""
-    power = cpu.overlap_exponent
-    longer = (np.power(arithmetic, power) + np.power(near, power)) ** (1.0 / power)
+    longer = overlapped(arithmetic, near, cpu)
     idle = np.less(near, arithmetic)
     waits = np.where(idle, near, 1.0) / np.where(idle, arithmetic, 1.0)
     return np.asarray(longer + felt * waits**cpu.l3_overlap_exponent)

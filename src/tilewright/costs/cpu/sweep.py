@@ -30,7 +30,7 @@ def evaluate(work: SweepWork, facts: Facts, rates: CpuRates) -> Breakdown:
     each = ceil_div(facts.cells, rates.sm_count)
     lines = each / facts.shape[-1]
     vectors = lines * ceil_div(facts.shape[-1], rates.vector_width)
-    iteration = float(overlapped(rates.swept.value, np.array(_line_seconds(facts, rates)), rates))
+    iteration = float(overlapped(rates.swept.value, _line_seconds(facts, rates), rates.numbers))
     arithmetic = vectors * rates.swept.value
     # A core computes one box per statement.
     starts = lines * facts.stages * rates.swept_row_seconds + facts.writes * rates.swept_box_seconds

@@ -29,6 +29,8 @@ from tilewright.programs.stencil.program import Program
 _MULTIPLIES = frozenset({"mul"})
 _MAXIMA = frozenset({"maximum", "minimum"})
 _ROUNDING = 1e-9
+OPERATIONS = ("adds", "multiplies", "int_adds", "int_maxima", "specials")
+"""What operations are counted as, in the order of their constants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,14 @@ class Usage:
     int_adds: float = 0.0  # integer additions
     int_maxima: float = 0.0  # integer maxima and minima
     specials: float = 0.0  # divisions, roots and functions
+
+    @staticmethod
+    def of(
+        *, seconds: float, global_words: float, shared_words: float, updates: float, operations: Sequence[float]
+    ) -> "Usage":
+        """Return what so many updates use, of which each has ``operations`` in the order of the constants."""
+        amounts = dict(zip(OPERATIONS, (updates * count for count in operations), strict=True))
+        return Usage(seconds=seconds, global_words=global_words, shared_words=shared_words, **amounts)
 
     def times(self, factor: float) -> "Usage":
         """Return so many times the amounts."""
@@ -153,16 +163,12 @@ class EnergyRule:
     ) -> Usage:
         """Return the amounts of one run."""
         count = self.updates if updates is None else updates
-        adds, multiplies, int_adds, int_maxima, specials = (count * each for each in self.operations)
-        return Usage(
+        return Usage.of(
             seconds=seconds,
             global_words=dram_bytes / WORD,
             shared_words=count * self.accesses if shared_words is None else shared_words,
-            adds=adds,
-            multiplies=multiplies,
-            int_adds=int_adds,
-            int_maxima=int_maxima,
-            specials=specials,
+            updates=count,
+            operations=self.operations,
         )
 
 

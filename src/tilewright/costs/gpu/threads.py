@@ -309,7 +309,7 @@ class _Model:
         slots = work.points * _point_slots(self.case.program, facts, gpu, known)
         inside = slots / WARP * np.where(shared, 1.0, known.global_access)
         copied = np.where(shared, work.copy_warps * min(known.copy_slots, known.guarded_copy_slots), 0.0)
-        issue = each * (inside + work.rows * known.row_slots + copied) * known.issue / self._width
+        issue = each * (inside + work.rows * known.row_slots + copied) * known.issue / self.gpu.schedulers
         fitting = (gpu.shared_bytes // np.maximum(work.box_values * facts.itemsize, 1)).astype(np.int64)
         most = min(gpu.max_blocks, gpu.max_threads // WARP)
         together = np.maximum(1, np.where(shared, np.minimum(most, fitting), most))
@@ -353,7 +353,7 @@ class _Model:
             return np.zeros_like(slots)
         work, known = self.case.work, self.constants
         code = slots + np.where(self.here.shared, known.copy_slots * work.copies, 0.0)
-        schedulers = np.minimum(work.warps, self._width) / self._width
+        schedulers = np.minimum(work.warps, self.gpu.schedulers) / self.gpu.schedulers
         near = known.near_fetch_cycles * schedulers * np.maximum(0.0, code - known.near_code_slots)
         return np.asarray(near + known.fetch_cycles * np.maximum(0.0, code - known.code_slots))
 
@@ -380,7 +380,9 @@ class _Model:
             copy = np.full_like(copy, known.copy_slots)
         copied = np.where(self.here.shared, work.copy_warps * copy, 0.0)
         inside = slots * np.where(self.here.shared, 1.0, self._global)
-        return np.asarray(((inside + work.rows * known.row_slots) * work.warps + copied) * known.issue / self._width)
+        return np.asarray(
+            ((inside + work.rows * known.row_slots) * work.warps + copied) * known.issue / self.gpu.schedulers
+        )
 
     def _accesses(self) -> Floats:
         """Accesses of a thread to shared memory or L1 for the points of a tile."""
@@ -397,10 +399,6 @@ class _Model:
         """Slots of an access through L1: every row that a warp spans is an access of its own."""
         rows = 1.0 if "coalescing" in self.off else self.case.work.segments
         return np.asarray(self.constants.global_access * rows)
-
-    @property
-    def _width(self) -> float:
-        return self.gpu.schedulers
 
     def _segments(self, values: Floats, rows: Floats, words: float | Floats) -> Floats:
         """Values moved for contiguous segments, every segment rounded up."""

@@ -36,7 +36,7 @@ from tilewright.costs.energy.price import Usage, count_operations, price
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
-from tilewright.machines.parameters import Quantity
+from tilewright.machines.parameters import Quantity, estimated
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.tables.table import LOOKUP, Recurrence
@@ -124,16 +124,12 @@ def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
     crossed = 2 * sum(max([0, *(-offset[1] for offset in many)]) for many in sweep.tables.values())
     shared = points * (lookups + sweep.cells) + (sweep.rows + crossed) * t * s / sub
     kinds = count_operations([op for op in ops if not op.startswith(LOOKUP)], case.dtype[0] in "ib")
-    every = [tiles * points * max(1.0, case.words) * count for count in kinds]
-    return Usage(
+    return Usage.of(
         seconds=seconds,
         global_words=tiles * sum(tile_words(case, tiling)),
         shared_words=tiles * shared * max(1.0, case.words),
-        adds=every[0],
-        multiplies=every[1],
-        int_adds=every[2],
-        int_maxima=every[3],
-        specials=every[4],
+        updates=tiles * points * max(1.0, case.words),
+        operations=kinds,
     )
 
 
@@ -153,20 +149,13 @@ def iteration_seconds(case: TableCase) -> Quantity:
     # Neighbours in the row stay in registers; what was computed a row above is loaded, and every table is stored.
     above = sum(any(offset[0] for offset in many) for many in program.reads.values())
     accesses = above + len(program.tables) + max(1, lookups)
-    parts = (machine.flop_cycles, machine.special_cycles, machine.load_cycles, machine.of_rank("loop_cycles", 2))
+    loop = machine.of_rank("loop_cycles", 2)
 
-    def seconds(cycles: tuple[float, ...]) -> float:
-        work = flops * cycles[0] + specials * cycles[1] + accesses * cycles[2] + cycles[3]
-        return work / machine.clock.value
+    def seconds(end: str) -> float:
+        work = flops * machine.flop_cycles.end(end) + specials * machine.special_cycles.end(end)
+        return (work + accesses * machine.load_cycles.end(end) + loop.end(end)) / machine.clock.value
 
-    return Quantity(
-        value=seconds(tuple(part.value for part in parts)),
-        unit="s",
-        source="estimated",
-        note=f"from {flops + specials} operations and {accesses} loads and stores per cell",
-        low=seconds(tuple(part.value if part.low is None else part.low for part in parts)),
-        high=seconds(tuple(part.value if part.high is None else part.high for part in parts)),
-    )
+    return estimated(seconds, "s", f"from {flops + specials} operations and {accesses} loads and stores per cell")
 
 
 def predict(case: TableCase, tiling: Tiling) -> Costs:
