@@ -87,7 +87,7 @@ class RowCode(Block):
     in_turn: bool = True
     pairs: bool = False  # whether short sums count as weighted sums, too, where two results at a time save products
     # whether what sums over boxes with one weight have in common for cells of a row is added up once and carried on in
-    # registers (:mod:`tilewright.codegen.passes.carry_sums`)
+    # registers (:mod:`tilewright.codegen.sums.carry`)
     carried: bool = False
 
     @property
@@ -194,8 +194,8 @@ class CpuSchedule:
     body: KernelCode  # how the code is written
     storage: Storage = PLAIN  # where the fields' versions and cells lie
     batch: bool = False  # whether there are many grids, each of which one thread computes
-    # whether a call computes some parts of a sweep alone (:mod:`tilewright.schedules.parts`); the first one and their
-    # end follow the distance between slots in ``size``
+    # whether a call computes some parts of a sweep alone (:class:`tilewright.schedules.family.Parts`); the first one
+    # and their end follow the distance between slots in ``size``
     swept: bool = False
 
 

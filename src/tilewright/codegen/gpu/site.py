@@ -7,14 +7,17 @@ nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
 import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
-from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
+from tilewright.codegen.boundary import bounded
+from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.points import pieces, touches
-from tilewright.codegen.sites import extent, inside, literal, outside
+from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
+from tilewright.codegen.tapes import fuse_roots
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.problem import Problem
@@ -261,20 +264,11 @@ class GpuSite:
 
     def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
-        sides = self.problem.sides(node.field)
-        at = tuple(place + offset for place, offset in zip(here, node.offset, strict=True))
-        value = load(
-            tuple(
-                inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
-                for axis, place in enumerate(at)
-            )
-        )
-        for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
-            for low_side, side in zip((True, False), sides[axis], strict=True):
-                if side.kind == "constant" and node.offset[axis]:
-                    test = at[axis] < 0 if low_side else at[axis] >= extent(axis)
-                    value = ir.select(test, literal(side.value, self.dtype), value)
-        return value
+        places = []
+        for axis, (place, offset) in enumerate(zip(here, node.offset, strict=True)):
+            sides = self.problem.sides(node.field)[axis] if offset else None
+            places.append((place + offset, extent(axis), sides))
+        return bounded(places, load, self.dtype)
 
 
 def every(tests: Iterable[ir.Expr]) -> ir.Expr:
@@ -333,3 +327,14 @@ def unpack(b: ir.Builder, place: ir.Expr, names: Sequence[str], counts: Sequence
         found.append(b.let(name, place % count))
         place = place / count
     return [b.let(names[0], place), *reversed(found)]
+
+
+def in_turn(
+    b: ir.Builder, box: Iterable[tuple[ir.Expr, ir.Expr]], threads: Iterable[int], first_axis: int = 0
+) -> ExitStack:
+    """Go through the cells of a box, cut to the grid, each of which one of a group's threads takes."""
+    loops = ExitStack()
+    for axis, ((low, high), count) in enumerate(zip(box, threads, strict=True), first_axis):
+        first = ir.largest(low, 0) + ir.Var(f"i{axis}")
+        loops.enter_context(b.loop(f"x{axis}", first, ir.smallest(high, extent(axis)), count))
+    return loops

@@ -6,11 +6,12 @@ In one piece, in two, or as shares of a row in the results that read it.
 from collections.abc import Callable, Iterable
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.gpu.site import NewCell, every
 from tilewright.codegen.gpu.streaming.advance import NOW, ROW, Advance, clamped, first_at, new_value
 from tilewright.codegen.gpu.streaming.rooms import joined
 from tilewright.codegen.gpu.streaming.tile import BASE, BEGIN, own_tests
-from tilewright.codegen.sites import extent, literal
+from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming.rims import Cell, split
@@ -43,7 +44,7 @@ class Row:
 
     def compute(self) -> None:
         """Compute all cells in one piece, then put them in their places."""
-        statements, work = self.tile.stages[self.stage], ir.Builder("")
+        statements, work = self.tile.stages[self.stage], ir.Builder("work")
         for statement in statements:
             for cell in self.tile.cells:
                 read = self._reader(cell)
@@ -58,7 +59,7 @@ class Row:
 
     def take(self) -> None:
         """Take what is known before the newest row: of every cell, the sum of it, or values by name."""
-        b, tile, statement, parts = self.b, self.tile, self.tile.stages[0][0], ir.Builder("")
+        b, tile, statement, parts = self.b, self.tile, self.tile.stages[0][0], ir.Builder("work")
         for cell in tile.cells:
             read = self._reader(cell, held=True)
             if tile.weights is None:

@@ -1,0 +1,137 @@
+"""From fewer products: two results along axis 0 from four multiplications per column instead of six, F(2, 3).
+
+Two neighbouring results of a column of three weights g read four values d:
+
+    before: y0 = d0 g0 + d1 g1 + d2 g2    after: a = (d0 - d2) g0        b = (d1 + d2) (g0 + g1 + g2) / 2
+            y1 = d1 g0 + d2 g1 + d3 g2           e = (d3 - d1) g2        c = (d2 - d1) (g0 - g1 + g2) / 2
+                                                 y0 = (b + c) + a        y1 = (b - c) + e
+
+The sums of values are shared by all columns that hold them, and those over b, c, a and e are taken before they are
+put together, so that nearly all that is left are the four multiply-adds; processors that add and multiply on different
+units gain up to a third, the others lose nothing. A column alone gains one product of five per result of a five-point
+stencil. What is left of a column of five are two weights, F(2, 2), three products instead of four:
+
+    a = (d0 - d1) g0        b = d1 (g0 + g1)        e = (d2 - d1) g1
+
+In 2D all columns of a pair of rows are written; in 3D, as in :mod:`tilewright.codegen.sums.loop`, those at
+one place along the rows. Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3); Lavin and
+Gray (CVPR 2016) for convolutions.
+
+A result differs in rounding: every value enters with weights that may be larger than its own
+(:data:`tilewright.programs.stencil.weights.MOST_GROWTH`). With n columns and r other reads, w reads in
+all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute values; the package promises
+4 (2 w - 1) eps.
+"""
+
+from operator import add, sub
+
+from tilewright.codegen import ir
+from tilewright.codegen.sums.inputs import InputSums
+from tilewright.codegen.sums.loop import SumLoopWriter
+from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
+from tilewright.schedules.code import Sum
+from tilewright.schedules.sums import Near, paired
+
+A, B, C, E = range(4)
+"""The four sums, in the order of :attr:`tilewright.programs.stencil.weights.WeightColumn.factors`."""
+_NAMES = "abce"
+TURNED = ((sub, 0, 2), (add, 1, 2), (sub, 2, 1), (sub, 3, 1))
+"""What of the four values of a column goes into each of them."""
+_OF_TWO = {A: (sub, 0, 1), B: (None, 1, 1), E: (sub, 2, 1)}
+"""The same for a column of two weights, without c; b is a value itself."""
+
+
+def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
+    """Write a weighted sum for all places of a block: rows along axis 0 in pairs, what is left input by input."""
+    found = columns(terms)
+    if found is None:
+        raise ValueError("there is no column of three weights in this sum")
+    if block.table is not None:
+        near = paired(terms, alike=form.alike)
+        kind = _PairedLoop if any(each.columns for each in near) else SumLoopWriter
+        return kind(block, prefix, form).write(near)
+    shifts = sorted({shift for shift, _ in block.places})
+    two = shifts[: len(shifts) // 2 * 2]
+    sums, pairs = InputSums(block, f"{prefix}_"), _Pairs(block, f"{prefix}p")
+    for shift in two[::2]:
+        sums.results.update(pairs.write(shift, found[0]))
+    sums.add_up([at for at in block.places if at[0] in two], found[1])
+    sums.add_up([at for at in block.places if at[0] not in two], terms)
+    return sums.results
+
+
+class _Pairs(Names):
+    """Two neighbouring rows of results at a time, in 2D."""
+
+    def __init__(self, block: RegisterBlock, prefix: str) -> None:
+        super().__init__(block.dtype, prefix, block.body)
+        self.fetch = block.fetch
+
+    def write(self, shift: int, found: tuple[WeightColumn, ...]) -> dict[Place, ir.Var]:
+        """Write the results at ``shift`` and the next row."""
+        sums: dict[int, ir.Var] = {}
+        # b and c go first, and a and e onto what they make, which saves additions.
+        for phase in ((B, C), (A, E)):
+            for column in sorted(found, key=lambda each: each.read.offset[-1]):
+                for k, value in self._turned(column, (shift, 0), phase).items():
+                    self._accumulate(sums, k, column.factors[k], value)
+            if B in phase:
+                # Compilers would multiply what is one product twice, in either of the two additions.
+                alone = (k for k in phase if sum(_needs(column, k) for column in found) == 1)
+                sums |= {k: self.let(ir.hold(sums[k])) for k in alone}
+                sums = {A: self.let(sums[B] + sums[C]), E: self.let(sums[B] - sums[C])}
+        return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
+
+    def _turned(self, column: WeightColumn, place: Place, phase: tuple[int, ...]) -> dict[int, ir.Var]:
+        """The sums of values that a column of this phase needs."""
+        turned = dict(enumerate(TURNED)) if _needs(column, C) else _OF_TWO
+        needed = [k for k in phase if _needs(column, k)]
+        read, wanted = column.read, sorted({j for k in needed for j in turned[k][1:]})
+        values = {
+            j: self.fetch(Read(read.field, read.level, (read.offset[0] + j, *read.offset[1:])), place) for j in wanted
+        }
+        result = {}
+        for k in needed:
+            operation, first, second = turned[k]
+            result[k] = values[first] if operation is None else self.let(operation(values[first], values[second]))
+        return result
+
+    def _accumulate(self, sums: dict[int, ir.Var], k: int, factor: float, value: ir.Var) -> None:
+        term = factor * value
+        sums[k] = self.let(sums[k] + term if k in sums else term)
+
+
+def _needs(column: WeightColumn, k: int) -> bool:
+    """Whether a column adds to a sum: with two weights there is no c."""
+    return k != C or len(column.weights) > 2
+
+
+class _PairedLoop(SumLoopWriter):
+    """A loop over the places along the rows for two planes; other reads are added to a and e, of one result each."""
+
+    def names(self) -> str:
+        return _NAMES
+
+    def result(self, at: Place) -> ir.Var:
+        """Put b and c together, and onto them what belongs to one result alone."""
+        plane, line = at
+        b, c = (self.sum(line, _NAMES[k]) for k in (B, C))
+        return self.let((b - c if plane else b + c) + self.own(line, plane))
+
+    def row(self, near: Near, row: int, at: ir.Var) -> None:
+        """Add what columns find in a row to the sums of its lines."""
+        turned: dict[Read, list[ir.Var]] = {}
+        for number, column in enumerate(near.columns):
+            read = column.read
+            line = row - read.offset[1]
+            if not 0 <= line < self.lines:
+                continue
+            key = Read(read.field, read.level, (read.offset[0], 0, 0))
+            if key not in turned:
+                values = [self.value(read, (j, line), at) for j in range(4)]
+                turned[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED]
+            for k in (A, B, C, E):
+                self.add(self.sum(line, _NAMES[k]), self.weights[4 * number + k], turned[key][k])
+        super().row(near, row, at)

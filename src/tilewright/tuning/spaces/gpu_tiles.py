@@ -1,0 +1,224 @@
+"""The hybrid tiles of a GPU: the feasible sizes, problem (31) of the time model, and every thread shape of each.
+
+The set of sizes is ``prod(t_Si + growth_i) <= values``, one factor per axis, so how far an axis may go follows from the
+sizes chosen before it: every axis multiplies out exactly the combinations that can be completed, and none is thrown
+away. Every point comes once, in pieces of bounded size.
+
+Thread blocks are part of the space: every feasible tile has every shape that it can keep busy. Shapes are powers of two
+per axis, the innermost at least a warp, so that accesses stay whole, and none larger than the tile along its axis;
+beside them the shape that the code takes where none is given (:func:`default_threads`). The model that knows both
+(:mod:`tilewright.costs.gpu.threads`) ranks them jointly.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tilewright.base.constants import WARP
+from tilewright.costs.arrays import Floats, Ints, TileSizes
+from tilewright.costs.gpu import threads as selector
+from tilewright.costs.setting import Setting
+from tilewright.costs.time import evaluate
+from tilewright.costs.work import hexagonal
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.families import hybrid
+from tilewright.schedules.tiling import Tiling
+
+Shape = tuple[int, ...]
+NEAR = 0.1
+"""Of every size and shape those are in the space that take no longer than the best of all families by this share."""
+_LARGEST_OUTER = 32
+_GRID = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
+"""Shapes by rank where threads share the cells of a whole box or grid."""
+_HEXAGONS_1D = 256
+"""Threads that share a hexagon's row in 1D."""
+_TILES = 1024
+"""Tiles that are evaluated at a time, with all their shapes."""
+PIECE_POINTS = 2**18
+"""About this many points are yielded at a time, whatever the size of the set."""
+_MOST_PER_AXIS = 4096
+_PER_DOUBLING = 8
+
+
+def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[TileSizes]:
+    """Yield the feasible sizes, or a geometric grid of them, in lexicographic order of (t_T, t_S1, …), k left open."""
+    values = setting.rates.block_bytes // (setting.facts.itemsize * max(1, setting.facts.copies))
+    rank = len(setting.facts.shape)
+    for time in grid(2, 2 * max(1, setting.facts.steps), 2, coarse=coarse).tolist():
+        rows = int(hexagonal.grown_rows(np.array([time * setting.facts.stages], dtype=np.int64), rank)[0])
+        grown = [slope * rows for slope in setting.facts.slopes]
+        smallest = [max(1, setting.facts.slopes[0]), *(1,) * (rank - 2), WARP] if rank > 1 else [WARP]
+        least = [size + more for size, more in zip(smallest, grown, strict=True)]
+        if math.prod(least) > values:
+            return
+        rooms = [values // (math.prod(least) // least[axis]) - grown[axis] for axis in range(rank)]
+        axes = [_axis(setting, axis, smallest[axis], grown[axis], room, coarse) for axis, room in enumerate(rooms)]
+        axes[0] = axes[0][axes[0] >= setting.facts.slopes[0]]
+        everything = np.full(1, values, dtype=np.int64)
+        for columns in _extend(axes, grown, least, (), everything):
+            count = np.full(len(columns[0]), time, dtype=np.int64)
+            yield TileSizes(time=count, space=columns, k=np.zeros_like(count))
+
+
+def grid(first: int, last: int, step: int, *, coarse: bool) -> Ints:
+    """Return the multiples from first to last, all of them or about eight per doubling.
+
+    >>> grid(32, 130, 32, coarse=False).tolist()
+    [32, 64, 96, 128]
+    """
+    if last < first:
+        return np.zeros(0, dtype=np.int64)
+    if not coarse:
+        return np.arange(first, min(last, first + step * _MOST_PER_AXIS) + 1, step, dtype=np.int64)
+    octaves = max(1.0, np.log2(last / first))
+    points = np.geomspace(first, last, int(_PER_DOUBLING * octaves) + 2)
+    rounded = first + np.round((points - first) / step).astype(np.int64) * step
+    return np.asarray(np.unique(rounded[rounded <= last]))
+
+
+def _axis(setting: Setting, axis: int, first: int, grown: int, room: int, coarse: bool) -> Ints:
+    """Return the sizes of one axis, from ``first`` to ``room``, none going a whole tile beyond the grid."""
+    extent = setting.facts.shape[axis] + (grown if axis else 0)
+    step = WARP if axis == len(setting.facts.shape) - 1 else 1
+    return grid(first, min(room, max(first, -(-extent // step) * step)), step, coarse=coarse)
+
+
+def _extend(
+    axes: list[Ints], grown: list[int], least: list[int], columns: tuple[Ints, ...], room: Ints
+) -> Iterator[tuple[Ints, ...]]:
+    """Multiply partial points by the sizes of the next axis, the last axis fastest."""
+    # ``room`` is what the footprints of the remaining axes may multiply to, per partial point.
+    axis = len(columns)
+    if axis == len(axes):
+        yield columns
+        return
+    counts = np.searchsorted(axes[axis], room // math.prod(least[axis + 1 :]) - grown[axis], side="right")
+    for low, high in _pieces_of(counts):
+        part = counts[low:high]
+        total = int(part.sum())
+        if not total:
+            continue
+        source = np.repeat(np.arange(low, high), part)
+        size = axes[axis][np.arange(total) - np.repeat(np.cumsum(part) - part, part)]
+        chosen = (*(column[source] for column in columns), size)
+        yield from _extend(axes, grown, least, chosen, room[source] // (size + grown[axis]))
+
+
+def _pieces_of(counts: Ints) -> Iterator[tuple[int, int]]:
+    """Cut a sequence of counts into ranges whose sum is at most :data:`PIECE_POINTS` where a single one allows."""
+    ends = np.cumsum(counts)
+    low, before = 0, 0
+    while low < len(counts):
+        high = max(low + 1, int(np.searchsorted(ends, before + PIECE_POINTS, side="right")))
+        yield low, high
+        low, before = high, int(ends[high - 1])
+
+
+def default_threads(problem: Problem, tiling: Tiling) -> Shape:
+    """Return the threads per axis of a completed tiling that gives none, streaming tiles aside."""
+    rank = problem.program.rank
+    if not tiling.family.prisms:
+        return _GRID[rank]
+    if rank == 1:
+        return (_HEXAGONS_1D,)
+    found = selector.default_threads(tuple(np.array([size], dtype=np.int64) for size in tiling.space))
+    return tuple(int(count[0]) for count in found)
+
+
+def shapes(rank: int, most: int) -> tuple[Shape, ...]:
+    """Return the thread shapes of blocks of at most so many threads, outermost axis first.
+
+    >>> shapes(2, 64)
+    ((1, 32), (1, 64), (2, 32))
+    """
+    outer = [2**n for n in range(_LARGEST_OUTER.bit_length())]
+    inner = [WARP * 2**n for n in range(max(1, most // WARP).bit_length())]
+    every = itertools.product(*[outer] * (rank - 1), inner)
+    return tuple(shape for shape in every if math.prod(shape) <= most)
+
+
+def points(setting: Setting, *, coarse: bool = False, rival: float = math.inf) -> Iterator[TileSizes]:
+    """Yield hybrid tiles with their thread shapes, every point once: a geometric grid, then what is near the best."""
+    grid = _with_shapes(_joined(setting, coarse=True), setting)
+    yield grid
+    if not coarse:
+        near = near_best(setting, rival)
+        rows = {_row(grid, place) for place in np.flatnonzero(np.isin(grid.time, near.time)).tolist()}
+        yield near.take(np.array([_row(near, place) not in rows for place in range(len(near.time))], dtype=bool))
+
+
+def best_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
+    """Return hybrid tiles on a GPU, each with the shape that is expected to take least; shape (n,) as they."""
+    plain = replace(setting, energy=None)
+    best = np.stack(selector.default_threads(tiles.space))
+    every = _with_shapes(replace(tiles, k=np.arange(len(tiles.time))), setting)
+    seconds = evaluate(hybrid.FAMILY, replace(every, k=np.zeros_like(every.k)), plain).seconds
+    order = np.lexsort((seconds, every.k))
+    first = order[np.unique(every.k[order], return_index=True)[1]]
+    best[:, every.k[first]] = np.stack([count[first] for count in every.threads])
+    return replace(tiles, threads=tuple(best))
+
+
+def _row(sizes: TileSizes, place: int) -> Shape:
+    return tuple(int(column[place]) for column in (sizes.time, *sizes.space, *sizes.threads))
+
+
+def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
+    none = np.zeros(0, dtype=np.int64)
+    empty = TileSizes(time=none, space=(none,) * len(setting.facts.shape), k=none)
+    return TileSizes.join([empty, *pieces(setting, coarse=coarse)])
+
+
+def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR, fewest: int = 0) -> TileSizes:
+    """Return what takes at most ``share`` longer than the best, of every size with every shape, at least ``fewest``.
+
+    Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
+    point that is wanted is missed.
+    """
+    tiles = _joined(setting, coarse=False)
+    none = _with_shapes(tiles.take(slice(0)), setting)
+    if setting.gpu is None or not len(tiles.time):
+        return none
+    plain = replace(setting, energy=None)
+    bound = selector.least_seconds(setting.facts.problem.program, tiles, setting.facts, setting.gpu)
+    order = np.argsort(bound, kind="stable")
+    found, best = [none], rival
+    costs: list[Floats] = [np.zeros(0)]
+    for start in range(0, len(order), _TILES):
+        some = order[start : start + _TILES]
+        if start or not fewest:
+            some = some[bound[some] <= (1.0 + share) * best]
+        if not len(some):
+            break
+        part = _with_shapes(tiles.take(some), setting)
+        seconds = evaluate(hybrid.FAMILY, part, plain).seconds
+        best = min(best, float(np.min(seconds, initial=np.inf)))
+        kept = np.flatnonzero(np.isfinite(seconds) if fewest else seconds <= (1.0 + share) * best)
+        found.append(part.take(kept))
+        costs.append(seconds[kept])
+    every, cost = TileSizes.join(found), np.concatenate(costs)
+    first = np.argsort(cost, kind="stable")
+    return every.take(first[: max(fewest, int((cost <= (1.0 + share) * best).sum()))])
+
+
+def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
+    """Return tiles with every shape that they can keep busy, and with the one of their code."""
+    most = WARP if setting.gpu is None else setting.gpu.max_block_threads
+    own = np.stack(selector.default_threads(tiles.space)) if len(tiles.time) else np.zeros((len(tiles.space), 0))
+    extents = [tiles.space[0] + tiles.time * setting.facts.stages * max(1, setting.facts.slopes[0]), *tiles.space[1:]]
+    listed = np.zeros(len(tiles.time), dtype=bool)
+    parts = []
+    for shape in shapes(len(tiles.space), most):
+        busy = functools.reduce(np.logical_and, [size >= count for size, count in zip(extents, shape, strict=True)])
+        listed |= busy & (own == np.array(shape)[:, None]).all(axis=0)
+        parts.append(_of_shape(tiles.take(busy), [np.full(int(busy.sum()), count) for count in shape]))
+    rest = ~listed & (own.prod(axis=0) <= most)
+    return TileSizes.join([*parts, _of_shape(tiles.take(rest), list(own[:, rest].astype(np.int64)))])
+
+
+def _of_shape(tiles: TileSizes, threads: list[Ints]) -> TileSizes:
+    return replace(tiles, threads=tuple(threads))

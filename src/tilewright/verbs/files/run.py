@@ -1,0 +1,314 @@
+"""Runs from files to files: data in, compute, check, data out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError, WrongResultError
+from tilewright.base.paths import check_place
+from tilewright.base.units import format_seconds, format_shape
+from tilewright.plan import Target
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
+from tilewright.report.waiting import waiting
+from tilewright.runtime.formats.files import check_output, is_archive, read_planes, write_planes
+from tilewright.runtime.formats.pictures import depth_of, is_picture, picture_bits
+from tilewright.runtime.formats.series import check_series, is_series
+from tilewright.runtime.memory import Array, check_memory
+from tilewright.runtime.session import point_tables
+from tilewright.schedules.tiling import Tiling
+from tilewright.verbs import data
+from tilewright.verbs.load import load_program
+from tilewright.verbs.options import RunFiles, RunOptions, refuse
+from tilewright.verbs.running.grids.engine import computed
+from tilewright.verbs.running.grids.memory import Levels, Memory
+from tilewright.verbs.running.levels import warn_if_at_rest
+from tilewright.verbs.running.problem import CheckedProblem
+from tilewright.verbs.running.record import threads_of
+from tilewright.verbs.running.run import target_here
+from tilewright.verbs.running.saving import Recorder
+
+Note = Callable[[str], None]
+"""What says something beside the results."""
+_LONG_CHECK = 2e8
+"""Cell updates from which a check is announced."""
+_REFERENCE_COPIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A result against the float64 reference."""
+
+    max_error: float  # absolute, over all cells
+    within: bool  # whether every cell is within its bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRun:
+    """What a run from files to files did."""
+
+    problem: Problem
+    planes: int  # how often it was computed: 3 for a colour picture, else 1
+    backend: str  # what computed it
+    tiling: Tiling  # as it was used
+    threads: int  # as many as were used
+    seconds: float  # computing, without compiling and without reading or writing files
+    steps: int  # as many as were done: those of the problem, unless the run ended before
+    comparison: Comparison | None = None  # with the reference, where it was asked for
+
+    @property
+    def gcells_per_second(self) -> float:
+        """Cell updates per nanosecond."""
+        return self.planes * self.problem.cells * self.steps / self.seconds / 1e9
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        document: dict[str, object] = {
+            "program": self.problem.program.name,
+            "shape": list(self.problem.shape),
+            "steps": self.steps,
+            "steps_done": self.steps,
+            "dtype": self.problem.dtype,
+            "backend": self.backend,
+            "tiling": str(self.tiling),
+            "threads": self.threads,
+            "planes": self.planes,
+            "seconds": self.seconds,
+            "gcells_per_second": self.gcells_per_second,
+        }
+        if self.comparison is not None:
+            checked = {"checked": True, "within_bound": self.comparison.within}
+            document |= {"max_error": self.comparison.max_error, **checked}
+        return document
+
+    def __str__(self) -> str:
+        asked = "" if self.steps == self.problem.steps else f" of {self.problem.steps}"
+        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.steps}{asked} steps"
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        lines = [
+            f"{what}, {self.problem.dtype}: {self.backend}, {self.tiling}, {threads}",
+            f"{format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s",
+        ]
+        if self.comparison is not None:
+            verdict = "within" if self.comparison.within else "BEYOND"
+            lines.append(f"every cell checked: largest error {self.comparison.max_error:.3g}, {verdict} the bound")
+        return "\n".join(lines)
+
+    def raise_if_wrong(self) -> None:
+        """Raise if the comparison failed."""
+        if self.comparison is not None and not self.comparison.within:
+            raise WrongResultError(
+                f"the result differs from the float64 reference by up to {self.comparison.max_error:.3g}, "
+                "more than rounding explains",
+                "report it with the command line and the output of `tilewright doctor`",
+            )
+
+
+def run_files(name: str, options: RunOptions, files: RunFiles, note: Note) -> FileRun:
+    """Do one run of a program, built-in or ``file.py:function``, and write its outputs."""
+    if files.check:
+        refuse("a checked run", options)
+    program, target = load_program(name), target_here(options.backend, options.threads)
+    _check_outputs(program, files, note)
+    scalars = data.scalar_values(program, files.scalars)
+    planes = data.planes(program, files.inputs, files.shape, options.dtype, files.seed)
+    bits = max([8, *(picture_bits(path) for path in files.inputs if is_picture(path))])
+    _note_depth(files, len(planes), bits, note)
+    looks = _Looks(program, options, files, len(planes), bits)
+    options = replace(
+        options,
+        callback=None if files.snapshots is None else looks.write,
+        where=None if options.where is None else read_planes(options.where)[0],
+        sources=read_sources(options.sources),
+        levels=any(map(data.holds_state, files.written)),
+    )
+    engines = [_Plane(program, arrays, scalars, options, target, looks) for arrays in planes]
+    found = [computed(engine) for engine in engines]
+    first, problem = engines[0], engines[0].problem
+    results = [{field: levels[0] for field, levels in each.items()} for each in found]
+    _write(problem, results, files.outputs, bits, note)
+    for path in filter(data.holds_state, files.outputs):
+        data.write_state(path, program, {**looks.constant, **found[0]}, first.done)
+    kernel = first.calculation.kernel
+    return FileRun(
+        problem=problem,
+        planes=len(planes),
+        backend=kernel.plan.target.backend,
+        tiling=kernel.plan.tiling,
+        threads=threads_of(kernel, first.calculation.threads),
+        seconds=sum(engine.seconds for engine in engines),
+        steps=min(engine.done for engine in engines),
+        comparison=_compare([engine.case for engine in engines], results, note) if files.check else None,
+    )
+
+
+def read_sources(texts: Any) -> list[tuple[tuple[int, ...], float]] | None:  # noqa: ANN401
+    """Read sources as they are written on the command line: a cell each, and what is added to it in every step."""
+    found = []
+    for text in texts or ():
+        cell, _, value = text.partition("=")
+        try:
+            found.append((tuple(int(part) for part in cell.split(",")), float(value)))
+        except ValueError:
+            raise UsageError(
+                f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0"
+            ) from None
+    return found or None
+
+
+class _Plane(Memory):
+    """A run on one plane, whose files say what a state lacks and whose results are looked at as they are written."""
+
+    def __init__(
+        self,
+        program: Program,
+        arrays: Sequence[Any],
+        scalars: Mapping[str, Any],
+        options: RunOptions,
+        target: Target,
+        looks: "_Looks",
+    ) -> None:
+        super().__init__(program, arrays, scalars, options, target, packed=False)
+        self._looks = looks
+
+    def results(self) -> Levels:
+        return self.finish()
+
+    def warn_if_at_rest(self) -> None:
+        if not self._looks.begun:
+            warn_if_at_rest(self.case.given, files=True)
+            self._looks.begin(self.case)
+
+    def warn_if_nonfinite(self, found: Levels) -> None:
+        pass
+
+
+class _Looks:
+    """What is written while a run is under way."""
+
+    def __init__(self, program: Program, options: RunOptions, files: RunFiles, planes: int, bits: int) -> None:
+        self._bits, self._program, self._target = bits, program, files.snapshots
+        self.constant: dict[str, list[Array]] = {}  # fields that no step changes
+        self.begun = False  # whether a run has
+        if files.snapshots is not None and options.every is None:
+            raise UsageError("snapshots need to know how often they are written", "give --every 100")
+        if planes > 1:
+            refuse("a colour picture", options, files)
+        whole = next(filter(data.holds_state, files.outputs), None)
+        if planes > 1 and whole is not None:
+            raise UsageError(
+                f"a colour picture is computed by channel, which a {whole.suffix} file does not hold", "write a .npy"
+            )
+        target = files.snapshots
+        self._series = Recorder(target, program) if target is not None and is_series(target) else None
+
+    def begin(self, case: CheckedProblem) -> None:
+        """Note the fields that no step changes."""
+        program, self.begun = self._program, True
+        self.constant = {
+            field: [np.asarray(level, case.problem.dtype) for level in case.given.versions[field]]
+            for field in program.fields
+            if field not in program.updated
+        }
+
+    def write(self, step: int, view: Any) -> None:  # noqa: ANN401
+        """Write a snapshot."""
+        assert self._target is not None  # noqa: S101  (it is called where there is one)
+        target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
+        views = view if len(updated) > 1 else (view,)
+        levels = {
+            field: each if isinstance(each, tuple) else (each,) for field, each in zip(updated, views, strict=True)
+        }
+        if self._series is not None:
+            self._series.write(step, {**self.constant, **levels})
+        elif is_archive(target):
+            data.write_state(target, self._program, {**self.constant, **levels})
+        else:
+            write_planes(target, (levels[updated[0]][0],), self._bits)
+
+
+def _check_outputs(program: Program, files: RunFiles, note: Note) -> None:
+    """Find out before any computation whether the results can be written, and say what they will lack."""
+    single = [path for path in files.outputs if not data.holds_state(path)]
+    if len(single) > len(program.updated):
+        updated = ", ".join(program.updated)
+        raise UsageError(f"{program.name!r} updates {updated}: --output is given {len(single)} times")
+    for path in files.written:
+        if is_series(path):
+            check_series(path)
+        elif is_archive(path):
+            check_place(path)
+        if data.holds_state(path):
+            data.archive_names(program)
+        else:
+            check_output(path)
+    if len(single) == len(files.outputs):
+        for field, path in zip(program.updated, single, strict=False):
+            _note_lost(program, field, path, note)
+    if files.snapshots is not None:
+        _note_lost(program, program.updated[0], files.snapshots, note, alone=True)
+
+
+def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: bool = False) -> None:
+    """Say that no run can go on from a file of a single array, where a next one needs more."""
+    levels, fields = program.history(field) > 1, alone and len(program.updated) > 1
+    if path.suffix.lower() == ".npy" and (levels or fields):
+        what = f"the newest time level of {field!r}" if levels else repr(field)
+        note(
+            f"warning: {str(path)!r} holds {what} alone, from which no run can go on "
+            f"(hint: {path.with_suffix('.npz').name} keeps all fields and time levels, and --input reads it)"
+        )
+
+
+def _note_depth(files: RunFiles, planes: int, bits: int, note: Note) -> None:
+    """Say which pictures hold fewer bits than those that are read."""
+    for path in files.written:
+        depth = depth_of(path, planes, bits) if is_picture(path) else bits
+        if depth < bits:
+            note(
+                f"warning: {str(path)!r} holds {depth} bits per channel, the input {bits} "
+                "(hint: .png keeps 16, .npy everything)"
+            )
+
+
+def _write(
+    problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Sequence[Path], bits: int, note: Note
+) -> None:
+    for field in problem.program.updated:
+        bad = sum(int(np.count_nonzero(~np.isfinite(result[field]))) for result in results)
+        if bad:
+            note(f"warning: {bad} values of {field!r} are not finite after {problem.steps} steps")
+    single = [path for path in outputs if not data.holds_state(path)]
+    for field, path in zip(problem.program.updated, single, strict=False):
+        clipped = write_planes(path, tuple(result[field] for result in results), bits)
+        if clipped:
+            note(f"warning: {clipped} values of {field!r} outside 0 to 1 are clipped in {str(path)!r}")
+
+
+def _compare(cases: Sequence[CheckedProblem], results: Sequence[Mapping[str, Array]], note: Note) -> Comparison:
+    """Compare every cell with the float64 reference; see :func:`tilewright.programs.stencil.rounding.bound`."""
+    from tilewright.programs.stencil import rounding
+
+    problem = cases[0].problem
+    check_memory(_REFERENCE_COPIES * problem.cells * np.dtype(np.float64).itemsize * len(problem.program.fields))
+    if problem.cells * problem.steps * len(cases) >= _LONG_CHECK:
+        note("comparing with the NumPy reference, which takes a while")
+    errors, within, done = [], True, [0]
+    steps = problem.steps * sum(rounding.runs(problem, each.given.versions, each.given.scalars) for each in cases)
+
+    def stepped() -> None:
+        done[0] += 1
+
+    for each, result in zip(cases, results, strict=True):
+        with waiting("comparing with the NumPy reference", lambda: (done[0] / max(1, steps), None)):
+            tables = point_tables(problem, each.inputs())
+            added = rounding.nothing if tables is None else tables.added
+            exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars, stepped, added)
+        for field in problem.program.updated:
+            error, good = rounding.worst_excess(result[field], exact[field], allowed[field])
+            errors.append(error)
+            within = within and good
+    return Comparison(max_error=max(errors), within=within)

@@ -1,0 +1,152 @@
+"""Shots from files to files: models, receivers and traces."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.paths import check_place, read_bounded
+from tilewright.base.units import format_seconds, format_shape
+from tilewright.runtime.formats.files import read_planes, write_archive, write_planes
+from tilewright.waves.layers import CPML, Layers, Sponge, parse_layers
+from tilewright.waves.models import Floats, Model
+from tilewright.waves.shots import Shot, shot
+
+_LARGEST_TEXT = 2**26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShotRequest:
+    """What is asked for; the numbers are those of :func:`tilewright.waves.shot`."""
+
+    model: Path  # a ``.npy`` file of speeds
+    spacing: str  # ``H``, or one per axis
+    source: str  # its place, ``Z,X``; m
+    time: float  # s
+    frequency: float  # of the Ricker wavelet; Hz
+    receivers: Path | None  # a file of places
+    depth: float | None  # of receivers in every column, in place of a file; m
+    target: Path | None  # where traces go
+    density: Path | None  # a file of densities
+    shear: Path | None  # a file of speeds of shear waves
+    layer: int | None  # cells of a sponge around, 0 for none
+    cpml: int | None  # cells of a convolutional PML around
+    absorb: str | None  # layers per axis and side, as text
+    space_order: int  # of the differences
+    time_step: float | None  # s
+    interpolation: str  # ``linear`` or ``sinc``
+    every: int  # steps between two records
+    dtype: str
+    threads: int | None  # None for all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileShot:
+    """What a shot did."""
+
+    shot: Shot
+    outputs: tuple[Path, ...]  # as written
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        made = self.shot
+        return {
+            **made.run.to_dict(),
+            "time_step": made.time_step,
+            "traces": {field: list(values.shape) for field, values in made.traces.items()},
+            "outputs": [str(path) for path in self.outputs],
+        }
+
+    def __str__(self) -> str:
+        made = self.shot
+        largest = {field: float(np.abs(values).max(initial=0.0)) for field, values in made.traces.items()}
+        lines = [
+            f"{made.run.problem.program.name} {format_shape(made.run.problem.shape)}: {made.run.tiling}",
+            f"{made.run.problem.steps} steps of {format_seconds(made.time_step)} in {format_seconds(made.run.seconds)}",
+            *(f"{f}: traces {format_shape(made.traces[f].shape)}, largest {largest[f]:.4g}" for f in made.traces),
+            *(f"wrote {path}" for path in self.outputs),
+        ]
+        return "\n".join(lines)
+
+
+def shoot_files(job: ShotRequest) -> FileShot:
+    """Compute a shot and write its traces."""
+    velocity = _array(job.model, "the model")
+    model = Model(
+        velocity,
+        _numbers(job.spacing, "spacing") if "," in job.spacing else _numbers(job.spacing, "spacing")[0],
+        density=None if job.density is None else _array(job.density, "the density"),
+        shear=None if job.shear is None else _array(job.shear, "the shear speed"),
+    )
+    if job.target is not None and job.target.suffix not in {".npy", ".npz"}:
+        raise UsageError(f"traces are written to a .npy or .npz file, got {str(job.target)!r}")
+    if job.target is not None:
+        check_place(job.target)
+    made = shot(
+        model,
+        [_numbers(job.source, "source")],
+        _receivers(job, model),
+        time=job.time,
+        frequency=job.frequency,
+        time_step=job.time_step,
+        space_order=job.space_order,
+        layers=_layers(job),
+        interpolation=job.interpolation,
+        every=job.every,
+        dtype=job.dtype,
+        threads=job.threads,
+    )
+    return FileShot(shot=made, outputs=() if job.target is None else (_write(made, job.target),))
+
+
+def _layers(job: ShotRequest) -> Layers:
+    """The layers around the model, which one option says."""
+    if sum(each is not None for each in (job.layer, job.cpml, job.absorb)) > 1:
+        raise UsageError("layers are said once", "give one of --layer, --cpml and --absorb")
+    if job.absorb is not None:
+        return parse_layers(job.absorb)
+    if job.cpml is not None:
+        return CPML(job.cpml) if job.cpml else None
+    cells = 20 if job.layer is None else job.layer
+    return Sponge(cells) if cells else None
+
+
+def _receivers(job: ShotRequest, model: Model) -> Floats:
+    if (job.receivers is None) == (job.depth is None):
+        raise UsageError("receivers are in a file or at a depth", "give --receivers FILE or --receiver-depth 20")
+    if job.receivers is not None:
+        return _array(job.receivers, "receivers")
+    across = [h * np.arange(n) for h, n in zip(model.spacing[1:], model.velocity.shape[1:], strict=True)]
+    rows = [axis.ravel() for axis in np.meshgrid(*across, indexing="ij")]
+    places = np.stack(rows, axis=1) if rows else np.empty((1, 0))
+    return np.concatenate([np.full((len(places), 1), job.depth), places], axis=1)
+
+
+def _numbers(text: str, name: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"{name} is one number per axis, got {text!r}", f"write --{name} 10,12.5") from None
+
+
+def _array(path: Path, name: str) -> Floats:
+    try:
+        if path.suffix == ".npy":
+            return read_planes(path, "float64")[0]
+        data = read_bounded(path, _LARGEST_TEXT, f"text of {name}")
+        return np.loadtxt(io.StringIO(data.decode("utf-8")), ndmin=2)
+    except UsageError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise ArrayError(f"{str(path)!r} holds no array of numbers for {name}: {error}") from None
+
+
+def _write(made: Shot, path: Path) -> Path:
+    if path.suffix == ".npz":
+        write_archive(path, {"times": made.times, **made.traces})
+    else:
+        write_planes(path, (next(iter(made.traces.values())),))
+    return path
