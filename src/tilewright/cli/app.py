@@ -156,12 +156,14 @@ def _root(
 ) -> None:
     """Read the settings that apply to every command."""
     values = settings.load(os.environ, Path("tilewright.toml"))
-    ctx.default_map = {name: _settings_of(name, values) for name in _COMMANDS}
+    ctx.default_map = {name: _settings_of(command, values) for name, command in ctx.command.commands.items()}  # type: ignore[attr-defined]
 
 
-def _settings_of(command: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a command: boundaries are set for runs; pipelines of stencils have other ones."""
-    return {key: value for key, value in values.items() if key != "boundary" or command not in _PIPELINES}
+def _settings_of(command: Any, values: dict[str, str]) -> dict[str, str]:  # noqa: ANN401  (typer's)
+    """Return the settings of a command's options; boundaries are set for runs, pipelines have other ones."""
+    flags = {flag: each.name for each in command.params for flag in each.opts}
+    known = {key: value for key, value in values.items() if key != "boundary" or command.name not in _PIPELINES}
+    return {flags[f"--{key}"]: value for key, value in known.items() if f"--{key}" in flags}
 
 
 _PIPELINES = ("fuse", "image")
