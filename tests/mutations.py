@@ -59,7 +59,7 @@ REACHING = {
     "codegen": ("codegen/**/test_*", "schedules/**/test_*", *COMPUTING, "runtime/test_cpu", "runtime/test_session",
                 "runtime/test_widths", "runtime/devices/test_*", "runtime/tables/test_table_gpu", "sparse/test_*",
                 "reproduce/energy/test_*", *RECORDED),
-    "costs": ("costs/**/test_*", "tuning/**/test_*", "schedules/bodies/test_sums", "codegen/pipelines/test_*",
+    "costs": ("costs/**/test_*", "tuning/**/test_*", "schedules/test_sums", "codegen/pipelines/test_*",
               "codegen/matrices/test_matmul", "runtime/calibration/test_*", "distributed/test_cluster",
               "verbs/energy/test_*", "verbs/test_predict", "verbs/test_defaults", "verbs/gradients/test_predict",
               "verbs/codesign/test_*", "verbs/pipelines/test_*", "verbs/tables/test_*", "verbs/test_gpu",

@@ -27,7 +27,7 @@ from tilewright.runtime import call, cpu
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.warn import warn_once
-from tilewright.schedules.schedule import CpuSchedule, GpuSchedule
+from tilewright.schedules.code import CpuSchedule, GpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.bodies import cpu_schedule
 

@@ -9,7 +9,7 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.programs.tables.table import TableProblem
-from tilewright.schedules.schedule import CpuSchedule, GpuSchedule, TableSchedule
+from tilewright.schedules.code import CpuSchedule, GpuSchedule, TableSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")

@@ -93,7 +93,7 @@ def _on_cpu(
     if blocks is not None:
         return blocks.tiling, blocks.extended
     if asked is not None:
-        return catalogue.legal(problem, asked), None
+        return catalogue.legal(problem, asked, storage), None
     return choose_tiling(problem, machine, storage, copies=copies), None
 
 

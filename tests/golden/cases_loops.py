@@ -26,7 +26,7 @@ from tilewright.programs.loops.scalars import inline_temporaries, localise
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 from tilewright.schedules.tiling import parse
 
 from .shown import SHAPES, STEPS, Case

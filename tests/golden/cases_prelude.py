@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from tilewright.codegen.print.c_prelude import lift_helpers
 from tilewright.codegen.print.c_prelude import prelude as c_prelude
-from tilewright.codegen.print.gpu_prelude import prelude as gpu_prelude
+from tilewright.codegen.print.gpu import prelude as gpu_prelude
 
 from .shown import Case
 

@@ -31,7 +31,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.runtime.calibration import micro
 from tilewright.runtime.calibration.gpu import calibration_tiling
-from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock, TableShape, Unrolling
+from tilewright.schedules.code import Blocking, GroupBlock, TableShape, Unrolling
 from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import RowTile
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu.emit import emit_device
-from tilewright.codegen.print import c_prelude, gpu_prelude
+from tilewright.codegen.print import c_prelude, gpu
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.catalogue import program
@@ -32,7 +32,7 @@ FOLDER = Path(__file__).parent
 ENDINGS = {"c": ".c", "opencl": ".cl", "cuda": ".cu"}
 SHAPES = {1: (64,), 2: (24, 64), 3: (12, 16, 64)}
 STEPS = 6
-_STARTS = (c_prelude.prelude((), ()), *(gpu_prelude.prelude(dialect) for dialect in gpu_prelude.DIALECTS))
+_STARTS = (c_prelude.prelude((), ()), *(gpu.prelude(dialect) for dialect in gpu.DIALECTS))
 _FINGERPRINT = re.compile(r"\b(tw\w*?)_[0-9a-f]{12}\b|\b(tw\w*?_)[0-9a-f]{12}_", re.IGNORECASE)
 _DEFINED = re.compile(r"^(?:static|void|double|TW_FUNCTION|extern|__kernel)\b[^;={}#]*?(\w+) ?\(", re.MULTILINE)
 _MARKS = re.compile(r"__attribute__\(\(.*?\)\)+|__launch_bounds__\(.*?\)|TW_(?=KERNEL\()")

@@ -23,7 +23,7 @@ from tilewright.programs.stencil.expression import Scalar, Value, apply
 from tilewright.programs.stencil.program import FieldBuilder
 from tilewright.programs.tables.table import COLUMN, ROW, lookup, recurrence
 from tilewright.runtime.devices import opencl
-from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.schedules.code import TableShape
 from tilewright.verbs.tables.table import fill, filling
 
 from .harness import tools

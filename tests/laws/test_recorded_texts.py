@@ -42,7 +42,7 @@ from tilewright.codegen.matrices.matmul import emit_fused
 from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
-from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align
@@ -59,7 +59,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.tables.catalogue import names, recurrence_named
 from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.schedules import catalogue
-from tilewright.schedules.bodies.unrolling import GroupBlock, TableShape
+from tilewright.schedules.code import GroupBlock, TableShape
 from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import plan_rows, ring_bytes
 from tilewright.schedules.streaming import block as stream_block

@@ -26,10 +26,11 @@ def _problem(name="j2d5pt", shape=(40, 30), steps=10, boundary="fixed"):
 @pytest.mark.parametrize("storage", [Storage(kept=4), Storage(series=("k",))])
 def test_tiles_with_memory_of_their_own_do_not_keep_every_state(storage):
     problem = _problem("heat2d_var")
-    whole = catalogue.legal(problem, parse("streaming:t=3,s=16x32"))
+    streaming, hybrid = parse("streaming:t=3,s=16x32"), parse("hybrid:t=4,s=4x32")
+    assert catalogue.legal(problem, streaming).time == 3
     with pytest.raises(IllegalTilingError, match="every state of 'heat2d_var' is kept or read here"):
-        cpu_schedule(problem, whole, storage)
-    assert cpu_schedule(problem, catalogue.legal(problem, parse("hybrid:t=4,s=4x32")), storage).storage is storage
+        catalogue.legal(problem, streaming, storage)
+    assert cpu_schedule(problem, catalogue.legal(problem, hybrid, storage), storage).storage is storage
 
 
 def test_tiles_with_memory_of_their_own_do_not_update_some_cells_alone():

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import cg
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.matrices.dia import emit_dia
-from tilewright.schedules.bodies.unrolling import Unrolling
+from tilewright.schedules.code import Unrolling
 from tilewright.sparse import matvec as room
 from tilewright.sparse.dia import length
 from tilewright.tuning.spaces.unrolling import unrolling

@@ -12,7 +12,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.codegen.print.elements import GPU_ELEMENTS, PAIRS
-from tilewright.codegen.print.gpu_prelude import helper_name, prelude
+from tilewright.codegen.print.gpu import helper_name, prelude
 from tilewright.programs.stencil.operators import OPERATORS
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")

@@ -25,8 +25,8 @@ from tilewright.codegen.streaming.bands import (
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
+from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.parts import BEGIN, END
-from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.schedules.tree.nodes import Node
 

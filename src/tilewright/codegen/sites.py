@@ -20,7 +20,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import conditions, inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.bodies.body import Body, BoxCode
+from tilewright.schedules.code import BoxCode, KernelCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Site:
     problem: Problem  # nothing here depends on its shape or steps
     prefix: str  # start of every function's name
     strict: bool  # whether every operation keeps its own rounding
-    body: Body  # how the kernel's code is written
+    body: KernelCode  # how the kernel's code is written
     storage: Storage = PLAIN  # where the fields' versions and cells lie
     packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
@@ -309,7 +309,7 @@ def _key(read: Read, axis: int, shift: int) -> RowKey:
 
 def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
     """Name every row that ``block`` neighbouring result rows read, from the first one's index per outer axis on."""
-    axis = site.code(statement).of(block).axis(site.rank)
+    axis = site.code(statement).of(block).axis
     within = [block if along == axis else 1 for along in range(site.rank)]
     keys = dict.fromkeys(_key(read, axis, shift) for shift in range(block) for read in statement.reads)
     names, lets = {}, []
@@ -340,7 +340,7 @@ def _or_constant(site: Site, test: ir.Expr, value: complex, row: ir.Expr) -> ir.
 
 def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, block: int) -> tuple[ir.Stmt, ...]:
     """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid."""
-    within = block if axis == site.code(statement).of(block).axis(site.rank) else 1
+    within = block if axis == site.code(statement).of(block).axis else 1
     lets: dict[ir.Var, ir.Stmt] = {}
     for read in statement.reads:
         for shift in range(within):

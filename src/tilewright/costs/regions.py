@@ -21,7 +21,7 @@ from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import conditions, inner_programs, middle, nested_axes
 from tilewright.programs.stencil.slopes import values_of
 from tilewright.programs.stencil.storage import Subdomains
-from tilewright.schedules.bodies.planes import planes_together
+from tilewright.schedules.code import planes_together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """How long processors take over a weighted sum, by what its form takes."""
 
 from tilewright.machines.vectors import VectorUnits
-from tilewright.schedules.bodies.sums import SumWork
+from tilewright.schedules.sums import SumWork
 
 _SPARE = 4
 """Registers for inputs and products."""

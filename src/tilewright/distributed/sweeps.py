@@ -33,9 +33,9 @@ from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
+from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.family import Family
 from tilewright.schedules.parts import Parts
-from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space

@@ -19,7 +19,7 @@ from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import SHARED, Inputs, Session
-from tilewright.schedules.schedule import CpuSchedule
+from tilewright.schedules.code import CpuSchedule
 
 _AXES = 3
 """Axes that an entry of the list has room for."""

@@ -18,7 +18,7 @@ from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.pipelines.fused import DTYPES, block_sizes, fused_product
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains.cpu import compiler_identity
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 _VERSION = 3
 _SINGLE = (

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.family import FAMILIES, Family, Tiling, family_named
 from tilewright.schedules.legality import Verdict, require
 from tilewright.schedules.parts import Parts
@@ -38,10 +39,10 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     return tiling.family.complete(problem, tiling)
 
 
-def legal(problem: Problem, tiling: Tiling) -> Tiling:
+def legal(problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Tiling:
     """Return a tiling, complete and known to be legal; refuse one that breaks a dependence."""
     whole = complete(problem, tiling)
-    require(whole.family.check(problem, whole))
+    require(whole.family.check(problem, whole, storage))
     return whole
 
 

@@ -84,8 +84,8 @@ class Family(str):
         """Return the schedule tree: the order of execution, as data that others interpret."""
         raise NotImplementedError
 
-    def check(self, problem: Problem, tiling: "Tiling") -> Verdict:  # noqa: ARG002
-        """Say whether every dependence is kept, by closed forms.
+    def check(self, problem: Problem, tiling: "Tiling", storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
+        """Say whether every dependence is kept, by closed forms, where versions lie as a storage says.
 
         By default tiles of any size keep them, wherever a program can be tiled in time.
         """
@@ -153,7 +153,7 @@ class Tiling:
         variant: Means nothing; an argument until version 0.3.0, which is accepted.
         reuse: The same.
         neighbours: On a CPU, where vectors beside others come from: ``loads`` or ``shuffles``; None for the default.
-        sums: On a CPU, how weighted sums are written, one of :data:`tilewright.schedules.bodies.body.FORMS`; None for
+        sums: On a CPU, how weighted sums are written, one of :data:`tilewright.schedules.code.FORMS`; None for
             the default.
         piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
 

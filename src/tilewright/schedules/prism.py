@@ -16,6 +16,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
@@ -90,7 +91,7 @@ class Prisms(Family):
             raise UsageError(f"threads are given per axis, {rank} for {problem.program.name!r}, got {tiling}", example)
         return replace(tiling, time=time, space=space)
 
-    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+    def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
         """Say whether every dependence is kept, flow and memory.
 
         Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper.

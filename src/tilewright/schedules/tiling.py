@@ -6,7 +6,7 @@ from typing import overload
 from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
 from tilewright.base.units import parse_shape
-from tilewright.schedules.bodies.body import FORMS, NEIGHBOURS
+from tilewright.schedules.code import FORMS, NEIGHBOURS
 from tilewright.schedules.families import none
 from tilewright.schedules.family import LONG, Tiling, family_named
 

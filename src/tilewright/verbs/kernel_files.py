@@ -20,7 +20,7 @@ from tilewright.plan import Plan, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.tiling import Tiling
 
 DIALECTS = {".c": "c", ".cu": "cuda", ".cl": "opencl"}

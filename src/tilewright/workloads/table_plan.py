@@ -10,8 +10,8 @@ from tilewright.programs.tables.reference import TableData
 from tilewright.programs.tables.table import Recurrence, TableProblem
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import thread_count
+from tilewright.schedules.code import TableSchedule
 from tilewright.schedules.families import orthogonal
-from tilewright.schedules.schedule import TableSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.unrolling import KEPT_DIAGONALS, table_shape
 from tilewright.tuning.table_default import cut_for_threads, table_default

@@ -14,7 +14,7 @@ from tilewright.codegen.matrices.product import product_text
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.nest import Verbatim, statements
 from tilewright.programs.loops.scalars import inline_temporaries, localise
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 HOW = Blocking(rows=4, vectors=2, depth=16)
 EXTENT = 70

@@ -6,7 +6,7 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, fuse, multiple
-from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.sparse.dia import Dia, length
 from tilewright.sparse.krylov_reference import reference
 

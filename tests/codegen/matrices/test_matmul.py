@@ -10,13 +10,13 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.codegen.matrices.matmul import emit_fused
 from tilewright.codegen.matrices.matmul_gpu import emit_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.source import c_source
 from tilewright.costs.chains.traffic import SCHEDULES, count
 from tilewright.runtime.call import functions
 from tilewright.runtime.pipelines.fused import block_sizes, fused_product
 from tilewright.runtime.toolchains.cpu import target_cpu
-from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock
+from tilewright.schedules.code import Blocking, GroupBlock
 from tilewright.tuning.spaces.unrolling import blocking
 
 CASES = 600

@@ -6,7 +6,7 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.codegen.pipelines.device import emit_gpu_group
-from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.costs.arrays import BlockShapes
 from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load

@@ -72,7 +72,7 @@ def test_rows_that_share_reads_are_computed_together_while_registers_last(name):
         shared = sum((f, level, (z, y + 1, x)) in reads for f, level, (z, y, x) in reads)
         summed = any(apart(each).sums for each in statements)
         made = {each.registers: together(each.body) for each in stage_functions(plan, stage)}
-        rows, carried = 2 if shared >= 9 else 1, plan.site.body.stages[stage].many.carried
+        rows, carried = 2 if shared >= 9 else 1, plan.site.body.stages[stage].many.blocks[0].carried
         assert made == ({32: rows, 16: 1} if summed or carried else {0: rows}), made
 
 

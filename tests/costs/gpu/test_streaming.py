@@ -17,8 +17,7 @@ from tilewright.base.records import Resources
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite
 from tilewright.codegen.gpu.streaming.kernels import kept
-from tilewright.codegen.gpu.streaming.plan import make_plan
-from tilewright.codegen.gpu.streaming.steady import inner_test, whole_test
+from tilewright.codegen.gpu.streaming.tile import make_tile
 from tilewright.costs import time as model
 from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import make_setting
@@ -303,16 +302,16 @@ def by_the_kernels_tests(problem, schedule):
     """Tiles that pass the steady kernel's test, and those that pass its test of whether they are in the middle."""
     site = GpuSite(problem=problem, prefix="k", strict=False, kept=kept(problem))
     low = stream_block.low_cells(problem, schedule.tiling)
-    plan = make_plan(site, schedule, stream_block.of_block(problem), schedule.tiling.space, low)
+    tile = make_tile(site, schedule, stream_block.of_block(problem), schedule.tiling.space, low)
     names = {f"n{axis}": extent for axis, extent in enumerate(problem.shape)}
-    names |= {"s0": 4 * problem.shape[-1], "s1": 4 * problem.shape[-1], "levels": plan.levels}
+    names |= {"s0": 4 * problem.shape[-1], "s1": 4 * problem.shape[-1], "levels": tile.levels}
     steady = middle = 0
-    ranges = (range(0, n, size) for n, size in zip(problem.shape, plan.space, strict=True))
+    ranges = (range(0, n, size) for n, size in zip(problem.shape, tile.space, strict=True))
     for start in itertools.product(*ranges):
         here = names | {f"low{axis}": at for axis, at in enumerate(start)}
-        whole = value_of(whole_test(plan, "low"), here)
+        whole = value_of(tile.whole_test("low"), here)
         steady += whole
-        middle += whole and value_of(inner_test(plan), here)
+        middle += whole and value_of(tile.inner_test(), here)
     return steady, middle
 
 

@@ -15,7 +15,7 @@ from tilewright.programs.tables.scoring import matrix_scoring
 from tilewright.runtime.devices import nvrtc, opencl
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.tables import table_gpu
-from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.schedules.code import TableShape
 from tilewright.tuning.spaces import unrolling as rules
 from tilewright.tuning.table_default import table_default
 from tilewright.verbs.tables.table import filling

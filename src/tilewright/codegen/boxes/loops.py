@@ -17,8 +17,8 @@ from tilewright.codegen.sites import RowPointers, Site, extent, inside, or_const
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import box_sum, boxes
-from tilewright.schedules.bodies.body import RowBlock
-from tilewright.schedules.bodies.sums import Near, nears
+from tilewright.schedules.code import RowCode
+from tilewright.schedules.sums import Near, nears
 
 _PLACE, _INTO, _DONE, _STRIDE = ir.Var("place"), ir.Var("into"), ir.Var("done"), ir.Var("stride")
 
@@ -83,7 +83,7 @@ def _find_box(
 
 
 def sum_function(
-    name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: RowBlock, *, keeps: bool
+    name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: RowCode, *, keeps: bool
 ) -> ir.Function:
     """A function ``sum(rows, to, stride, place, into[, done])`` for a vector of rows; lanes below ``done`` stay."""
     kind, to = ir.vector(site.dtype), ir.Var("to", ir.pointer(site.dtype))

@@ -51,7 +51,7 @@ from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import nested_axes
-from tilewright.schedules.bodies.body import BoxCode
+from tilewright.schedules.code import BoxCode
 
 STEP = ir.Var("t")
 
@@ -374,7 +374,7 @@ class _Box:
         site, places = self.site, _places(self.site)
         if not places:
             return self.block(places, clipped[-1], 1)
-        axis = self.code.of(block).axis(site.rank)
+        axis = self.code.of(block).axis
         (a, b), middle = clipped[axis], ir.Var("whole")
         blocks: tuple[ir.Stmt, ...] = ()
         if block > 1:
@@ -395,7 +395,7 @@ class _Box:
         """The loop over an axis, by blocks if they lie along it, and over those after it."""
         site, places = self.site, _places(self.site)
         low, high = ends
-        step = ir.Int(block if axis == self.code.of(block).axis(site.rank) else 1)
+        step = ir.Int(block if axis == self.code.of(block).axis else 1)
         if axis == site.rank - 2:
             # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
             each = ir.Var("row")

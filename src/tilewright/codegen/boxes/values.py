@@ -10,19 +10,19 @@ from tilewright.codegen.sites import RowPointers, Site, place_name
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Apart, apart
-from tilewright.schedules.bodies.body import RowBlock
+from tilewright.schedules.code import RowCode
 
 
 def row_values(
     site: Site,
     statement: Statement,
     rows: RowPointers,
-    block: RowBlock,
+    block: RowCode,
     place: ir.Var,
     load: Callable[[Read, ir.Var], ir.Expr] | None = None,  # the vector of a read, where not simply at its place
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows: the operations, and the value of each row."""
-    forms = block.sums if load is None else block.assembled
+    (forms,) = block.sums if load is None else block.assembled
     found = apart(statement) if forms else Apart(statement.tape, ())
     places = [(shift, 0) for shift in range(block.rows)]
     reads = _InRows(site, rows, place, load)

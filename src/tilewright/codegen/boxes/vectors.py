@@ -12,7 +12,7 @@ from tilewright.codegen.sites import RowPointers, Site, extent, literal, places_
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
-from tilewright.schedules.bodies.body import RowBlock
+from tilewright.schedules.code import RowCode
 
 AHEAD = ir.Var("ahead")
 """Whether lines are asked for ahead."""
@@ -102,7 +102,7 @@ class RowGroup:
     block: int
 
     @property
-    def code(self) -> RowBlock:
+    def code(self) -> RowCode:
         """How these rows are written."""
         return self.site.code(self.statement).of(self.block)
 

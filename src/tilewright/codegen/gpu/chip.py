@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import offsets, reached
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Face
@@ -47,10 +46,10 @@ class SharedLayout:
     pure: tuple[Span, ...]  # per axis, least and greatest offset of a read as written
     values: int  # how many
 
-    def extent(self, axis: int) -> ir.Int:
+    def extent(self, axis: int) -> int:
         """Cells along a classic axis, counted from 1."""
         low, high = self.box[axis - 1]
-        return ir.Int(high - low)
+        return high - low
 
 
 def chip_of(problem: Problem, cut: Prism[int], most_pieces: int) -> SharedLayout:

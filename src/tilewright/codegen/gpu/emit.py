@@ -7,21 +7,19 @@ from dataclasses import replace
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.gpu import prism as gpu_prism
-from tilewright.codegen.gpu import sweep as gpu_sweep
-from tilewright.codegen.gpu import tiles as trees
+from tilewright.codegen.gpu import hybrid, sweep, tiles
 from tilewright.codegen.gpu.points import point_functions
-from tilewright.codegen.gpu.site import DeviceLayout, GpuSite, Launch
-from tilewright.codegen.gpu.streaming import kernels as gpu_streaming
-from tilewright.codegen.gpu.wrap import wrap_function
+from tilewright.codegen.gpu.site import DeviceLayout, GpuSite, Kernel, Launch
+from tilewright.codegen.gpu.streaming import kernels as streaming
+from tilewright.codegen.gpu.wrap import wrap_kernel
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
-from tilewright.codegen.source import EntryPoint, KernelSource
+from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 
-Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
+Make = Callable[[GpuSite, GpuSchedule], tuple[Kernel, ...]]
 Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]
 _VERSION = 7
 """Raised when texts change for the same tiling."""
@@ -48,11 +46,11 @@ def made(
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
     key = fingerprint(_VERSION, (*about, *points), _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    kept = gpu_streaming.kept(problem) if schedule.tiling.family.streams else problem.program.analysis.copies
+    kept = streaming.kept(problem) if schedule.tiling.family.streams else problem.program.analysis.copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
     parts = make(site, schedule)
     if periodic:
-        parts = (*parts, wrap_function(site, schedule.copy_threads))
+        parts = (*parts, wrap_kernel(site, schedule.copy_threads))
     source = KernelSource(
         text="",
         dialect=dialect,
@@ -76,12 +74,12 @@ def _maker(schedule: GpuSchedule) -> tuple[Make, Start]:
         known = ", ".join(each for each in catalogue.families() if each.gpu)
         raise IllegalTilingError(f"no GPU code is made for the tiling family {str(family)!r}", f"use {known}")
     if family.untiled:
-        return gpu_sweep.sweep_functions, gpu_sweep.sweep_launches
+        return sweep.sweep_kernels, sweep.sweep_launches
     if family.streams:
-        return gpu_streaming.stream_functions, gpu_streaming.stream_launches
+        return streaming.stream_kernels, streaming.stream_launches
     if family.prisms:
-        return gpu_prism.prism_functions, gpu_prism.prism_launches
-    return trees.tile_functions, trees.tile_launches
+        return hybrid.hybrid_kernels, hybrid.hybrid_launches
+    return tiles.tile_kernels, tiles.tile_launches
 
 
 def _decisive(schedule: GpuSchedule) -> GpuSchedule:

@@ -5,6 +5,7 @@ what it would load and store stands under a condition that its launch makes fals
 anything out. Source: Prajapati et al., PPoPP 2017, section 5.2.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tilewright.codegen import ir
@@ -13,7 +14,7 @@ from tilewright.codegen.gpu.site import DeviceLayout
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 
 THREADS = 256
 WORDS = 1024
@@ -22,6 +23,7 @@ READS = 8
 """Of them per turn of its loop."""
 MOVING = ir.Var("moving")
 _FLOAT = ir.element("float32")
+_AT = ir.GROUP * THREADS + ir.THREAD
 
 
 def micro_source(dialect: str) -> KernelSource[None]:
@@ -38,66 +40,49 @@ def micro_source(dialect: str) -> KernelSource[None]:
     )
 
 
-_TARGET, _SOURCE, _COUNT = (
-    ir.Var("target", ir.pointer(_FLOAT)),
-    ir.Var("source", ir.const_pointer(_FLOAT)),
-    ir.Var("count"),
-)
-_AT = ir.GROUP * THREADS + ir.THREAD
-_CHIP = ir.Var("chip", ir.shared_pointer(_FLOAT))
+def _function(name: str, write: Callable[..., None]) -> ir.Function:
+    b = ir.Builder(f"tw_micro_{name}", kind="kernel", threads=THREADS)
+    target, source = b.param("target", ir.pointer(_FLOAT)), b.param("source", ir.const_pointer(_FLOAT))
+    write(b, target, source, b.param("count", ir.INDEX))
+    return b.function()
 
 
-def _function(name: str, body: tuple[ir.Stmt, ...]) -> ir.Function:
-    params = (_TARGET, _SOURCE, _COUNT)
-    return ir.Function(name=f"tw_micro_{name}", params=params, body=body, kind="kernel", threads=THREADS)
+def _empty(b: ir.Builder, target: ir.Expr, source: ir.Expr, count: ir.Expr) -> None:
+    with b.when(count < 0):
+        b.set(target[0], source[0])
 
 
-def _empty() -> tuple[ir.Stmt, ...]:
-    return (ir.If(_COUNT < 0, (ir.Store(_TARGET, ir.Int(0), ir.Load(_SOURCE, ir.Int(0), _FLOAT), _FLOAT),)),)
+def _copy(b: ir.Builder, target: ir.Expr, source: ir.Expr, count: ir.Expr) -> None:
+    at = b.let("at", _AT)
+    with b.when(at < count):
+        b.set(target[at], source[at])
 
 
-def _copy() -> tuple[ir.Stmt, ...]:
-    at = ir.Var("at")
-    return (ir.Let(at, _AT), ir.If(at < _COUNT, (ir.Store(_TARGET, at, ir.Load(_SOURCE, at, _FLOAT), _FLOAT),)))
+def _barrier(b: ir.Builder, target: ir.Expr, source: ir.Expr, count: ir.Expr) -> None:
+    chip = b.array("chip", ir.shared_pointer(_FLOAT), WORDS)
+    b.set(chip[ir.THREAD], source[0])
+    with b.loop("turn", 0, count, unroll=1):
+        b.barrier()
+    with b.when(count < 0):
+        b.set(target[_AT], chip[ir.THREAD])
 
 
-def _barrier() -> tuple[ir.Stmt, ...]:
-    thread = ir.THREAD
-    loop = ir.For(var=ir.Var("turn"), low=ir.Int(0), high=_COUNT, body=(ir.Barrier(),), unroll=1)
-    return (
-        ir.Array(_CHIP, WORDS),
-        ir.Store(_CHIP, thread, ir.Load(_SOURCE, ir.Int(0), _FLOAT), _FLOAT),
-        loop,
-        ir.If(_COUNT < 0, (ir.Store(_TARGET, _AT, ir.Load(_CHIP, thread, _FLOAT), _FLOAT),)),
-    )
-
-
-def _shared() -> tuple[ir.Stmt, ...]:
+def _shared(b: ir.Builder, target: ir.Expr, source: ir.Expr, count: ir.Expr) -> None:
     """Every turn reads values whose places depend on the turn, adds them up, and keeps the sum on chip."""
-    thread, turn = ir.THREAD, ir.Var("turn")
-    each: ir.Expr = ir.Load(_CHIP, (thread + turn) % THREADS, _FLOAT)
-    for number in range(1, READS):
-        part = WORDS // READS * number
-        place = (thread + turn) % THREADS + ir.Int(part % (WORDS - THREADS))
-        each = each + ir.Load(_CHIP, place, _FLOAT)
-    body = (ir.Store(_CHIP, thread + WORDS, ir.Load(_CHIP, thread + WORDS, _FLOAT) + each, _FLOAT),)
-    fill = ir.For(
-        var=ir.Var("i"),
-        low=thread,
-        high=ir.Int(WORDS + THREADS),
-        step=ir.Int(THREADS),
-        body=(ir.Store(_CHIP, ir.Var("i"), ir.Load(_SOURCE, ir.Var("i"), _FLOAT), _FLOAT),),
-    )
-    return (
-        ir.Array(_CHIP, WORDS + THREADS),
-        fill,
-        ir.Barrier(),
-        ir.For(var=turn, low=ir.Int(0), high=_COUNT, body=body, unroll=1),
-        ir.If(_COUNT >= 0, (ir.Store(_TARGET, _AT, ir.Load(_CHIP, thread + WORDS, _FLOAT), _FLOAT),)),
-    )
+    chip = b.array("chip", ir.shared_pointer(_FLOAT), WORDS + THREADS)
+    total = chip[ir.THREAD + WORDS]
+    with b.loop("i", ir.THREAD, WORDS + THREADS, THREADS) as i:
+        b.set(chip[i], source[i])
+    b.barrier()
+    with b.loop("turn", 0, count, unroll=1) as turn:
+        place = (ir.THREAD + turn) % THREADS
+        parts = [chip[place + WORDS // READS * number % (WORDS - THREADS)] for number in range(READS)]
+        b.set(total, total + ir.total(parts))
+    with b.when(count >= 0):
+        b.set(target[_AT], total)
 
 
-_BODIES = {"empty": _empty(), "copy": _copy(), "barrier": _barrier(), "shared": _shared()}
+_BODIES = {"empty": _empty, "copy": _copy, "barrier": _barrier, "shared": _shared}
 SHARED_ACCESSES = READS + 2
 """Words of shared memory that a thread reads and writes per turn."""
 

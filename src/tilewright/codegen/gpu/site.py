@@ -1,16 +1,20 @@
-"""What every GPU kernel of a problem shares: its parameters, where versions of fields lie, and reads outside the grid.
+"""What every GPU kernel of a problem shares: its parameters, where versions of fields lie, and the cells of a grid.
 
 A schedule (a tiling family's module) makes kernels from these parts and says how they are launched; a runtime needs
 nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
 """
 
-from collections.abc import Callable, Sequence
+import functools
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
+from tilewright.codegen.points import pieces, touches
 from tilewright.codegen.sites import extent, inside, literal, outside
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.problem import Problem
@@ -18,8 +22,12 @@ from tilewright.programs.stencil.program import Statement
 
 FIRST = ir.Var("begun")
 """The number of the first step of the launches that belong together."""
+_ALWAYS = ir.Real(True, ir.BOOL)
 _SLOT = ir.Var("slot", ir.WIDE)
 """Distance of versions of a field, in elements."""
+Cell = tuple[ir.Expr, ...]
+"""Indices of a cell in the grid."""
+Kernel = tuple[ir.Function, EntryPoint]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,15 @@ class Launch:
     kernel: int  # index of the kernel in its source
     groups: int  # groups to start, in one dimension
     numbers: tuple[int, ...]  # values of the kernel's numbers
+
+
+@dataclass(frozen=True, slots=True)
+class NewCell:
+    """A cell whose value is new."""
+
+    at: Cell  # its indices, inside the grid
+    step: ir.Expr  # counted from the start of the launches that belong together
+    own: ir.Expr = _ALWAYS  # whether it is this group that records it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +75,19 @@ class GpuSite:
         return ir.element(self.problem.dtype)
 
     @property
-    def stages(self) -> tuple[tuple[int, ...], ...]:
+    def stages(self) -> tuple[tuple[Statement, ...], ...]:
         """Statements of every stage."""
-        return self.problem.program.stages
+        program = self.problem.program
+        return tuple(tuple(program.statements[number] for number in stage) for stage in program.stages)
+
+    @property
+    def places(self) -> tuple[ir.Var, ...]:
+        """Names of a cell's indices."""
+        return tuple(map(ir.Var, self.axes("x")))
+
+    def axes(self, letter: str) -> list[str]:
+        """A name per axis."""
+        return [f"{letter}{axis}" for axis in range(self.rank)]
 
     def number(self, field: str) -> int:
         """Position of a field."""
@@ -69,6 +96,22 @@ class GpuSite:
     def copies(self, field: str) -> int:
         """Versions that are kept of a field."""
         return (self.kept or self.problem.program.analysis.copies)[self.number(field)]
+
+    # Kernels.
+
+    def begin(
+        self, end: object, threads: int, numbers: tuple[str, ...], values: int = 0
+    ) -> tuple[ir.Builder, EntryPoint]:
+        """Begin a kernel, its name's end given, whose launches give these numbers, with so many values on chip."""
+        shared, room = on_chip(values * self.problem.itemsize)
+        entry = EntryPoint(
+            entry=f"{self.prefix}_{end}", threads=threads, numbers=numbers, shared_bytes=shared, room_bytes=room
+        )
+        b = ir.Builder(entry.entry, kind="kernel", threads=threads)
+        b.params(*self.params(numbers, room=bool(room)))
+        if shared:
+            b.array(self.shared.name, ir.shared_pointer(self.dtype), values)
+        return b, entry
 
     def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[ir.Var, ...]:
         """Parameters of a kernel whose launches give these numbers."""
@@ -120,12 +163,75 @@ class GpuSite:
         const = field not in self.problem.program.updated
         return ir.Var(f"f{self.number(field)}", ir.Pointer(self.dtype, const=const))
 
-    def version(self, field: str, slot: ir.Expr) -> ir.Expr:
+    def slot(self, field: str, number: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of a slot of a field."""
         base = self.field(field)
-        if self.copies(field) == 1:
-            return base
-        return base + ir.wide(slot) * _SLOT
+        return base if self.copies(field) == 1 else base + ir.wide(number) * _SLOT
+
+    def version(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
+        """Pointer to cell zero of the version ``level`` steps after version ``step``."""
+        copies = self.copies(field)
+        return self.slot(field, (step + level % copies) % copies)
+
+    # Cells.
+
+    def cell(self, b: ir.Builder, statement: Statement, here: Cell, step: ir.Expr) -> None:
+        """Compute one cell where it is updated, reads outside the grid included, all in memory off chip."""
+
+        def read(node: Read) -> ir.Expr:
+            base = self.version(node.field, node.level, step)
+            return self.guarded(node, here, lambda inner: base[global_index(inner)])
+
+        with b.when(self.in_bounds(statement, here)), b.scope():
+            at = b.let("at", global_index(here))
+            value = self.value(b, statement, read, NewCell(here, step))
+            b.set(self.version(statement.field, 1, step)[at], value)
+
+    def in_bounds(self, statement: Statement, here: Cell) -> ir.Expr:
+        """Whether a statement updates a cell."""
+        margins = enumerate(self.problem.margins(statement))
+        return every(test for axis, (a, b) in margins for test in (here[axis] >= a, here[axis] < extent(axis) - b))
+
+    def value(
+        self,
+        b: ir.Builder,
+        statement: Statement,
+        read: Callable[[Read], ir.Expr],
+        cell: NewCell,
+        prefix: str = "t",
+    ) -> ir.Expr:
+        """A statement's new value with its reads from anywhere, and with what sources add to it."""
+        return self.pointed(statement.field, self.lower(b, statement, read, cell, prefix), cell)
+
+    def lower(
+        self,
+        b: ir.Builder,
+        statement: Statement,
+        read: Callable[[Read], ir.Expr],
+        cell: NewCell,
+        prefix: str = "t",
+    ) -> ir.Expr:
+        """A statement's expression with its reads from anywhere."""
+        program, varying, rows = self.problem.program, self.problem.varying, dict[str, ir.Expr]()
+
+        def placed(node: Placed) -> ir.Expr:
+            return self.tables[self.table(program.placed.index(node)) + cell.at[node.axis]]
+
+        def named(node: Node) -> Node:
+            if not isinstance(node, Scalar) or program.scalars[int(node.name)] not in varying:
+                return node
+            name = f"{node.name}_{prefix}"
+            row = self.table(len(program.placed)) + (FIRST + cell.step) * len(varying)
+            rows[name] = self.tables[row + varying.index(program.scalars[int(node.name)])]
+            return Scalar(name)
+
+        tape = tuple(named(node) for node in self.tape(statement))
+        leaves = Leaves(dtype=self.dtype, read=read, vector=False, placed=placed)
+        body, value = lower_tape(tape, leaves, prefix)
+        for name, row in rows.items():
+            b.let(scalar_name(name), row)
+        b.emit(*body)
+        return value
 
     def tape(self, statement: Statement) -> Tape:
         """A statement's tape with its scalars numbered, and with operations that GPUs do faster together."""
@@ -138,52 +244,42 @@ class GpuSite:
         plain = reduce_powers(plain)
         return fuse_roots(plain) if self.problem.dtype == "float32" else plain
 
-    def lower(
-        self,
-        statement: Statement,
-        read: Callable[[Read], ir.Expr],
-        prefix: str = "t",
-        *,
-        at: Sequence[ir.Expr],  # the cell's indices in the grid, inside it
-        step: ir.Expr,  # counted from the start of the launches that belong together
-    ) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
-        """Lower a statement's expression with its reads from anywhere."""
-        program, lets = self.problem.program, dict[str, ir.Stmt]()
+    def pointed(self, field: str, value: ir.Expr, cell: NewCell) -> ir.Expr:
+        """A new value, which is to stand in one place, with what sources add to it; receivers record it."""
+        if not touches(self.problem, field):
+            return value
+        at = cell.at
+        row = pieces(at[0], at[0] + 1)[0] if self.rank == 1 else at[0]
+        for axis in range(1, self.rank - 1):
+            row = row * extent(axis) + at[axis]
+        given = (self.points, self.numbers, row, at[-1], FIRST + cell.step, cell.own, value)
+        return ir.Call(self.points_name(field), given, self.dtype)
 
-        def placed(node: Placed) -> ir.Expr:
-            return ir.Load(self.tables, self.table(program.placed.index(node)) + at[node.axis], self.dtype)
+    def points_name(self, field: str) -> str:
+        """Name of the function that adds the sources of a field to a cell and records it."""
+        return f"{self.prefix}_points_{self.number(field)}"
 
-        def named(node: Node) -> Node:
-            if not isinstance(node, Scalar) or program.scalars[int(node.name)] not in self.problem.varying:
-                return node
-            name = f"{node.name}_{prefix}"
-            varying = self.problem.varying
-            row = (FIRST + step) * len(varying)
-            place = self.table(len(program.placed)) + row + varying.index(program.scalars[int(node.name)])
-            lets[name] = ir.Let(ir.Var(scalar_name(name), self.dtype), ir.Load(self.tables, place, self.dtype))
-            return Scalar(name)
-
-        tape = tuple(named(node) for node in self.tape(statement))
-        body, value = lower_tape(tape, Leaves(dtype=self.dtype, read=read, vector=False, placed=placed), prefix)
-        return (*lets.values(), *body), value
-
-    def guarded(
-        self, node: Read, places: tuple[ir.Expr, ...], load: Callable[[tuple[ir.Expr, ...]], ir.Expr]
-    ) -> ir.Expr:
+    def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
         sides = self.problem.sides(node.field)
-        at = tuple((place + offset) for place, offset in zip(places, node.offset, strict=True))
-        inner = tuple(
-            inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
-            for axis, place in enumerate(at)
+        at = tuple(place + offset for place, offset in zip(here, node.offset, strict=True))
+        value = load(
+            tuple(
+                inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
+                for axis, place in enumerate(at)
+            )
         )
-        value = load(inner)
         for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
             for low_side, side in zip((True, False), sides[axis], strict=True):
                 if side.kind == "constant" and node.offset[axis]:
-                    test = (at[axis] < 0) if low_side else (at[axis] >= extent(axis))
+                    test = at[axis] < 0 if low_side else at[axis] >= extent(axis)
                     value = ir.select(test, literal(side.value, self.dtype), value)
         return value
+
+
+def every(tests: Iterable[ir.Expr]) -> ir.Expr:
+    """Whether all tests hold, of which there is at least one."""
+    return functools.reduce(operator.and_, tests)
 
 
 def dated(problem: Problem) -> bool:
@@ -205,9 +301,9 @@ def on_chip(size: int) -> tuple[int, int]:
     return (size, 0) if size <= STATIC_SHARED else (0, size)
 
 
-def global_index(places: tuple[ir.Expr, ...]) -> ir.Expr:
+def global_index(places: Cell) -> ir.Expr:
     """Index of a cell in a version of a field, in 64 bits."""
-    result: ir.Expr = ir.wide(places[-1])
+    result = ir.wide(places[-1])
     for axis, place in enumerate(places[:-1]):
         result = ir.wide(place) * stride(axis) + result
     return result
@@ -215,12 +311,9 @@ def global_index(places: tuple[ir.Expr, ...]) -> ir.Expr:
 
 def offsets(problem: Problem, axis: int, *, bent: bool) -> tuple[int, int]:
     """Least and greatest offset of all reads along an axis, with the cell itself."""
-    low = high = 0
-    for statement in problem.program.statements:
-        for read in statement.reads:
-            for distance in reached(problem, read, axis, bent=bent):
-                low, high = min(low, distance), max(high, distance)
-    return low, high
+    reads = [read for statement in problem.program.statements for read in statement.reads]
+    distances = [0, *(distance for read in reads for distance in reached(problem, read, axis, bent=bent))]
+    return min(distances), max(distances)
 
 
 def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int, ...]:
@@ -233,11 +326,10 @@ def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int
     return (distance, -bend if distance > 0 else bend)
 
 
-def unpacked(place: ir.Expr, names: tuple[ir.Var, ...], counts: tuple[ir.Expr, ...]) -> tuple[ir.Stmt, ...]:
+def unpack(b: ir.Builder, place: ir.Expr, names: Sequence[str], counts: Sequence[ir.Operand]) -> list[ir.Expr]:
     """Name the coordinates of a number in a box of ``counts``, the last one fastest."""
-    lets: list[ir.Stmt] = []
-    rest = place
-    for axis in range(len(names) - 1, 0, -1):
-        lets.append(ir.Let(names[axis], rest % counts[axis]))
-        rest = rest / counts[axis]
-    return (*lets, ir.Let(names[0], rest))
+    found = []
+    for name, count in reversed(list(zip(names, counts, strict=True))[1:]):
+        found.append(b.let(name, place % count))
+        place = place / count
+    return [b.let(names[0], place), *reversed(found)]

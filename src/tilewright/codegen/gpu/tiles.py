@@ -9,20 +9,18 @@ Nothing is kept on chip by the text: what a group writes it reads again later, f
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import GpuSite, Launch, unpacked
-from tilewright.codegen.gpu.sweep import guarded_cell, places
+from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, unpack
 from tilewright.codegen.lower.cpu import Names, bound
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import extent
-from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import MAX_RANK
+from tilewright.programs.stencil.program import MAX_RANK, Statement
 from tilewright.schedules.catalogue import tree
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.tree.affine import Whole, extent_of, names_in, value
 from tilewright.schedules.tree.nodes import (
     Box,
@@ -40,31 +38,9 @@ from tilewright.schedules.tree.nodes import (
 )
 
 
-def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
+def tile_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
     """Make the kernel of a tree with one kind of wavefront."""
-    notes, tiles = wavefront(tree(site.problem, schedule.tiling))
-    numbers = told(tiles)
-    kernel = EntryPoint(entry=f"{site.prefix}_0", threads=math.prod(schedule.threads), numbers=numbers)
-    threads = tuple(ir.Var(f"i{axis}") for axis in range(site.rank))
-    moved = [each for each in tiles.ranges if each.low != Whole(0)]
-    digits = tuple(ir.Var(f"place_{each.name}" if each in moved else each.name) for each in tiles.ranges)
-    counts = tuple(index(each.count, {}) for each in tiles.ranges)
-    lets = [ir.Let(ir.Var(each.name), index(each.low, {}) + ir.Var(f"place_{each.name}")) for each in moved]
-    body = (
-        *map(ir.Comment, notes),
-        *unpacked(ir.THREAD, threads, tuple(map(ir.Int, schedule.threads))),
-        *unpacked(ir.GROUP, digits, counts),
-        *lets,
-        *_Lowering(site=site, threads=schedule.threads).node(tiles.child, {}),
-    )
-    function = ir.Function(
-        name=kernel.entry,
-        params=site.params(numbers),
-        body=body,
-        kind="kernel",
-        threads=kernel.threads,
-    )
-    return ((function, kernel),)
+    return (TileKernel(site, schedule).kernel(),)
 
 
 def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
@@ -126,53 +102,67 @@ def told(tiles: Parallel) -> tuple[str, ...]:
     return tuple(sorted(used - {extent_of(axis).name for axis in range(MAX_RANK)}))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lowering:
+class TileKernel:
     """What a thread does inside a tile."""
 
-    site: GpuSite
-    threads: tuple[int, ...]  # threads of a group per axis
+    def __init__(self, site: GpuSite, schedule: GpuSchedule) -> None:
+        self.site, self.schedule = site, schedule
 
-    def node(self, node: Node, names: Names) -> tuple[ir.Stmt, ...]:
+    def kernel(self) -> Kernel:
+        """Make the kernel."""
+        site, threads = self.site, self.schedule.threads
+        notes, tiles = wavefront(tree(site.problem, self.schedule.tiling))
+        b, entry = site.begin(0, math.prod(threads), told(tiles))
+        self.b = b
+        for note in notes:
+            b.comment(note)
+        unpack(b, ir.THREAD, site.axes("i"), threads)
+        moved = [each for each in tiles.ranges if each.low != Whole(0)]
+        digits = [f"place_{each.name}" if each in moved else each.name for each in tiles.ranges]
+        unpack(b, ir.GROUP, digits, [index(each.count, {}) for each in tiles.ranges])
+        for each in moved:
+            b.let(each.name, index(each.low, {}) + ir.Var(f"place_{each.name}"))
+        self._node(tiles.child, {})
+        return b.function(), entry
+
+    def _node(self, node: Node, names: Names) -> None:
         match node:
             case Let():
                 lets, names = bound(node, names)
-                return (*lets, *self.node(node.child, names))
+                self.b.emit(*lets)
+                self._node(node.child, names)
+            case Loop() if node.high == node.low + 1:
+                self._node(Let(node.name, node.low, node.child), names)
             case Loop():
-                if node.high == node.low + 1:
-                    return self.node(Let(node.name, node.low, node.child), names)
                 low, high = index(node.low, names), index(node.high, names)
-                body = self.node(node.child, {**names, node.name: ir.Var(node.name)})
-                step = ir.Int(node.step)
-                return (ir.For(var=ir.Var(node.name), low=low, high=high, step=step, body=body, unroll=1),)
+                with self.b.loop(node.name, low, high, node.step, unroll=1) as place:
+                    self._node(node.child, {**names, node.name: place})
             case Guard():
                 at = index(node.value, names)
-                holds = (at >= index(node.low, names)) & (at < index(node.high, names))
-                return (ir.If(holds, self.node(node.child, names)),)
+                with self.b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
+                    self._node(node.child, names)
             case Compute():
-                return (*self._cells(node, names), ir.Barrier(memory=True))
+                self._cells(node, names)
+                self.b.barrier(memory=True)
             case _:
                 raise ValueError(f"no thread code is made of a {type(node).__name__} in memory")
 
-    def _cells(self, cells: Compute, names: Names) -> tuple[ir.Stmt, ...]:
+    def _cells(self, cells: Compute, names: Names) -> None:
         """The cells of a box, cut to the grid, each by one thread."""
-        here, step, stage = places(self.site), index(cells.step, names), index(cells.stage, names)
-        work: list[ir.Stmt] = []
+        step, stage = index(cells.step, names), index(cells.stage, names)
         for number, statements in enumerate(self.site.stages):
-            every = (self.site.problem.program.statements[statement] for statement in statements)
-            body = tuple(guarded_cell(self.site, each, here, step) for each in every)
-            nest = self._over(cells.box, body, names)
-            if isinstance(cells.stage, Whole):
-                work += nest if cells.stage.value == number else ()
-            else:
-                work.append(ir.If(stage.equals(number), nest))
-        return tuple(work)
+            if not isinstance(cells.stage, Whole):
+                with self.b.when(stage.equals(number)):
+                    self._box(cells.box, statements, step, names)
+            elif cells.stage.value == number:
+                self._box(cells.box, statements, step, names)
 
-    def _over(self, box: Box, body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
+    def _box(self, box: Box, statements: Iterable[Statement], step: ir.Expr, names: Names) -> None:
         """The cells of a box that the grid has, shared by the threads of the group."""
-        for axis in range(self.site.rank - 1, -1, -1):
-            low, high = (index(end, names) for end in box[axis])
-            first = ir.largest(low, ir.Int(0)) + ir.Var(f"i{axis}")
-            last, step = ir.smallest(high, extent(axis)), ir.Int(self.threads[axis])
-            body = (ir.For(var=places(self.site)[axis], low=first, high=last, step=step, body=body),)
-        return body
+        with ExitStack() as loops:
+            for axis, (x, count, span) in enumerate(zip(self.site.axes("x"), self.schedule.threads, box, strict=True)):
+                low, high = (index(end, names) for end in span)
+                first = ir.largest(low, 0) + ir.Var(f"i{axis}")
+                loops.enter_context(self.b.loop(x, first, ir.smallest(high, extent(axis)), count))
+            for statement in statements:
+                self.site.cell(self.b, statement, self.site.places, step)

@@ -6,49 +6,36 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, unpacked
+from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, global_index, unpack
 from tilewright.codegen.sites import extent
-from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem
 
 _MOST_CELLS = 2**31
 """Cells that the kernel numbers, in indices of 32 bits."""
+_VERSION = ir.Var("t")
 
 
-def wrap_function(site: GpuSite, threads: int) -> tuple[ir.Function, EntryPoint]:
+def wrap_kernel(site: GpuSite, threads: int) -> Kernel:
     """Make the kernel: every cell outside the grid proper takes the value of the cell that it is a copy of.
 
     Its numbers are the version, and per axis the cells before the grid proper and its extent.
     """
-    rank, program = site.rank, site.problem.program
-    here = tuple(ir.Var(f"x{axis}") for axis in range(rank))
-    home = tuple(ir.Var(f"h{axis}") for axis in range(rank))
-    numbers = ("t", *(f"{name}{axis}" for axis in range(rank) for name in ("low", "proper")))
-    cells = tuple(extent(axis) for axis in range(rank))
-    lets: list[ir.Stmt] = [
-        ir.Let(ir.Var("cell"), ir.GROUP * threads + ir.THREAD),
-        *unpacked(ir.Var("cell"), here, cells),
-    ]
-    moved: ir.Expr = ir.Int(0)
-    for axis in range(rank):
+    program, here, axes = site.problem.program, site.places, range(site.rank)
+    numbers = (_VERSION.name, *(f"{name}{axis}" for axis in axes for name in ("low", "proper")))
+    b, entry = site.begin("wrap", threads, numbers)
+    cell = b.let("cell", ir.GROUP * threads + ir.THREAD)
+    unpack(b, cell, site.axes("x"), [extent(axis) for axis in axes])
+    home, moved = [], []
+    for axis, x in enumerate(here):
         low, proper = ir.Var(f"low{axis}"), ir.Var(f"proper{axis}")
-        inside = low + ir.floormod(here[axis] - low, proper)
-        lets.append(ir.Let(home[axis], inside))
-        moved = moved + ir.select(home[axis].equals(here[axis]), ir.Int(0), ir.Int(1))
-    stores: list[ir.Stmt] = []
-    for field in program.fields:
-        for age in range(program.history(field)):
-            copies = site.copies(field)
-            base = site.version(field, ir.floormod(ir.Var("t") - age, copies))
-            value = ir.Load(base, global_index(home), site.dtype)
-            if field in program.updated:
-                stores.append(ir.Store(base, global_index(here), value, site.dtype))
-    body = (*lets, ir.If((here[0] < extent(0)) & (moved > 0), tuple(stores)))
-    kernel = EntryPoint(entry=f"{site.prefix}_wrap", threads=threads, numbers=numbers)
-    return (
-        ir.Function(name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=threads),
-        kernel,
-    )
+        home.append(b.let(f"h{axis}", low + ir.floormod(x - low, proper)))
+        moved.append(ir.select(home[axis].equals(x), ir.Int(0), ir.Int(1)))
+    with b.when((here[0] < extent(0)) & (ir.total(moved) > 0)):
+        for field in program.updated:
+            for age in range(program.history(field)):
+                base = site.slot(field, ir.floormod(_VERSION - age, site.copies(field)))
+                b.set(base[global_index(here)], base[global_index(tuple(home))])
+    return b.function(), entry
 
 
 def wrap_launch(kernel: int, threads: int, problem: Problem, around: tuple[tuple[int, int], ...], step: int) -> Launch:

@@ -37,7 +37,7 @@ from tilewright.programs.loops.nest import (
 )
 from tilewright.programs.loops.products import ProductLoops, product_loops, summed_in_place
 from tilewright.programs.loops.types import ELEMENTS
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 _CHUNK = 6
 """Blocks of the kernel's rows that a thread computes at a time."""

@@ -19,7 +19,7 @@ from tilewright.codegen.matrices.dia import Matrix, library
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, DOUBLE, INDICES, lanes_of, real_element, sweep
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.schedules.bodies.unrolling import Unrolling
+from tilewright.schedules.code import Unrolling
 
 SIZES = ("rows", "diagonals", "threads", "reach", "first")
 """What ``size`` holds; ``reach`` is the largest distance of a diagonal, ``first`` says that p' is given and x is

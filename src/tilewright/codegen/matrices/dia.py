@@ -16,7 +16,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES, put, real_element, share, sweep
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.schedules.bodies.unrolling import Unrolling
+from tilewright.schedules.code import Unrolling
 
 SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
 """What ``size`` holds: the matrix' extents, its number of diagonals, threads, whether results go past the caches, and

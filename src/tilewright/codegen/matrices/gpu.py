@@ -12,9 +12,9 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.matrices.vectors import VectorKernel, compute
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 
 _WHOLE = ir.const_pointer(ir.WIDE)

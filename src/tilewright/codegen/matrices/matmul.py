@@ -17,7 +17,7 @@ from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 SIZES = ("p0", "p1", "p2", "p3", "s1", "s2", "t2", "s3", "t3", "sr", "x", "y", "threads")
 """What ``size`` holds: P0 … P3, row and column strides in elements (A1 and, of a right fusion, A2 have unit column

@@ -10,11 +10,11 @@ the words that it moves between memory and chip if asked to.
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.schedules.bodies.unrolling import GroupBlock
+from tilewright.schedules.code import GroupBlock
 
 _COUNT = ir.element("uint32")
 _VERSION = 2

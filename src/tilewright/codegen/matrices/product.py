@@ -10,7 +10,7 @@ from tilewright.base.constants import WIDEST_VECTOR
 from tilewright.codegen import ir
 from tilewright.codegen.matrices.matmul import micro_kernel
 from tilewright.codegen.print import c
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 
 def product_text(dtype: str, how: Blocking) -> str:

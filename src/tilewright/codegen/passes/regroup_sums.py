@@ -14,7 +14,7 @@ from tilewright.codegen.expression import fuse_roots
 from tilewright.codegen.sites import Site
 from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.powers import reduce_powers
-from tilewright.schedules.bodies.body import Body
+from tilewright.schedules.code import KernelCode
 
 
 def in_any_order(tape: Tape, site: Site) -> Tape:
@@ -28,12 +28,12 @@ def in_any_order(tape: Tape, site: Site) -> Tape:
     return regroup(fuse_roots(tape) if site.dtype.name == "float32" else tape, site.body)
 
 
-def regroup(tape: Tape, body: Body) -> Tape:
+def regroup(tape: Tape, body: KernelCode) -> Tape:
     """Regroup every sum of a tape: into chains as long as ``body`` says, and by rows where it says so.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> tape = program("heat2d").statements[0].tape
-    >>> new = regroup(tape, Body(chain=12, grouped=6, piece=1, part=1))
+    >>> new = regroup(tape, KernelCode(chain=12, grouped=6, piece=1, part=1))
     >>> len(new) == len(tape), new == tape
     (True, False)
     """
@@ -63,7 +63,7 @@ def _inner_sums(tape: Tape) -> frozenset[int]:
 
 
 class _Builder:
-    def __init__(self, tape: Tape, inner: frozenset[int], body: Body) -> None:
+    def __init__(self, tape: Tape, inner: frozenset[int], body: KernelCode) -> None:
         self.body = body
         self.tape = tape
         self.inner = inner

@@ -15,7 +15,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.sites import RowPointers, Site, extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
-from tilewright.schedules.bodies.body import RowBlock
+from tilewright.schedules.code import RowCode
 
 _FROM, _LENGTH = ir.Var("beside_from"), ir.Var("beside_length")
 
@@ -37,7 +37,7 @@ def beside(own: ir.Expr, other: ir.Expr, offset: int, kind: ir.Vector) -> ir.Shi
     return ir.Shift(own=own, other=other, low=offset < 0, distance=abs(offset), type=kind)
 
 
-def carried(statement: Statement, rows: RowPointers, block: RowBlock) -> tuple[Carried, ...]:
+def carried(statement: Statement, rows: RowPointers, block: RowCode) -> tuple[Carried, ...]:
     """The rows read at several places, if the neighbours of these rows of results come by shuffles."""
     if block.neighbours != "shuffles":
         return ()

@@ -17,8 +17,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
+from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipelines.pipeline import PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem

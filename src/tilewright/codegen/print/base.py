@@ -2,12 +2,19 @@
 
 A printer meets nodes by their class in a table, and operators in another one. What a language writes in its own way is
 a value of :class:`Language`, or a method that its printer overrides.
+
+Text that is constant stands in ``prelude.h`` and ``prelude_gpu.h`` and is cut by name: a block stands behind a line
+``//: NAME`` or ``//: NAME: what has to stand before it``, and a word such as ``@v`` in it stands for what differs by
+the type of elements.
 """
 
+import functools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
@@ -98,22 +105,32 @@ class Language:
         return found or self.type_name(kind)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Macros:
-    """What a language for GPUs calls things; its layer of macros is in ``prelude_gpu.h``."""
+class Block(NamedTuple):
+    """A piece of a text."""
 
-    kernel: str  # before a kernel's name
-    space: str  # before a pointer to the device's memory
-    shared: str  # before memory that a group shares
-    barrier: str  # lets the threads of a group meet
-    thread: str  # number of the thread in its group
-    group: str  # number of the group
-    groups: str  # number of groups
-    elements: Mapping[str, str]  # the language's own names of element types
-    double: str = ""  # a line that texts with numbers of 64 bits need
-    strict: str = ""  # a line that keeps every operation's rounding, unless a compiler's option does
-    single: str = ""  # what functions of a library end with where they take numbers of 32 bits
-    magnitude: str  # the absolute value of a whole number ``a`` of type ``{t}``
+    text: str
+    uses: tuple[str, ...]  # names of functions of the same type that have to stand before it
+
+    def filled(self, words: Mapping[str, str]) -> str:
+        """Return the text with its words put in.
+
+        >>> Block("@T tw_@s;", ()).filled({"T": "float", "s": "f32"})
+        'float tw_f32;'
+        """
+        marks = "|".join(sorted(words, key=len, reverse=True))
+        return re.sub(f"@({marks})", lambda mark: words[mark[1]], self.text)
+
+
+@functools.cache
+def blocks(file: str) -> Mapping[str, Block]:
+    """Return the blocks of a file of this package by name."""
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    found = {}
+    for part in text.split("//: ")[1:]:
+        head, _, body = part.partition("\n")
+        name, _, uses = head.partition(": ")
+        found[name] = Block(body.strip("\n") + "\n", tuple(uses.split()))
+    return found
 
 
 class Printer(ABC):

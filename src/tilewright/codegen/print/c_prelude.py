@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mirrored
-from tilewright.codegen.print.blocks import blocks
+from tilewright.codegen.print.base import blocks
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, PAIRS, SUFFIX, is_written
 from tilewright.codegen.print.vector_math import VECTOR_MATH, common_text, function_text
 from tilewright.programs.stencil.operators import FUNCTIONS

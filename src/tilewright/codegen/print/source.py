@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
-from tilewright.codegen.print import cuda, opencl
-from tilewright.codegen.print.base import SIGNS, Language, Macros, Printer
+from tilewright.codegen.print import dialects
+from tilewright.codegen.print.base import SIGNS, Language, Printer
 from tilewright.codegen.print.c import c_literal
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.loops.math import MATH_FUNCTIONS
@@ -49,11 +49,11 @@ class SourceDialect:
 
     language: Language  # what differs in names and types
     restrict: str = "restrict "  # before the name of a pointer through which alone its array is reached
-    words: Macros | None = None  # what a language of kernels calls them, and where their threads meet
+    words: dialects.Macros | None = None  # what a language of kernels calls them, and where their threads meet
 
 
 def _kernels(
-    title: str, words: Macros, restrict: str, natives: Mapping[str, str], functions: Mapping[str, str]
+    title: str, words: dialects.Macros, restrict: str, natives: Mapping[str, str], functions: Mapping[str, str]
 ) -> SourceDialect:
     """A language of kernels, which calls threads and memory by its own words."""
     language = Language(
@@ -80,14 +80,14 @@ C = SourceDialect(
 # A host passes pointers to its own types: on Linux int64_t is long, which C++ does not take for long long.
 CUDA = _kernels(
     "CUDA",
-    cuda.CUDA,
+    dialects.CUDA,
     "__restrict__ ",
     {"int64_t": "long", "int32_t": "int", "size_t": "unsigned long"},
     {},
 )
 OPENCL = _kernels(
     "OpenCL",
-    opencl.OPENCL,
+    dialects.OPENCL,
     "restrict ",
     {"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
     {f"{name}f": name for name in MATH_FUNCTIONS},
@@ -145,7 +145,7 @@ class SourcePrinter(Printer):
         return [f"{kind} {function.name}({', '.join(params)}) {{"]
 
     @property
-    def _words(self) -> Macros:
+    def _words(self) -> dialects.Macros:
         if self.dialect.words is None:
             raise TypeError(f"{self.language.title} has no kernels")
         return self.dialect.words

@@ -14,7 +14,7 @@ from tilewright.codegen.streaming.layout import LINE, PITCH, Slabs, StreamingCon
 from tilewright.programs.stencil.expression import Placed, Read, placed
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import SUM, Apart, apart, equal_box, equal_boxes
-from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
+from tilewright.schedules.code import RowCode, Sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,21 +121,18 @@ class Iteration:
         )
 
 
-def block_body(
-    plan: StreamingContext, stage: int, code: StageCode, block: StreamBlock, operands: Operands
-) -> Iteration:
+def block_body(plan: StreamingContext, stage: int, block: RowCode, operands: Operands) -> Iteration:
     """Write one iteration: some rows along axis 0, and some along the middle axis in 3D."""
-    places = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
     reads = _Slabs(plan, stage, operands)
     table = None if operands.factors is None else OperandTable(start=operands.factors, load=reads.along)
-    registers = RegisterBlock(reads, places, table=table, placed=operands.placed)
-    carried = _carried(plan, stage, registers) if code.carried else {}
+    registers = RegisterBlock(reads, block.places, table=table, placed=operands.placed)
+    carried = _carried(plan, stage, registers) if block.carried else {}
     sums = [each for some in carried.values() for each in some]
     advance = tuple(statement for each in sums for statement in each.advance())
     lead = (*registers.body, *advance)
     stores: list[ir.Stmt] = []
     for field, forms in zip(stage_outputs(plan, stage), block.sums, strict=True):
-        for at, value in _values(plan, registers, field, code, forms, carried.get(field, ())).items():
+        for at, value in _values(plan, registers, field, block, forms, carried.get(field, ())).items():
             place = moved(INDEX, PITCH, at[1])
             stores.append(ir.Store(operands.result(field, at[0]), place, value, registers.kind))
     return Iteration(
@@ -169,7 +166,7 @@ def _values(
     plan: StreamingContext,
     block: RegisterBlock,
     field: int,
-    code: StageCode,
+    code: RowCode,
     forms: tuple[Sum, ...],
     carried: Sequence[CarriedSum],
 ) -> Results:

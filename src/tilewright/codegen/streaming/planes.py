@@ -22,7 +22,7 @@ from tilewright.codegen.streaming.block import (
 )
 from tilewright.codegen.streaming.layout import LINE, VECTORS, StreamingContext, lanes, mul_vector, sizes, slab_at
 from tilewright.programs.stencil.expression import Placed
-from tilewright.schedules.bodies.body import StageCode, StreamBlock
+from tilewright.schedules.code import RowCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +41,9 @@ class Planes:
         return ir.Call(self.function.name, (*head, self.table.var, *((start + low) for start in starts)))
 
 
-def planes_function(
-    plan: StreamingContext, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[ir.Stmt, ...]
-) -> Planes:
+def planes_function(plan: StreamingContext, stage: int, block: RowCode, scalars: tuple[ir.Stmt, ...]) -> Planes:
     """Write the function for a number of planes and lines."""
-    kind, fields, planes = plan.site.dtype, stage_outputs(plan, stage), range(block.planes)
+    kind, fields, planes = plan.site.dtype, stage_outputs(plan, stage), range(block.rows)
     read: dict[tuple[int, int, int], ir.Var] = {}
     places = stage_places(plan, stage)
 
@@ -71,21 +69,21 @@ def planes_function(
 
     given = (*head, *(place_name(plan.site, node) for node in places))
     operands = Operands(slab=slab, result=result, placed=placed, factors=factors)
-    each = block_body(plan, stage, code, block, operands)
+    each = block_body(plan, stage, block, operands)
     loop = each.loop(plan, ir.Int(0), mul_vector(VECTORS))
     function = ir.Function(
-        name=plan.name(f"rows_{stage}{plan.variant}_{block.planes}x{block.lines}"),
+        name=plan.name(f"rows_{stage}{plan.variant}_{block.rows}x{block.lines}"),
         params=(*given, factors, *read.values(), *(result(field, plane) for field in fields for plane in planes)),
         body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, *loop),
         about=_about(block),
     )
-    table = ir.ConstArray(ir.Var(f"factors_{block.planes}", factors.type), each.weights)
+    table = ir.ConstArray(ir.Var(f"factors_{block.rows}", factors.type), each.weights)
     return Planes(function=function, table=table, arguments=arguments)
 
 
-def _about(block: StreamBlock) -> str:
+def _about(block: RowCode) -> str:
     """What a function computes, and how pairs of planes are where it does not say."""
     loaded = any(each.loaded for some in block.sums for each in some)
     pairs = "" if loaded else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
-    numbers = f"{block.planes}, {block.lines}"
+    numbers = f"{block.rows}, {block.lines}"
     return f"New values in so many planes and rows of each: {numbers}{pairs}; a table holds the factors."

@@ -34,7 +34,7 @@ from tilewright.codegen.streaming.layout import (
     slab_at,
 )
 from tilewright.codegen.streaming.planes import Planes, planes_function
-from tilewright.schedules.bodies.body import StageCode
+from tilewright.schedules.code import StageCode
 from tilewright.schedules.streaming.levels import line_cells
 
 FIRST, LAST = ir.Var("first"), ir.Var("last")
@@ -105,9 +105,7 @@ def _variant(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Fu
         return _in_planes(plan, stage, code)
     rows = {}
     for lines in dict.fromkeys((code.lines, 1)):
-        rows[lines] = _rows(
-            plan, stage, lines, block_body(plan, stage, code, code.of(plan.rows, lines), parameters(plan))
-        )
+        rows[lines] = _rows(plan, stage, lines, block_body(plan, stage, code.of(plan.rows, lines), parameters(plan)))
     loops = rows[1] if plan.rank == 2 else _blocks(code.lines, rows[code.lines], rows[1])
     return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
 
@@ -123,7 +121,7 @@ def _in_planes(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.
         for shift, planes in zip(shifts, code.planes, strict=True):
             block = (planes, lines)
             if block not in functions:
-                functions[block] = planes_function(plan, stage, code, code.of(planes, lines), _scalars(plan, stage))
+                functions[block] = planes_function(plan, stage, code.of(planes, lines), _scalars(plan, stage))
             calls.append(functions[block].call(shift, LINE * PITCH))
         bodies[lines] = (*calls, *_finish(plan, stage, lines))
     tables = tuple(dict.fromkeys(each.table for each in functions.values()))

@@ -25,7 +25,7 @@ from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.tables.table import Recurrence
-from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.schedules.code import TableShape
 from tilewright.schedules.families.orthogonal import passed_bytes
 
 ABOVE, BESIDE = 3, 2

@@ -9,7 +9,7 @@ import math
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.machine_code.bound import LaunchWork
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 
 

@@ -37,9 +37,9 @@ from tilewright.runtime.devices.device import Device
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.prism import geometry
-from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 
 Note = Callable[[str], None]

@@ -32,7 +32,7 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 
 _ALIGN = 64
 """Slots start at a multiple of so many elements."""

@@ -6,7 +6,7 @@ from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.matrices.matmul import emit_fused, work_elements
 from tilewright.runtime.call import by_cells, compiled, scratch
 from tilewright.runtime.memory import Array
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 
 DTYPES = ("float32", "float64")
 _THREADED = 500_000

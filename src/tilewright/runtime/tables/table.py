@@ -11,7 +11,7 @@ from tilewright.codegen.tables.cpu import emit_table, work_bytes
 from tilewright.programs.tables.reference import TableData, joined, outside
 from tilewright.programs.tables.table import TableProblem
 from tilewright.runtime.call import CompiledFunction, addresses, compiled, scratch
-from tilewright.schedules.schedule import TableSchedule
+from tilewright.schedules.code import TableSchedule
 
 Array = npt.NDArray[Any]
 _FLAG_WORDS = 16

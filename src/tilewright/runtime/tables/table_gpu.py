@@ -16,7 +16,7 @@ from tilewright.programs.tables.reference import TableData, joined, outside
 from tilewright.programs.tables.table import Recurrence, TableProblem
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.tables.table import Filled
-from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.schedules.code import TableShape
 
 Array = npt.NDArray[Any]
 

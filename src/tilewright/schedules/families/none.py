@@ -2,6 +2,7 @@
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.legality import Legal, Verdict
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, extent_of
@@ -28,7 +29,7 @@ class Untiled(Family):
             raise UsageError(f"threads are given per axis, {problem.program.rank} here, got {str(tiling)!r}")
         return tiling
 
-    def check(self, problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG002
+    def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
         """Every program is legal; one with a recurrence only cell by cell, which the verdict names."""
         sweep = problem.program.analysis.sweep
         return Legal(sequential=sweep[0] if sweep else None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.programs.tables.table import Recurrence
 from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.legality import Legal, Verdict, Violation, require
@@ -87,7 +88,7 @@ class Orthogonal(Family):
             raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
         return _complete(_sweep_of_problem(problem), tiling)
 
-    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+    def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
         """Say whether tiles can run along anti-diagonals; see :func:`check_table`."""
         return _check(_sweep_of_problem(problem), tiling)
 

@@ -174,9 +174,9 @@ class Streaming(Family):
         if time > MAX_LEVELS:
             raise UsageError(f"a {self} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
 
-    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+    def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:
         """Say whether a completed tiling keeps every dependence of the problem."""
-        violation = untileable(problem) or without_own_memory(problem)
+        violation = untileable(problem) or _without_own_memory(problem, storage)
         if violation:
             return violation
         rows, needed = tiling.rows or 1, 1 if tiling.threads else needed_rows(problem)
@@ -199,11 +199,9 @@ class Streaming(Family):
         """Whether any tiling of a problem is legal; on GPUs, any of thread blocks."""
         if problem.program.rank not in self.ranks or (gpu and problem.program.rank == 1) or untileable(problem):
             return False
-        if without_own_memory(problem, storage):
-            return False
         plain = Tiling(family=self)
         tiling = stream_block.threads_for(problem, plain) if gpu else plain
-        return isinstance(self.check(problem, self.complete(problem, tiling)), Legal)
+        return isinstance(self.check(problem, self.complete(problem, tiling), storage), Legal)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:
         """Return the order of a completed tiling; the bands and the tiles' ends are those of this very problem.
@@ -221,7 +219,7 @@ class Streaming(Family):
 FAMILY = Streaming("streaming")
 
 
-def without_own_memory(problem: Problem, storage: Storage = PLAIN) -> Violation | None:
+def _without_own_memory(problem: Problem, storage: Storage) -> Violation | None:
     """Say why no tile can compute in memory of its own: all versions of a step belong into the grid's."""
     if not problem.regions and not storage.states:
         return None

@@ -11,10 +11,7 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.regions import inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.bodies.body import Body, BoxCode, Stage
-from tilewright.schedules.families import streaming
-from tilewright.schedules.legality import Legal, require
-from tilewright.schedules.schedule import CpuSchedule
+from tilewright.schedules.code import BoxCode, CpuSchedule, KernelCode, Stage
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.box_bodies import box_code
 from tilewright.tuning.spaces.stream_bodies import stream_stages
@@ -46,10 +43,10 @@ def cpu_schedule(
 
 def choose_body(
     problem: Problem, tiling: Tiling, storage: Storage = PLAIN, *, strict: bool = False, batch: bool = False
-) -> Body:
+) -> KernelCode:
     """Decide how the code of a legal tiling is written, whatever the shape and the steps of the problem."""
     # ``strict``: every operation keeps its order and rounding; ``batch``: many grids, each in one thread's caches.
-    _check(problem, tiling, storage)
+    _check(problem, tiling)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()
     streams = tiling.family.streams
@@ -61,7 +58,7 @@ def choose_body(
             stages += stream_stages(some, tiling, strict=strict)
         else:
             boxes += tuple(box_code(some, each, tiling, strict=strict, batch=batch) for each in program.statements)
-    return Body(
+    return KernelCode(
         boxes=boxes,
         stages=stages,
         # Inline they cost nothing but where rows hold much arithmetic; apart they cost 10 % of a seven-point stencil.
@@ -75,11 +72,9 @@ def choose_body(
     )
 
 
-def _check(problem: Problem, tiling: Tiling, storage: Storage) -> None:
+def _check(problem: Problem, tiling: Tiling) -> None:
     """Refuse what a tiling asks for of the code where there is none of that kind."""
     name = problem.program.name
-    if tiling.family.streams:
-        require(streaming.without_own_memory(problem, storage) or Legal())
     if tiling.piece and (not tiling.family.untiled or len(problem.program.statements) == 1):
         raise UsageError(
             f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",

@@ -16,9 +16,7 @@ from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import Problem, cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Terms, apart, box_sum
-from tilewright.schedules.bodies.body import BoxCode, RowBlock, Sum
-from tilewright.schedules.bodies.planes import planes_together, shares_rows
-from tilewright.schedules.bodies.sums import Results
+from tilewright.schedules.code import Block, BoxCode, RowCode, Sum, planes_together, shares_rows
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.sum_forms import UNDER_WAY, asked_form, column_sum
@@ -62,8 +60,8 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
     untiled = tiling.family.untiled
     planes = not tiling.rows and not untiled and planes_together(statement)  # sweeps of large grids wait for memory
     rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family, batch=batch)
-    block = _block(problem, statement, tiling, form, Results(axis=max(rank - 2 - planes, 0), planes=rows))
-    rest = _block(problem, statement, tiling, form, Results(axis=max(rank - 2, 0), planes=1))
+    block = _block(problem, statement, tiling, form, Block(axis=max(rank - 2 - planes, 0), rows=rows))
+    rest = _block(problem, statement, tiling, form, Block(axis=max(rank - 2, 0), rows=1))
     loops, many = block.loops, len(statement.reads)
     large = rank > 2 and not loops and not tiling.rows and (untiled or (not planes and not shares_rows(statement)))
     return BoxCode(
@@ -86,7 +84,7 @@ def rows_together(rank: int, statement: Statement, family: Family, *, batch: boo
     in tiles, four for sweeps, in batches, and where several fields are read and one of them in many rows: most lines
     of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
     those of a cube, and two of others, in tiles those of two planes
-    (:func:`tilewright.schedules.bodies.planes.planes_together`).
+    (:func:`tilewright.schedules.code.planes_together`).
     """
     if rank == 1:
         return 1
@@ -111,7 +109,7 @@ def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
     return asked
 
 
-def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, results: Results) -> RowBlock:
+def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, results: Block) -> RowCode:
     """Decide how rows are computed together."""
     rank, many, rows = problem.program.rank, len(statement.reads), results.count
     found = () if form == "outputs" else apart(statement).sums
@@ -120,20 +118,20 @@ def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, re
     sums = tuple(_sum(terms, results, form, room=True) for terms in found)
     if loops and whole is not None:
         sums = (Sum(form="loop", accumulators=sums_in_turn(len(whole), rows)),)
-    return RowBlock(
+    return RowCode(
+        axis=results.axis,
         rows=rows,
-        planes=results.axis < rank - 2,
         neighbours=_neighbours(problem, statement, tiling, results, loops=loops),
-        sums=sums,
+        sums=(sums,),
         # In 2D vectors that are put together wait in registers with those beside them: input by input fewer do.
-        assembled=tuple(_sum(terms, results, form, room=rank > 2) for terms in found),
+        assembled=(tuple(_sum(terms, results, form, room=rank > 2) for terms in found),),
         kept=_shared(statement.reads, results) <= _MOST_KEPT,
         copied=loops and (rows == 1 or many > _MOST_END_READS),
         in_turn=bool(found or form or loops),
     )
 
 
-def _sum(terms: Terms, results: Results, form: str, *, room: bool) -> Sum:
+def _sum(terms: Terms, results: Block, form: str, *, room: bool) -> Sum:
     """Decide how a weighted sum is written for some rows; ``room``: whether many inputs may wait in registers."""
     if form == "columns" or (form != "inputs" and room and _shared(terms, results) > _MOST_KEPT):
         return column_sum(terms, results.count)
@@ -150,7 +148,7 @@ def sums_in_turn(reads: int, rows: int) -> int:
     return max(1, min(_MOST_SUMS, ceil_div(UNDER_WAY, rows * overlapping)))
 
 
-def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, results: Results, *, loops: bool) -> str:
+def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, results: Block, *, loops: bool) -> str:
     """Decide whether the rows read at several places are loaded once per vector, or at each of these places.
 
     A vector that lies in two cache lines takes longer to load than to put together from two others. That pays where
@@ -189,7 +187,7 @@ def _many_weights(statement: Statement) -> bool:
     return len({node.value for node in statement.tape if isinstance(node, Const)}) > _MOST_WEIGHTS
 
 
-def _shared(reads: Iterable[Read], results: Results) -> int:
+def _shared(reads: Iterable[Read], results: Block) -> int:
     """Vectors that several rows of results read."""
     readers = Counter(results.vector(read, place) for read in reads for place in results.places)
     return sum(count > 1 for count in readers.values())

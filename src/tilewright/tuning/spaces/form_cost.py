@@ -5,8 +5,7 @@ from dataclasses import replace
 from tilewright.machines.machine import Machine
 from tilewright.machines.vectors import FEW, VectorUnits, vector_units
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.bodies.body import Body
-from tilewright.schedules.bodies.sums import Results
+from tilewright.schedules.code import KernelCode
 from tilewright.schedules.streaming.levels import of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.bodies import choose_body
@@ -28,19 +27,17 @@ def arithmetic_ratio(problem: Problem, tiling: Tiling, machine: Machine) -> floa
     return asked / plain
 
 
-def _cycles(problem: Problem, body: Body, units: VectorUnits) -> float:
+def _cycles(problem: Problem, body: KernelCode, units: VectorUnits) -> float:
     """Cycles per vector of all statements, those of a block of results shared among these."""
-    rank, total = problem.program.rank, 0.0
+    total = 0.0
     for box, statement in zip(body.boxes, problem.program.statements, strict=False):
-        results = Results(axis=box.block.axis(rank), planes=box.block.rows)
-        total += statement_cycles(statement, results, box.block.sums, units)
+        total += statement_cycles(statement, box.block, box.block.sums[0], units)
     produced = {each.field: each for each in problem.program.statements}
-    for number, stage in enumerate(body.stages[: len(of_problem(problem).stages)]):
-        code = stage.few if units == FEW else stage.many
-        block, stage_of = code.blocks[0], of_problem(problem).stage_of
-        fields = [field for field, own in zip(problem.program.fields, stage_of, strict=True) if own == number]
+    pipeline = of_problem(problem)
+    for number, stage in enumerate(body.stages[: len(pipeline.stages)]):
+        block = (stage.few if units == FEW else stage.many).blocks[0]
+        fields = [field for field, own in zip(problem.program.fields, pipeline.stage_of, strict=True) if own == number]
         for field, sums in zip(fields, block.sums, strict=True):
             if field in produced:
-                results = Results(axis=0, planes=block.planes, lines=block.lines)
-                total += statement_cycles(produced[field], results, sums, units, pairs=code.pairs)
+                total += statement_cycles(produced[field], block, sums, units, pairs=block.pairs)
     return total

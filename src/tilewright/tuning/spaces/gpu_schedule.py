@@ -10,7 +10,7 @@ from tilewright.base.constants import MOST_WRITTEN
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete
-from tilewright.schedules.schedule import GpuSchedule
+from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.thread_shapes import default_threads

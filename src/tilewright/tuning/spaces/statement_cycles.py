@@ -7,12 +7,12 @@ from tilewright.machines.vectors import VectorUnits
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Terms, apart
-from tilewright.schedules.bodies.body import Sum
-from tilewright.schedules.bodies.sums import Results, SumWork, input_loads, work
+from tilewright.schedules.code import Block, Sum
+from tilewright.schedules.sums import SumWork, input_loads, work
 
 
 def statement_cycles(
-    statement: Statement, results: Results, sums: tuple[Sum, ...], units: VectorUnits, *, pairs: bool = False
+    statement: Statement, results: Block, sums: tuple[Sum, ...], units: VectorUnits, *, pairs: bool = False
 ) -> float:
     """Return the cycles of one statement per vector; as it stands where ``sums`` has no forms."""
     found = apart(statement, pairs=pairs or not sums)
@@ -38,7 +38,7 @@ def _both(first: SumWork, second: SumWork) -> SumWork:
     )
 
 
-def _grouped_work(terms: Terms, results: Results) -> SumWork:
+def _grouped_work(terms: Terms, results: Block) -> SumWork:
     """What a sum takes as it stands: inputs with the same weight are added up before they are multiplied."""
     weights = len(set(terms.values()))
     return SumWork(
@@ -50,7 +50,7 @@ def _grouped_work(terms: Terms, results: Results) -> SumWork:
     )
 
 
-def _plain_work(tape: Tape, results: Results) -> SumWork:
+def _plain_work(tape: Tape, results: Block) -> SumWork:
     """What operations take that are written one by one: all of them, a product fused with an addition that follows."""
     products = [node for node in tape if isinstance(node, Apply) and node.op == "mul"]
     others = sum(isinstance(node, Apply) for node in tape) - len(products)

@@ -11,9 +11,9 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart, columns, equal_box, equal_boxes
 from tilewright.schedules import catalogue
-from tilewright.schedules.bodies.body import Stage, StageCode, StreamBlock, Sum
-from tilewright.schedules.bodies.sums import CANDIDATES, Results
+from tilewright.schedules.code import Block, RowCode, Stage, StageCode, Sum
 from tilewright.schedules.streaming.levels import LevelPipeline, of_problem
+from tilewright.schedules.sums import CANDIDATES
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.statement_cycles import statement_cycles
 from tilewright.tuning.spaces.sum_forms import asked_form, column_sum, fastest
@@ -78,20 +78,21 @@ class _Stage:
             most = self._lines(few=few)
             most = next((lines for lines in (most, 1) if self._carries(lines, few=few)), most)
             shapes = [(self.rows, most), (self.rows, 1)]
+        carried = not planes and self._carries(most, few=few)
         blocks = [
-            StreamBlock(planes=count, lines=lines, sums=self._forms((count, lines), few=few))
-            for count, lines in dict.fromkeys(shapes)
+            RowCode(
+                axis=0,
+                rows=rows,
+                lines=lines,
+                sums=self._forms(Block(axis=0, rows=rows, lines=lines), few=few),
+                pairs=self._pairs(few=few),
+                carried=carried,
+                in_turn=bool(self.form or carried or any(self.sums(few=few))),
+            )
+            for rows, lines in dict.fromkeys(shapes)
         ]
         distinct = not planes and self._carried(most) <= _CARRIED
-        carried = not planes and self._carries(most, few=few)
-        return StageCode(
-            blocks=tuple(blocks),
-            planes=planes,
-            pairs=self._pairs(few=few),
-            distinct=distinct,
-            carried=carried,
-            in_turn=bool(self.form or carried or any(self.sums(few=few))),
-        )
+        return StageCode(blocks=tuple(blocks), planes=planes, distinct=distinct)
 
     def sums(self, *, few: bool = False) -> list[tuple[Terms, ...]]:
         """The weighted sums of every field's value."""
@@ -102,7 +103,7 @@ class _Stage:
 
     def cut(self, terms: Terms) -> bool:
         """Whether a sum has columns that make two results at a time cheaper."""
-        return CANDIDATES["winograd"].applies(terms, Results(axis=0, planes=self.rows))
+        return CANDIDATES["winograd"].applies(terms, Block(axis=0, rows=self.rows))
 
     def _carries(self, lines: int, *, few: bool) -> bool:
         """Whether there are sums over boxes with one weight, and registers for what is carried of them."""
@@ -120,7 +121,7 @@ class _Stage:
     @functools.cached_property
     def _pairs_pay(self) -> bool:
         """Whether short sums take fewer cycles with two results at a time than as they stand."""
-        results = Results(axis=0, planes=self.rows)
+        results = Block(axis=0, rows=self.rows)
 
         def taken(*, pairs: bool) -> float:
             total = 0.0
@@ -151,21 +152,20 @@ class _Stage:
         shared = sum((field, level, (z, y + 1, x)) in reads for field, level, (z, y, x) in reads)
         return 2 if shared >= _SHARED else 1
 
-    def _forms(self, block: tuple[int, int], *, few: bool) -> tuple[tuple[Sum, ...], ...]:
-        """How the sums of every field's value are written for some planes and lines."""
+    def _forms(self, block: Block, *, few: bool) -> tuple[tuple[Sum, ...], ...]:
+        """How the sums of every field's value are written for some rows."""
         return tuple(tuple(self._sum(terms, block, few=few) for terms in some) for some in self.sums(few=few))
 
-    def _sum(self, terms: Terms, block: tuple[int, int], *, few: bool) -> Sum:
+    def _sum(self, terms: Terms, block: Block, *, few: bool) -> Sum:
         """The form that takes the fewest cycles, of those that are possible or asked for."""
-        results = Results(axis=0, planes=block[0], lines=block[1])
-        return fastest(terms, results, self._options(terms, results, few=few), FEW if few else MANY)
+        return fastest(terms, block, self._options(terms, block, few=few), FEW if few else MANY)
 
-    def _options(self, terms: Terms, results: Results, *, few: bool) -> list[Sum]:
+    def _options(self, terms: Terms, results: Block, *, few: bool) -> list[Sum]:
         """How a sum may be written; of forms that take as long the first is taken."""
         found = columns(terms) if CANDIDATES["winograd"].applies(terms, results) else None
         if self._in_planes and (self.form == "loop" or self.cut(terms)):
             loop = Sum(form="loop", weights=_HELD, loaded=few)
-            if found is None or results.planes != _MANY_PLANES or self.form == "loop":
+            if found is None or results.rows != _MANY_PLANES or self.form == "loop":
                 return [loop]
             return [Sum(form="winograd", weights=_HELD, alike=len(found[0]) > _ALIKE), loop]
         inputs, by_columns = Sum(form="inputs"), column_sum(terms, results.count)

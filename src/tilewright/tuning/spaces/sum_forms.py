@@ -7,8 +7,8 @@ from tilewright.costs.sums import cycles
 from tilewright.machines.vectors import FEW, VectorUnits
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart
-from tilewright.schedules.bodies.body import Sum
-from tilewright.schedules.bodies.sums import Results, work
+from tilewright.schedules.code import Block, Sum
+from tilewright.schedules.sums import work
 from tilewright.schedules.tiling import Tiling
 
 UNDER_WAY = 8
@@ -51,7 +51,7 @@ def column_sum(terms: Terms, results: int) -> Sum:
     return Sum(form="columns", accumulators=1 + two, weights=most, loaded=loaded)
 
 
-def fastest(terms: Terms, results: Results, options: Sequence[Sum], units: VectorUnits) -> Sum:
+def fastest(terms: Terms, results: Block, options: Sequence[Sum], units: VectorUnits) -> Sum:
     """Return the form in which a sum takes the fewest cycles; the first one of those that take as long."""
     if len(options) == 1:
         return options[0]

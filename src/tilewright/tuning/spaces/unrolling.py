@@ -3,7 +3,7 @@
 Rules of thumb, from measurements on a CPU with AVX-512 and on one with AVX2.
 """
 
-from tilewright.schedules.bodies.unrolling import Blocking, TableShape, Unrolling
+from tilewright.schedules.code import Blocking, TableShape, Unrolling
 from tilewright.schedules.tiling import Tiling
 
 CG_BLOCK = 4096

@@ -11,7 +11,7 @@ from tilewright.codegen.matrices.product import product_text
 from tilewright.frontends.annotated.file import LoopRegion
 from tilewright.programs.loops.nest import Stmt
 from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
-from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.schedules.code import Blocking
 from tilewright.verbs.annotated.case import Case, prepared, setting_of
 from tilewright.verbs.annotated.guard import RegionGuard, conditions_of, guard_of
 from tilewright.verbs.annotated.meter import Beside, CpuMeter, LoopVariant, shown_command

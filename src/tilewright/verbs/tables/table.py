@@ -19,8 +19,7 @@ from tilewright.programs.tables.table import DTYPES, Recurrence, TableProblem
 from tilewright.runtime.devices.found import open_device
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
-from tilewright.schedules.bodies.unrolling import TableShape
-from tilewright.schedules.schedule import TableSchedule
+from tilewright.schedules.code import TableSchedule, TableShape
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
 from tilewright.verbs.memo import host
 from tilewright.verbs.stencil import without_function

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import tables
 from tilewright.report.study import StudiedTiling, Study
-from tilewright.schedules.schedule import CpuSchedule
+from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import provenance
 from tilewright.verbs.kernel_files import KernelText, write

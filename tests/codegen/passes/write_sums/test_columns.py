@@ -15,7 +15,7 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.weights import weighted_sum
 from tilewright.runtime.toolchains.cpu import compile_shared, toolchain
 from tilewright.schedules import catalogue
-from tilewright.schedules.bodies.sums import parts
+from tilewright.schedules.sums import parts
 from tilewright.schedules.tiling import parse
 
 

@@ -31,7 +31,7 @@ from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue
-from tilewright.schedules.bodies.sums import paired, runs
+from tilewright.schedules.sums import paired, runs
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.bodies import choose_body
 

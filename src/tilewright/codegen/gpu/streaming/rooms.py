@@ -4,30 +4,16 @@ A row's place in registers is a number of its array's name, since as many advanc
 place on chip is a number next to the thread's own.
 """
 
-import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Mapping
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.streaming.plan import GpuStreamingContext
+from tilewright.codegen.gpu.streaming.tile import StreamTile
 from tilewright.codegen.sites import literal
 from tilewright.schedules.streaming.rims import Cell
 
-ADVANCE, NOW, ROW, PLACE = ir.Var("k"), ir.Var("now"), ir.Var("row"), ir.Var("place")
-
-
-def first_at(axis: int) -> ir.Var:
-    """Index in the grid of a thread's first cell."""
-    return ir.Var(f"at{axis}")
-
-
-def afresh(plan: GpuStreamingContext, *, edge: bool) -> list[ir.Stmt]:
-    """Hide from the compiler where a thread's cells lie: at edges it would keep every test and address in registers."""
-    return [ir.Assign(first_at(axis), ir.op(ir.Operator.OPAQUE, first_at(axis))) for axis in plan.inner] if edge else []
-
-
-def thread_cells(plan: GpuStreamingContext) -> Iterator[Cell]:
-    """A thread's cells, as their distances to its first one."""
-    return itertools.product(*map(range, plan.rims.cells))
+PLACE = ir.Var("place")
+"""A thread's place among the threads' places on chip."""
 
 
 def joined(start: str, *parts: int | Cell) -> str:
@@ -36,104 +22,94 @@ def joined(start: str, *parts: int | Cell) -> str:
     return start + "_".join(flat)
 
 
-def first_versions(plan: GpuStreamingContext) -> list[tuple[str, int]]:
-    """The versions that a band starts from."""
-    return [(field, age) for field in plan.updated for age in range(plan.history(field))]
+class Rooms:
+    """The rooms of a tile; every register is an array by the number of a row, or of a cell that is fetched."""
 
+    def __init__(self, tile: StreamTile) -> None:
+        self.tile, self.site, self.rims = tile, tile.site, tile.rims
+        alone = (
+            tuple(count if i == field else 0 for i, count in enumerate(tile.kept_versions))
+            for field in range(len(tile.kept_versions))
+        )
+        sizes = [tile.rims.values(versions, tile.threads) for versions in alone]
+        self.starts = [sum(sizes[:field]) for field in range(len(sizes))]  # where a field's rims start on chip
+        self.values = tile.rims.values(tile.kept_versions, tile.threads)  # of all of them
 
-def own_rows(plan: GpuStreamingContext, field: str, version: int, cell: Cell) -> ir.Var:
-    """The rows of one cell of a thread."""
-    slot = version + plan.history(field) - 1
-    return ir.Var(joined(f"own{plan.site.number(field)}_", slot, cell), ir.private_pointer(plan.site.dtype))
+    def _register(self, name: str) -> ir.Var:
+        return ir.Var(name, ir.private_pointer(self.site.dtype))
 
+    def _kept(self, field: str, version: int) -> int:
+        """Number of a version among those that are kept."""
+        return version + self.tile.history(field) - 1
 
-def other_rows(plan: GpuStreamingContext, field: str, version: int, key: tuple[Cell, Cell]) -> ir.Var:
-    """The rows of another thread's cell that are needed again."""
-    slot, number = version + plan.history(field) - 1, plan.site.number(field)
-    place = list(plan.rims.ages[number]).index(key)
-    return ir.Var(joined(f"rim{number}_", slot, place), ir.private_pointer(plan.site.dtype))
+    def own(self, field: str, version: int, cell: Cell) -> ir.Var:
+        """The rows of one cell of a thread."""
+        return self._register(joined(f"own{self.site.number(field)}_", self._kept(field, version), cell))
 
+    def other(self, field: str, version: int, key: tuple[Cell, Cell]) -> ir.Var:
+        """The rows of another thread's cell that are needed again."""
+        number = self.site.number(field)
+        place = list(self.rims.ages[number]).index(key)
+        return self._register(joined(f"rim{number}_", self._kept(field, version), place))
 
-def total_of(plan: GpuStreamingContext, step: int, cell: Cell) -> ir.Var:
-    """The partial sums of one cell of a step's results."""
-    return ir.Var(joined("sum", step, cell), ir.private_pointer(plan.site.dtype))
+    def total(self, step: int, cell: Cell) -> ir.Var:
+        """The partial sums of one cell of a step's results."""
+        return self._register(joined("sum", step, cell))
 
+    def ahead(self, field: str, age: int, start: str = "ahead") -> ir.Var:
+        """What a thread fetches of a version that the band starts from, until it comes into its place."""
+        return self._register(f"{start}{self.site.number(field)}_{age}")
 
-def ahead_of(plan: GpuStreamingContext, field: str, age: int, start: str = "ahead") -> ir.Var:
-    """What a thread fetches of a version that the band starts from, until it comes into its place."""
-    return ir.Var(f"{start}{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
+    def clear(self, b: ir.Builder) -> None:
+        """Begin with zeros, so that a level may compute before it has rows."""
+        tile, zero = self.tile, literal(0.0, self.site.dtype)
+        for field in tile.updated:
+            ages = self.rims.ages[self.site.number(field)]
+            again = [key for key in ages if len(ages[key]) > 1 and not tile.sums]
+            if tile.sums:
+                totals = [self.total(step, cell) for step in range(tile.levels) for cell in tile.cells]
+                for name in totals:
+                    b.emit(ir.Array(name, self.rims.rows))
+                for name in totals:
+                    self._fill(b, name, zero)
+            for version in tile.versions(field):
+                names = [self.own(field, version, cell) for cell in tile.cells]
+                for name in [*names, *(self.other(field, version, key) for key in again)]:
+                    b.emit(ir.Array(name, self.rims.rows))
+                    self._fill(b, name, zero)
+            for age in range(tile.history(field)):
+                b.emit(ir.Array(self.ahead(field, age), len(tile.cells)))
+        if self.values:
+            count = math.prod(tile.schedule.threads)
+            with b.loop("place_on_chip", ir.THREAD, self.values, count, unroll=1) as place:
+                b.set(self.site.shared[place], zero)
+            b.barrier()
 
+    def _fill(self, b: ir.Builder, name: ir.Var, value: ir.Expr) -> None:
+        for row in range(self.rims.rows):
+            b.set(name[row], value)
 
-def clear_rooms(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
-    """A thread's own rows and those of others that it needs again, cleared; and what it fetches ahead."""
-    result: list[ir.Stmt] = []
-    zero = literal(0.0, plan.site.dtype)
-    rows = plan.rims.rows
-    for field in plan.updated:
-        ages = plan.rims.ages[plan.site.number(field)]
-        again = [key for key in ages if len(ages[key]) > 1]
-        if plan.sums:
-            again = []
-            totals = [total_of(plan, step, cell) for step in range(plan.levels) for cell in thread_cells(plan)]
-            result += [ir.Array(name, rows) for name in totals]
-            places = itertools.product(totals, range(rows))
-            result += [ir.Store(name, ir.Int(row), zero, plan.site.dtype) for name, row in places]
-        for version in plan.versions(field):
-            names = [own_rows(plan, field, version, cell) for cell in thread_cells(plan)]
-            names += [other_rows(plan, field, version, key) for key in again]
-            for name in names:
-                result.append(ir.Array(name, rows))
-                result += [ir.Store(name, ir.Int(row), zero, plan.site.dtype) for row in range(rows)]
-        for age in range(plan.history(field)):
-            result.append(ir.Array(ahead_of(plan, field, age), len(list(thread_cells(plan)))))
-    return tuple(result)
+    def chip(self, field: str, version: int, slot: int, place: tuple[int, int], thread: Cell) -> ir.Expr:
+        """The value on chip of a thread, so many threads away: by its group and its place in it."""
+        (group, lane), rims, number = place, self.rims, self.site.number(field)
+        kept = self._kept(field, version) * rims.chip_rows + slot % rims.chip_rows
+        groups = rims.published[number]
+        first = self.starts[number] + kept * rims.row(number, self.tile.threads)
+        first += rims.pitch(self.tile.threads) * sum(map(len, groups[:group]))
+        size, step = len(groups[group]), 0
+        for distance, count in zip(thread, self.tile.threads, strict=True):
+            step = step * count + distance
+        if size == 1:
+            return self.site.shared[PLACE + (first + step)]
+        start = self.site.shared + (PLACE * size + (first + step * size))
+        return ir.aligned(start, size * self.site.problem.itemsize)[lane]
 
-
-def clear_chip(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
-    """Zeros on chip, so that a level may compute before it has rows."""
-    if not plan.values:
-        return ()
-    index = ir.Var("place_on_chip")
-    store = ir.Store(plan.site.shared, index, literal(0.0, plan.site.dtype), plan.site.dtype)
-    count = 1
-    for each in plan.threads:
-        count *= each
-    loop = ir.For(var=index, low=ir.THREAD, high=ir.Int(plan.values), step=ir.Int(count), body=(store,), unroll=1)
-    return (loop, ir.Barrier(memory=False))
-
-
-def chip_place(
-    plan: GpuStreamingContext, field: str, version: int, slot: int, place: tuple[int, int], thread: Cell
-) -> tuple[ir.Expr, ir.Expr]:
-    """Where a cell of a thread lies, so many threads away: by its group and its place in it."""
-    group, lane = place
-    number, rims = plan.site.number(field), plan.rims
-    pitch = rims.pitch(plan.threads[1:])
-    kept = (version + plan.history(field) - 1) * rims.chip_rows + slot % rims.chip_rows
-    groups = rims.published[number]
-    first = plan.starts[number] + kept * rims.row(number, plan.threads[1:])
-    first += pitch * sum(map(len, groups[:group]))
-    size, step = len(groups[group]), 0
-    for distance, count in zip(thread, plan.threads[1:], strict=True):
-        step = step * count + distance
-    if size == 1:
-        return plan.site.shared, PLACE + (first + step)
-    start = plan.site.shared + (PLACE * size + (first + step * size))
-    return ir.aligned(start, size * plan.site.problem.itemsize), ir.Int(lane)
-
-
-def put(plan: GpuStreamingContext, field: str, version: int, slot: int, values: dict[Cell, ir.Expr]) -> list[ir.Stmt]:
-    """Keep the values of a thread's cells, and publish a row that others read from the next advance on."""
-    dtype, rims = plan.site.dtype, plan.rims
-    stores: list[ir.Stmt] = [
-        ir.Store(own_rows(plan, field, version, cell), ir.Int(slot), value, dtype) for cell, value in values.items()
-    ]
-    row = (slot - rims.delay) % rims.rows
-    for number, group in enumerate(rims.published[plan.site.number(field)]):
-        for lane, cell in enumerate(group):
-            value = (
-                values[cell] if not rims.delay else ir.Load(own_rows(plan, field, version, cell), ir.Int(row), dtype)
-            )
-            place = chip_place(plan, field, version, row, (number, lane), (0,) * len(cell))
-            stores.append(ir.Store(*place, value, dtype))
-    return stores
+    def put(self, b: ir.Builder, field: str, version: int, slot: int, values: Mapping[Cell, ir.Expr]) -> None:
+        """Keep the values of a thread's cells, and publish a row that others read from the next advance on."""
+        for cell, value in values.items():
+            b.set(self.own(field, version, cell)[slot], value)
+        row = (slot - self.rims.delay) % self.rims.rows
+        for number, group in enumerate(self.rims.published[self.site.number(field)]):
+            for lane, cell in enumerate(group):
+                value = self.own(field, version, cell)[row] if self.rims.delay else values[cell]
+                b.set(self.chip(field, version, row, (number, lane), (0,) * len(cell)), value)

@@ -5,8 +5,8 @@
     winograd    two results, four products for six         minimal filtering F(2, 3), F(2, 2) (Winograd 1980)
     loop        a loop over taps, weights from a table     rolled taps
 
-Which one is written is said by the schedule (:class:`tilewright.schedules.bodies.body.Sum`), whose ``outputs``, as the
-program has it, needs no pass. What each takes per result is :func:`tilewright.schedules.bodies.sums.work`.
+Which one is written is said by the schedule (:class:`tilewright.schedules.code.Sum`), whose ``outputs``, as the
+program has it, needs no pass. What each takes per result is :func:`tilewright.schedules.sums.work`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tilewright.codegen.passes.block_registers import RegisterBlock, Results
 from tilewright.codegen.passes.write_sums import columns, inputs, loop, winograd
 from tilewright.programs.stencil.weights import SUM, Apart, Terms
-from tilewright.schedules.bodies.body import Sum
+from tilewright.schedules.code import Sum
 
 Candidate = Callable[[RegisterBlock, str, Terms, Sum], Results]
 """Writes a weighted sum for all places of a block; new names start with the string."""

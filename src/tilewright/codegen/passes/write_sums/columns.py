@@ -18,8 +18,8 @@ operations where it is stored (its replacement of temporary expressions), while 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import Sum
-from tilewright.schedules.bodies.sums import SumPart, parts
+from tilewright.schedules.code import Sum
+from tilewright.schedules.sums import SumPart, parts
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import Sum
+from tilewright.schedules.code import Sum
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:

@@ -15,8 +15,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import RowBlock, Sum
-from tilewright.schedules.bodies.sums import Near, nears, runs
+from tilewright.schedules.code import RowCode, Sum
+from tilewright.schedules.sums import Near, nears, runs
 
 INDEX = ir.Var("i")
 """Where a vector starts in its row."""
@@ -163,13 +163,13 @@ Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
 
 
 def write_lines(
-    kind: ir.Element | ir.Vector, near: Sequence[Near], block: RowBlock, place: ir.Expr, fetch: Fetch
+    kind: ir.Element | ir.Vector, near: Sequence[Near], block: RowCode, place: ir.Expr, fetch: Fetch
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write a sum for neighbouring rows as they lie in memory, of cells or of vectors (``kind``)."""
     dtype = kind.element if isinstance(kind, ir.Vector) else kind
     factor = ir.weight_of(dtype)
     factors = ir.Var("factors", ir.const_pointer(factor))
-    lines, ways = block.rows, block.sums[0].accumulators
+    lines, ways = block.rows, block.sums[0][0].accumulators
     sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
     plain = ir.Real(0.0, dtype)
     zero = ir.splat(plain, kind) if isinstance(kind, ir.Vector) else plain

@@ -31,8 +31,8 @@ from tilewright.codegen.passes.write_sums.inputs import InputSums
 from tilewright.codegen.passes.write_sums.loop import SumLoopWriter
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
-from tilewright.schedules.bodies.body import Sum
-from tilewright.schedules.bodies.sums import Near, paired
+from tilewright.schedules.code import Sum
+from tilewright.schedules.sums import Near, paired
 
 A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.stencil.weights.WeightColumn.factors`."""

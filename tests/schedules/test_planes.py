@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.schedules.bodies.planes import planes_together, shares_rows
+from tilewright.schedules.code import planes_together, shares_rows
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.weights import columns, weighted_sum
-from tilewright.schedules.bodies import sums
-from tilewright.schedules.bodies.body import FORMS, Sum
-from tilewright.schedules.bodies.sums import Results, SumWork, work
+from tilewright.schedules import sums
+from tilewright.schedules.code import FORMS, Block, Sum
+from tilewright.schedules.sums import SumWork, work
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.bodies import choose_body
 
@@ -114,7 +114,7 @@ def forms(terms, results):
     if rank == 2:
         yield Sum(form="winograd")
     elif rank == 3:
-        yield from (Sum(form="winograd", weights=12, alike=alike) for alike in (False, True) if results.planes == 2)
+        yield from (Sum(form="winograd", weights=12, alike=alike) for alike in (False, True) if results.rows == 2)
         yield from (Sum(form="loop", weights=12, loaded=loaded) for loaded in (False, True))
 
 
@@ -126,7 +126,7 @@ def test_the_work_of_a_form_is_what_its_statements_hold(name, planes, lines):
     terms = SUMS[name]
     rank = rank_of(terms)
     for axis in sorted({0, max(0, rank - 2)} if lines == 1 else {0}):
-        results = Results(axis=axis, planes=planes, lines=lines)
+        results = Block(axis=axis, rows=planes, lines=lines)
         for form in forms(terms, results):
             if not sums.CANDIDATES[form.form].applies(terms, results):
                 continue
@@ -162,7 +162,7 @@ def test_pairs_are_for_columns_along_axis_0():
     column = SUMS["j2d9pt-gol"]
     pairs = sums.CANDIDATES["winograd"]
     assert columns(column)
-    assert pairs.applies(column, Results(axis=0, planes=2))
-    assert not pairs.applies(column, Results(axis=0, planes=1))
-    assert not pairs.applies(column, Results(axis=1, planes=2))
-    assert not pairs.applies(SUMS["box1d4r"], Results(axis=0, planes=2))
+    assert pairs.applies(column, Block(axis=0, rows=2))
+    assert not pairs.applies(column, Block(axis=0, rows=1))
+    assert not pairs.applies(column, Block(axis=1, rows=2))
+    assert not pairs.applies(SUMS["box1d4r"], Block(axis=0, rows=2))

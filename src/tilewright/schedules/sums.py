@@ -13,34 +13,7 @@ from dataclasses import dataclass
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
-from tilewright.schedules.bodies.body import Sum
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
-    """The results that are computed together."""
-
-    axis: int  # along which rows are blocked: 0 in streaming tiles, the last but one or but two in boxes
-    planes: int  # rows along it
-    lines: int = 1  # in streaming tiles in 3D, rows of each plane along the middle axis
-
-    @property
-    def count(self) -> int:
-        """Number of results."""
-        return self.planes * self.lines
-
-    @property
-    def places(self) -> tuple[tuple[int, int], ...]:
-        """Row and line of every result."""
-        return tuple(itertools.product(range(self.planes), range(self.lines)))
-
-    def vector(self, read: Read, place: tuple[int, int]) -> tuple[object, ...]:
-        """What the reads of one vector have in common."""
-        at = list(read.offset)
-        at[self.axis] += place[0]
-        if self.lines > 1:
-            at[1] += place[1]
-        return (read.field, read.level, *at)
+from tilewright.schedules.code import Block, Sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,30 +36,30 @@ class SumWork:
 class SumForm:
     """A form of a weighted sum."""
 
-    work: Callable[[Terms, Results, Sum], SumWork]  # what it takes
+    work: Callable[[Terms, Block, Sum], SumWork]  # what it takes
     rank: int = 1  # fewest axes of the program
     pairs: bool = False  # whether it is for pairs of results along axis 0, and for sums with columns of three weights
 
-    def applies(self, terms: Terms, results: Results) -> bool:
+    def applies(self, terms: Terms, results: Block) -> bool:
         """Whether a sum can be written so for a block."""
         if len(next(iter(terms)).offset) < self.rank:
             return False
-        return not self.pairs or (results.axis == 0 and results.planes > 1 and columns(terms) is not None)
+        return not self.pairs or (results.axis == 0 and results.rows > 1 and columns(terms) is not None)
 
 
-def work(terms: Terms, results: Results, form: Sum) -> SumWork:
+def work(terms: Terms, results: Block, form: Sum) -> SumWork:
     """Return what a sum takes in a form other than ``outputs``.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> from tilewright.programs.stencil.weights import weighted_sum
-    >>> terms, four = weighted_sum(program("j2d9pt-gol").statements[0].tape), Results(axis=0, planes=4)
+    >>> terms, four = weighted_sum(program("j2d9pt-gol").statements[0].tape), Block(axis=0, rows=4)
     >>> [work(terms, four, Sum(form=form)).products for form in ("inputs", "winograd")]
     [36, 24]
     """
     return CANDIDATES[form.form].work(terms, results, form)
 
 
-def input_loads(reads: Iterable[Read], results: Results) -> int:
+def input_loads(reads: Iterable[Read], results: Block) -> int:
     """Return the distinct vectors of reads: the places of those that differ on blocked axes alone, for all results."""
     middle = 1 if results.lines > 1 else results.axis
     groups: dict[object, set[tuple[int, int]]] = {}
@@ -97,11 +70,11 @@ def input_loads(reads: Iterable[Read], results: Results) -> int:
     return sum(len({(a + p, b + q) for a, b in some for p, q in results.places}) for some in groups.values())
 
 
-def _input_work(terms: Terms, results: Results, form: Sum) -> SumWork:
+def _input_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     return _by_input(terms, results, results.places, form.accumulators)
 
 
-def _by_input(terms: Terms, results: Results, places: Sequence[tuple[int, int]], sums: int) -> SumWork:
+def _by_input(terms: Terms, results: Block, places: Sequence[tuple[int, int]], sums: int) -> SumWork:
     """Inputs that several results read go to each of them; others with one weight are added up first.
 
     ``sums`` is how many every result starts anew; 0 where there is something to add to.
@@ -159,7 +132,7 @@ def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[SumPart]:
         yield SumPart(tuple(reads), (weight,))
 
 
-def _column_work(terms: Terms, results: Results, form: Sum) -> SumWork:
+def _column_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     cut = list(parts(terms, form.weights, results.axis))
     many, sums = results.count, min(form.accumulators, len(cut))
     products = sum(len(part.weights) for part in cut)
@@ -174,14 +147,14 @@ def _column_work(terms: Terms, results: Results, form: Sum) -> SumWork:
     )
 
 
-def _winograd_work(terms: Terms, results: Results, form: Sum) -> SumWork:
+def _winograd_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     found = columns(terms)
     if found is None:
         raise ValueError("there is no column of three weights in this sum")
     if len(next(iter(terms)).offset) > 2:
         return _paired_loop_work(terms, results, form)
     # Columns of three take four products and sums of values, others three and two.
-    pairs, three = results.planes // 2, sum(len(column.weights) > 2 for column in found[0])
+    pairs, three = results.rows // 2, sum(len(column.weights) > 2 for column in found[0])
     products, turned = 3 * len(found[0]) + three, 2 * len(found[0]) + 2 * three
     factors = [factor for column in found[0] for factor in column.factors if len(column.weights) > 2 or factor]
     rest = _by_input(found[1], results, results.places[: 2 * pairs], 0)
@@ -285,7 +258,7 @@ def _along(read: Read, offset: int) -> Read:
     return Read(read.field, read.level, (*read.offset[:-1], offset))
 
 
-def _paired_loop_work(terms: Terms, results: Results, form: Sum) -> SumWork:
+def _paired_loop_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     products = turned = 0
     for near in paired(terms, alike=form.alike):
         products += 4 * len(near.columns) * results.lines + len(near.rest) * results.count
@@ -307,7 +280,7 @@ def _paired_loop_work(terms: Terms, results: Results, form: Sum) -> SumWork:
     )
 
 
-def _loop_work(terms: Terms, results: Results, form: Sum) -> SumWork:
+def _loop_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     products = len(terms) * results.count
     return SumWork(
         products=products,

@@ -1,0 +1,192 @@
+"""One advance of the steady loop of a streaming kernel: what moves between memory, a thread's rooms and the chip.
+
+Without tests pointers to the rows that are fetched and stored move on with them, and a cell is stored where it is the
+tile's own, which no advance changes. With tests a row is clamped to the grid, and cells beyond it are zeros.
+"""
+
+from contextlib import nullcontext
+
+from tilewright.codegen import ir
+from tilewright.codegen.gpu.site import GpuSite, every, stride
+from tilewright.codegen.gpu.streaming.rooms import Rooms, joined
+from tilewright.codegen.gpu.streaming.tile import ADVANCE, BEGIN, DEST, SOURCE
+from tilewright.codegen.sites import extent, literal
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.streaming.rims import Cell
+
+NOW, ROW = ir.Var("now"), ir.Var("row")
+
+
+def first_at(axis: int) -> ir.Var:
+    """Index in the grid of a thread's first cell."""
+    return ir.Var(f"at{axis}")
+
+
+def clamped(place: ir.Expr, axis: int) -> ir.Expr:
+    """A place along an axis, or the one of the grid that is nearest to it."""
+    return ir.largest(0, ir.smallest(place, extent(axis) - 1))
+
+
+class Advance:
+    """The ``number``-th advance of those that are written out; at an ``edge`` every row and cell is tested."""
+
+    def __init__(self, rooms: Rooms, b: ir.Builder, number: int, *, edge: bool) -> None:
+        self.rooms, self.tile, self.site = rooms, rooms.tile, rooms.site
+        self.b, self.number, self.edge = b, number, edge
+
+    def begin(self) -> None:
+        """Name the advance, and begin to fetch the rows of the versions that the band starts from."""
+        b, forward = self.b, self.tile.rims.forward
+        b.let(NOW.name, ADVANCE + self.number)
+        for field, age in self.tile.first_versions:
+            if forward:
+                ahead = self.rooms.ahead(field, age, "next")
+                b.emit(ir.Array(ahead, len(self.tile.cells)))
+            self.fetch(field, age, NOW + 1 if forward else NOW, "next" if forward else "ahead")
+
+    def keep(self) -> None:
+        """Put what was fetched in its place."""
+        for field, age in self.tile.first_versions:
+            slot = (self.number - self.tile.first_lag(field, age)) % self.tile.rims.rows
+            ahead = self.rooms.ahead(field, age)
+            values = {cell: ahead[place] for place, cell in enumerate(self.tile.cells)}
+            self.rooms.put(self.b, field, -age, slot, values)
+
+    def end(self) -> None:
+        """Move on to the next rows that are fetched."""
+        for field, age in self.tile.first_versions:
+            if not self.edge:
+                self._go_on("from", field, age)
+        if self.tile.rims.forward:
+            for field, age in self.tile.first_versions:
+                for place in range(len(self.tile.cells)):
+                    self.b.set(self.rooms.ahead(field, age)[place], self.rooms.ahead(field, age, "next")[place])
+        self.b.barrier()
+
+    def afresh(self) -> None:
+        """Hide from the compiler where cells lie: at edges it would keep every test and address in registers."""
+        for axis in self.tile.inner:
+            if self.edge:
+                self.b.set(first_at(axis), ir.op(ir.Operator.OPAQUE, first_at(axis)))
+
+    # Rows in memory.
+
+    def start_rows(self, now: ir.Expr) -> None:
+        """Point at the rows that are fetched and stored first in the loop without tests."""
+        tile, first = self.tile, (0,) * len(self.tile.inner)
+        for field, age in tile.first_versions:
+            fetched = self._fetched(field, age, now + 1 if tile.rims.forward else now)
+            stored = BEGIN + now - tile.pipeline.lag.at(tile.levels - 1 - age, tile.stage_of(field))
+            for start, version, row in (("from", SOURCE, fetched), ("into", DEST, stored)):
+                pointer = self._moving(start, field, age)
+                self.b.mutable(pointer.name, self._at_row(version, field, age, row, first), pointer.type)
+
+    def fetch(self, field: str, age: int, now: ir.Expr, start: str = "ahead") -> None:
+        """Begin to bring the row of a version that the band starts from; rows beyond the grid are its last ones."""
+        b, tile = self.b, self.tile
+        row = self._fetched(field, age, now)
+        with b.scope():
+            self.afresh()
+            lines = self._lines("line", ("from", SOURCE), field, age, row)
+            for number, cell in enumerate(tile.cells):
+                value: ir.Expr = lines[cell[:-1]][cell[-1]]
+                if self.edge:
+                    value = ir.select(self._in_grid(cell), value, literal(0.0, self.site.dtype))
+                b.set(self.rooms.ahead(field, age, start)[number], value)
+
+    def write_back(self, step: int, statement: Statement) -> None:
+        """Write what the next band starts from, for the tile's own cells."""
+        b, tile, edge, field = self.b, self.tile, self.edge, statement.field
+        age = tile.levels - 1 - step
+        if age >= tile.history(field):
+            return
+        parts: dict[Cell, list[Cell]] = {}  # cells all of which are the tile's own, or none
+        for cell in tile.cells:
+            together = [1 if edge else tile.together(axis) for axis in tile.inner]
+            part = tuple(place // count * count for place, count in zip(cell, together, strict=True))
+            parts.setdefault(part, []).append(cell)
+        around = b.when((ROW >= ir.Var("low0")) & (ROW < ir.Var("high0"))) if edge else b.scope()
+        with around:
+            self.afresh()
+            lines = self._lines("out", ("into", DEST), field, age, ROW)
+            for part, cells in parts.items():
+                tests = self._own(part)
+                with b.when(every(tests)) if tests else nullcontext():
+                    for cell in cells:
+                        b.set(lines[cell[:-1]][cell[-1]], new_value(self.site, field, cell))
+        if not edge:
+            self._go_on("into", field, age)
+
+    def _own(self, part: Cell) -> list[ir.Expr]:
+        """Tests of whether a thread's cells are the tile's own: without an edge no advance changes them."""
+        even, uneven = list[ir.Expr](), list[ir.Expr]()
+        for axis, place, cells in zip(self.tile.inner, part, self.tile.rims.cells, strict=True):
+            if self.tile.together(axis) == cells and not self.edge:  # all of a thread's along the axis, or none
+                first, count = self.tile.low[axis] // cells, self.tile.space[axis] // cells
+                even += [ir.Var(f"i{axis}") >= first, ir.Var(f"i{axis}") < first + count]
+            else:
+                at = first_at(axis) + place
+                uneven += [at >= ir.Var(f"low{axis}"), at < ir.Var(f"high{axis}")]
+        return even + uneven
+
+    def constant(self, node: Read, lag: int, cell: Cell) -> ir.Expr:
+        """A value of a field that is never updated, from memory; what lies beyond the grid counts for no cell."""
+        row = BEGIN + NOW - lag + node.offset[0]
+        moved = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
+        last = self.site.rank - 1
+        column = first_at(last) + moved[-1]
+        line = self._line(row, moved, clamp=self.edge or any(node.offset[1:-1]))
+        beside = clamped(column, last) if self.edge or node.offset[-1] else column
+        return (self.site.slot(node.field, ir.Int(0)) + line)[beside]
+
+    def _lines(self, name: str, where: tuple[str, ir.Var], field: str, age: int, row: ir.Expr) -> dict[Cell, ir.Expr]:
+        """Name the thread's first cell of each of its lines, of a row that is fetched or stored."""
+        found, (start, version) = {}, where
+        for line in self.tile.lines:
+            if self.edge:
+                pointer = self._at_row(version, field, age, row, (*line, 0))
+            else:
+                pointer = self._moving(start, field, age)
+                for axis, place in zip(self.tile.inner, line, strict=False):
+                    pointer = pointer + stride(axis) * place
+                size = self.tile.vector * self.site.problem.itemsize
+                pointer = ir.aligned(pointer, size) if self.tile.vector > 1 else pointer
+            found[line] = self.b.let(joined(name, line), pointer, ir.Pointer(self.site.dtype, const=start == "from"))
+        return found
+
+    def _at_row(self, version: ir.Var, field: str, age: int, row: ir.Expr, cell: Cell) -> ir.Expr:
+        """The first cell of the line of a row that one of a thread's cells lies in."""
+        line = self.tile.memory(field, version, age) + self._line(row, cell, clamp=False)
+        return line + first_at(self.site.rank - 1)
+
+    def _line(self, row: ir.Expr, cell: Cell, *, clamp: bool) -> ir.Expr:
+        """Offset of the line of cells of a row that one of a thread's cells lies in."""
+        offset = ir.wide(clamped(row, 0)) * stride(0)
+        for axis in self.tile.inner[:-1]:
+            at = first_at(axis) + cell[axis - 1]
+            offset = offset + ir.wide(clamped(at, axis) if clamp else at) * stride(axis)
+        return offset
+
+    def _fetched(self, field: str, age: int, now: ir.Expr) -> ir.Expr:
+        """The row of a version that the band starts from which an advance fetches."""
+        return BEGIN + now - self.tile.first_lag(field, age)
+
+    def _moving(self, start: str, field: str, age: int) -> ir.Var:
+        """A pointer to the thread's first cell of the row that is fetched or stored next, inside the grid."""
+        pointer = ir.Pointer(self.site.dtype, const=start == "from")
+        return ir.Var(joined(start, self.site.number(field), age), pointer)
+
+    def _go_on(self, start: str, field: str, age: int) -> None:
+        pointer = self._moving(start, field, age)
+        self.b.set(pointer, pointer + stride(0))
+
+    def _in_grid(self, cell: Cell) -> ir.Expr:
+        """Whether a thread's cell lies in the grid along the axes that threads share."""
+        places = [(axis, first_at(axis) + cell[axis - 1]) for axis in self.tile.inner]
+        return every(test for axis, at in places for test in (at >= 0, at < extent(axis)))
+
+
+def new_value(site: GpuSite, field: str, cell: Cell) -> ir.Var:
+    """The new value of a thread's cell."""
+    return ir.Var(joined(f"new{site.number(field)}_", cell), site.dtype)

@@ -1,0 +1,238 @@
+"""A streaming kernel's tile for GPUs: its levels, what it loads, where it lies, and which tiles need no test."""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen import ir
+from tilewright.codegen.gpu.site import GpuSite, dated, every, stride, unpack
+from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.weights import linear_sum
+from tilewright.schedules.code import GpuSchedule
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
+from tilewright.schedules.streaming.rims import Cell, Rims, age_of
+
+BASE = ir.Var("base")
+"""The step with which a band starts: a number of launches whose kernels look up what is a step's."""
+LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
+"""Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
+BEGIN, ADVANCES, ADVANCE = ir.Var("begin"), ir.Var("advances"), ir.Var("k")
+"""The first row of axis 0 at which a tile starts, its advances, one per row, and the number of one."""
+
+
+def own_tests(at: Sequence[ir.Expr]) -> list[ir.Expr]:
+    """Tests of whether a cell, by its indices in the grid, is one of the tile's own."""
+    ends = [(place, ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis, place in enumerate(at)]
+    return [test for place, low, high in ends for test in (place >= low, place < high)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTile:
+    """A tile of a streaming kernel."""
+
+    site: GpuSite
+    schedule: GpuSchedule  # the tiling, and what it leaves open
+    pipeline: LevelPipeline  # lags and growth
+    levels: int  # steps of a whole band
+    space: tuple[int, ...]  # own cells of a block per axis
+    # cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs
+    low: tuple[int, ...]
+    extent: tuple[int, ...]  # cells that it loads, per axis
+    # versions of each field kept on the way; 0 for fields that are read from memory
+    kept_versions: tuple[int, ...]
+    rims: Rims  # what threads hand to each other
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """Threads per inner axis."""
+        return self.schedule.threads[1:]
+
+    @property
+    def covered(self) -> tuple[int, ...]:
+        """Cells that the threads own together, per inner axis: those of the extent, and more."""
+        return tuple(count * cells for count, cells in zip(self.threads, self.rims.cells, strict=True))
+
+    @property
+    def vector(self) -> int:
+        """Values along the last axis that threads load and store together, always from a multiple of them on."""
+        return math.gcd(self.rims.lanes, self.rims.cells[-1], self.low[-1], self.space[-1])
+
+    def together(self, axis: int) -> int:
+        """Cells of a thread along an inner axis all of which are a tile's own, or none."""
+        cells = self.rims.cells[axis - 1]
+        if self.low[axis] % cells == 0 and self.space[axis] % cells == 0:
+            return cells
+        return self.vector if axis == self.site.rank - 1 else 1
+
+    @property
+    def sums(self) -> tuple[tuple[Read, float], ...]:
+        """Weights of what rows add to several results each; nothing where the order of operations is kept."""
+        return () if self.site.strict else self.rims.sums
+
+    @property
+    def weights(self) -> dict[Read, float] | None:
+        """Weights of a program's only value, where its newest row is added to a sum of all others; else None."""
+        if not self.rims.taken or self.site.strict or self.site.dtype.is_integer:
+            return None
+        return linear_sum(self.site.problem.program.statements[0].tape)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """A thread's cells, as their distances to its first one."""
+        return tuple(itertools.product(*map(range, self.rims.cells)))
+
+    @property
+    def lines(self) -> tuple[Cell, ...]:
+        """The lines of cells among them, as their distances along all axes but the last."""
+        return tuple(itertools.product(*map(range, self.rims.cells[:-1])))
+
+    @property
+    def updated(self) -> tuple[str, ...]:
+        """The fields that a block keeps."""
+        return self.site.problem.program.updated
+
+    @property
+    def inner(self) -> range:
+        """The axes that threads share."""
+        return range(1, self.site.rank)
+
+    def history(self, field: str) -> int:
+        """Versions that a band starts from."""
+        return self.pipeline.history[self.site.number(field)]
+
+    @property
+    def first_versions(self) -> list[tuple[str, int]]:
+        """The versions that a band starts from, by field and age."""
+        return [(field, age) for field in self.updated for age in range(self.history(field))]
+
+    def versions(self, field: str) -> range:
+        """Versions of a whole band that are kept on the way."""
+        first = 1 - self.history(field)
+        return range(first, first + self.kept_versions[self.site.number(field)])
+
+    def stage_of(self, field: str) -> int:
+        """The stage that computes a field."""
+        return self.pipeline.stage_of[self.site.number(field)]
+
+    @property
+    def stages(self) -> tuple[tuple[Statement, ...], ...]:
+        """The statements of every stage."""
+        statements = self.site.problem.program.statements
+        return tuple(tuple(statements[number] for number in stage) for stage in self.pipeline.stages)
+
+    @property
+    def units(self) -> list[tuple[int, int]]:
+        """Steps and stages of a whole band, in their order."""
+        return list(itertools.product(range(self.levels), range(len(self.pipeline.stages))))
+
+    def first_lag(self, field: str, age: int) -> int:
+        """Rows by which a version that the band starts from comes behind."""
+        return self.pipeline.lag.at(-1 - age, self.stage_of(field))
+
+    def age(self, stage: int, read: Read) -> int:
+        """Advances since the row was computed that a stage reads."""
+        return age_of(self.pipeline, stage, self.stage_of(read.field), read.level, read.offset[0])
+
+    def lag(self, step: ir.Expr, stage: int) -> ir.Expr:
+        """Rows by which a unit runs behind."""
+        return _grown(self.pipeline.lag, step, stage)
+
+    def span(self, axis: int, left: ir.Expr, stage: int) -> tuple[ir.Expr, ir.Expr]:
+        """Cells of an axis that a unit with ``left`` steps to come computes, cut by no grid."""
+        below, above = self.pipeline.below[axis], self.pipeline.above[axis]
+        low, high = ir.Var(f"low{axis}"), ir.Var(f"high{axis}")
+        return low - _grown(below, left, stage), high + _grown(above, left, stage)
+
+    def memory(self, field: str, version: ir.Var, age: ir.Expr | int) -> ir.Expr:
+        """Pointer to cell zero of the version ``age`` steps before one of the launch's."""
+        copies = self.site.copies(field)
+        return self.site.slot(field, (version - age + copies) % copies)
+
+    # The kernel's text.
+
+    def begin(self, number: int, values: int, about: str) -> tuple[ir.Builder, EntryPoint]:
+        """Begin a kernel."""
+        tiles = (f"tiles{axis}" for axis in self.inner)
+        base = [BASE.name] if dated(self.site.problem) else []
+        numbers = (LEVELS.name, SOURCE.name, DEST.name, *tiles, *base)
+        b, entry = self.site.begin(number, math.prod(self.schedule.threads), numbers, values)
+        b.comment(f"streaming tiles, {self.schedule.tiling}: {self.levels} levels, {about}")
+        return b, entry
+
+    def name_threads(self, b: ir.Builder, thread: ir.Expr) -> None:
+        """Name a thread's place in its block."""
+        unpack(b, thread, [f"i{axis}" for axis in self.inner], self.threads)
+
+    def name_bounds(self, b: ir.Builder, axis: int, low: ir.Expr, end: ir.Expr) -> None:
+        """Name a block's own cells along an axis, and the first one that it loads."""
+        first = b.let(f"low{axis}", low)
+        b.let(f"high{axis}", ir.smallest(first + self.space[axis], end))
+        if axis:
+            b.let(f"origin{axis}", first - self.low[axis])
+
+    def name_advances(self, b: ir.Builder) -> None:
+        """Name the first row of axis 0 at which a tile starts, and the number of advances."""
+        starts, ends = [], []
+        for field, age in self.first_versions:
+            low = self.span(0, LEVELS + age, self.stage_of(field))[0]
+            starts.append(ir.largest(low, 0) + self.first_lag(field, age))
+        for stage in range(len(self.pipeline.stages)):
+            high = ir.smallest(self.span(0, ir.Int(0), stage)[1], extent(0))
+            ends.append(high + self.lag(LEVELS - 1, stage))
+        begin = b.let(BEGIN.name, functools.reduce(ir.smallest, starts))
+        b.let(ADVANCES.name, functools.reduce(ir.largest, ends) - begin)
+
+    def whole_test(self, low: str) -> ir.Expr:
+        """Whether this is a whole band, inside the grid where no edge is ``fixed``; its cells' names begin so."""
+        bent = stream_block.bent(self.site.problem)
+        return every([LEVELS.equals(self.levels), *(test for axis in bent for test in self._within(axis, low))])
+
+    def inner_test(self) -> ir.Expr:
+        """Whether every cell that counts is updated and all loads lie in the grid, along the inner axes."""
+        tests = [test for axis in self.inner for test in self._within(axis, "low")]
+        if self.vector > 1:
+            tests.append((stride(self.site.rank - 2) % self.vector).equals(0))
+        return every(tests)
+
+    def _within(self, axis: int, name: str) -> tuple[ir.Expr, ir.Expr]:
+        """Whether all that a tile loads along an axis lies in the grid."""
+        low, loaded = ir.Var(f"{name}{axis}"), (self.extent[0], *self.covered)[axis]
+        return low >= self.low[axis], low + (loaded - self.low[axis]) <= extent(axis)
+
+
+def _grown(growth: LevelGrowth, steps: ir.Expr, stage: int) -> ir.Expr:
+    """:meth:`LevelGrowth.at` as an expression."""
+    return steps * growth.period + growth.offsets[stage]
+
+
+def make_tile(
+    site: GpuSite,
+    schedule: GpuSchedule,
+    pipeline: LevelPipeline,
+    space: tuple[int, ...],  # own cells of a block per axis
+    low: tuple[int, ...] = (),  # cells that it loads below its own, per inner axis; empty: as many as it needs
+) -> StreamTile:
+    """Lay a streaming kernel's tile out."""
+    problem, tiling = site.problem, schedule.tiling
+    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
+    extent = stream_block.loaded(problem, tiling.time, space)
+    cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
+    halo, _ = stream_block.halo(pipeline, levels)
+    return StreamTile(
+        site=site,
+        schedule=schedule,
+        pipeline=pipeline,
+        levels=levels,
+        space=space,
+        low=(halo[0], *(low or halo[1:])),
+        extent=extent,
+        kept_versions=tuple(versions for versions, _ in stream_block.rings(problem, levels)),
+        rims=stream_block.rims_of(problem, cells),
+    )
