@@ -14,26 +14,20 @@ from typer.core import TyperGroup
 from tilewright.base.deprecations import gone
 from tilewright.base.errors import TilewrightError, sentence
 from tilewright.cli import (
-    annotate,
-    calibrate,
     catalogues,
-    chain,
     codesign,
-    doctor,
     energy,
-    fuse,
-    image,
+    host,
     output,
-    petsc,
     predict,
     report,
     run,
     settings,
-    shot,
     tune,
     validate,
     whatif,
     wisdom,
+    workloads,
 )
 from tilewright.cli.options import with_options
 
@@ -171,7 +165,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "tune": tune.tune,
     "predict": predict.predict,
-    "calibrate": calibrate.calibrate,
+    "calibrate": host.calibrate,
     "programs": catalogues.programs,
     "machines": catalogues.machines,
     "tilings": catalogues.tilings,
@@ -180,13 +174,13 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "energy": energy.energy,
     "validate": validate.validate,
     "whatif": whatif.whatif,
-    "doctor": doctor.doctor,
-    "petsc": petsc.petsc,
-    "chain": chain.chain,
-    "annotate": annotate.annotate,
-    "fuse": fuse.fuse,
-    "image": image.image,
-    "shot": shot.shot,
+    "doctor": host.doctor,
+    "petsc": workloads.petsc,
+    "chain": workloads.chain,
+    "annotate": workloads.annotate,
+    "fuse": workloads.fuse,
+    "image": workloads.image,
+    "shot": workloads.shot,
     "report": report.report,
 }
 _RESEARCH = ("codesign", "area", "energy", "whatif")

@@ -72,9 +72,7 @@ def _metered(program: str, asked: EnergyOptions, metered: MeterOptions, append: 
     if append is not None:
         count = api.append_run(append, found)
         output.note(f"{append} holds {count} run{'s' * (count != 1)}")
-    if as_json:
-        output.emit(found.to_dict())
-    output.say(str(found), as_json)
+    output.tell(found, as_json)
 
 
 def _fitted(path: Path, machine: "MachineLike", fitted: FitOptions, save: Path | None) -> dict[str, object]:

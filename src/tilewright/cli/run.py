@@ -33,9 +33,7 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
         refuse("--distributed", options, files)
         told = perform_on_ranks(asked, files.topology, options.checkpoint, resume=options.resume)
         if told is not None:
-            if as_json:
-                output.emit(told.to_dict())
-            output.say(str(told), as_json)
+            output.tell(told, as_json)
         return
     refuse("a run on one process", options, files)
     report: job.Report | table_job.TableReport
@@ -46,7 +44,5 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
     else:
         refuse("a table", options, files)
         report = table_job.perform(asked, output.note)
-    if as_json:
-        output.emit(report.to_dict())
-    output.say(str(report), as_json)
+    output.tell(report, as_json)
     report.raise_if_wrong()

@@ -1,4 +1,4 @@
-"""``tilewright calibrate``: micro-benchmarks -> a machine file."""
+"""``tilewright calibrate`` and ``doctor``: this machine, measured and examined."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from tilewright.base.options import Options, option
+from tilewright.base.tables import table
 from tilewright.cli import output
 from tilewright.cli.options import Json
 from tilewright.verbs.options import CalibrateOptions
@@ -46,9 +47,7 @@ def calibrate(measured: Measured, asked: CalibrateOptions, as_json: Json = False
     barred = sys.stderr.isatty() and not read_target(asked.backend).on_device  # a bar says what the notes say
     asked = replace(asked, note=None if barred else output.note)
     found = api.calibrate(measured.programs or None, **asked.keywords())
-    if as_json:
-        output.emit(found.to_dict())
-    output.say(str(found), as_json)
+    output.tell(found, as_json)
 
 
 def _large(folder: Path | None, target: str | Path | None, *, as_json: bool) -> None:
@@ -58,6 +57,18 @@ def _large(folder: Path | None, target: str | Path | None, *, as_json: bool) -> 
     found = calibrate_network(output=target) if folder is None else calibrate_disk(folder, target)
     if found is None:
         return
-    if as_json:
-        output.emit(found.to_dict())
-    output.say(str(found), as_json)
+    output.tell(found, as_json)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Say what this machine has, what is missing, and the command that fixes it.
+
+    Example: tilewright doctor
+    """
+    from tilewright.verbs.doctor import diagnose
+
+    diagnosis = diagnose()
+    rows = [(c.state, c.name, c.detail + (f"\nfix: {c.fix}" if c.fix else "")) for c in diagnosis.checks]
+    count = len(diagnosis.faults)
+    verdict = f"{count} fault{'s' * (count != 1)}" if count else "everything needed is there"
+    output.show(diagnosis.to_dict(), lambda: (table(("state", "what", "what is there"), rows), verdict), as_json)
