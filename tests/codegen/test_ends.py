@@ -7,7 +7,7 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
-from tilewright.codegen.boxes.vectors import vectors_at_ends
+from tilewright.codegen.boxes.ends import vectors_at_ends
 from tilewright.codegen.print.c_prelude import mixed_lanes
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tilings

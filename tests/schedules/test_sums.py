@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import OperandTable, RegisterBlock
-from tilewright.codegen.passes.write_sums import CANDIDATES as WRITERS
+from tilewright.codegen.sums import CANDIDATES as WRITERS
+from tilewright.codegen.sums.registers import OperandTable, RegisterBlock
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import make_problem

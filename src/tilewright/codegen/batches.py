@@ -5,14 +5,66 @@ A worker copies a grid into memory of its own, calls the kernel, and copies the 
 worker's caches. The list is made at run time: it depends on strides and steps.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from tilewright.codegen import ir
 
-HEAD = 4
+HEAD = ("workers", "count", "length", "pointers")
 """Numbers before the list: workers, grids, entries of the list, and pointers of a worker to constants."""
-ENTRY = 18
-"""Numbers of an entry of the list."""
+
+
+class CallEntry(NamedTuple):
+    """The kernel is called; a place is one among ``field`` or ``size`` of the batch."""
+
+    field: int  # place of the kernel's own pointers
+    field_per_worker: int
+    size: int  # place of the kernel's own sizes
+
+
+class CopyEntry(NamedTuple):
+    """A box of up to three axes is copied; numbers count elements, places are those of pointers among ``field``."""
+
+    to: int
+    to_per_worker: int
+    to_first: int
+    to_per_grid: int
+    source: int
+    source_per_worker: int
+    source_first: int
+    source_per_grid: int
+    planes: int
+    rows: int
+    cells: int
+    to_plane: int
+    to_row: int
+    to_cell: int
+    source_plane: int
+    source_row: int
+    source_cell: int
+
+
+Entry = CallEntry | CopyEntry
+_NUMBERS = 1 + len(CopyEntry._fields)
+
+
+def list_length(entries: int) -> int:
+    """Return how many numbers a list of so many entries takes, with those before it."""
+    return len(HEAD) + entries * _NUMBERS
+
+
+def listed(entries: Iterable[Entry]) -> list[int]:
+    """Return a list as numbers: of every entry whether it is a call, and what it holds.
+
+    >>> listed([CallEntry(5, 6, 7)])[:5]
+    [1, 5, 6, 7, 0]
+    """
+    every = ([int(isinstance(entry, CallEntry)), *entry] for entry in entries)
+    return [number for numbers in every for number in (*numbers, *[0] * (_NUMBERS - len(numbers)))]
+
+
+def _found(kind: type[Entry], row: ir.Expr) -> Mapping[str, ir.Expr]:
+    return {name: row[place] for place, name in enumerate(kind._fields, 1)}
 
 
 def batch_name(entry: str) -> str:
@@ -23,97 +75,39 @@ def batch_name(entry: str) -> str:
 def batch_function(entry: str, params: Sequence[ir.Var]) -> ir.Function:
     """Write ``entry_batch(field, size, scalar, constant)``, which shares the grids among the workers.
 
-    ``size`` holds :data:`HEAD` numbers, then the list. An entry of a copy is 0; place among ``field``, and its step
-    per worker, of the pointer to the target; first element, and its step per grid; the same four of the source; three
-    extents; three strides of the target; three of the source. An entry of a call is 1; place among ``field`` of the
-    kernel's own pointers, and its step per worker; place among ``size`` of the kernel's own sizes.
+    ``size`` holds the numbers of :data:`HEAD`, then the list.
     """
+    b = ir.Builder(batch_name(entry), kind="entry")
+    b.params(*params)
     field, size, scalar, constant = params
-    workers, count, length, pointers = (ir.Var(name) for name in ("workers", "count", "length", "pointers"))
-    worker, begin, end, grid, number = (ir.Var(name) for name in ("worker", "begin", "end", "grid", "number"))
-    row = ir.Var("row", size.type)
-
-    def entry_number(place: int) -> ir.Expr:
-        return ir.Load(row, ir.Int(place), ir.INDEX)
-
-    def moving(place: int, what: ir.Expr) -> ir.Expr:
-        return entry_number(place) + what * entry_number(place + 1)
-
-    call = ir.Call(
-        entry,
-        (
-            field + moving(1, worker),
-            size + entry_number(3),
-            scalar,
-            constant + worker * pointers,
-        ),
-    )
-    copy = _copy(field, worker, grid, entry_number, moving)
-    each = (
-        ir.Let(row, size + (number * ENTRY + HEAD)),
-        ir.If(entry_number(0).differs(0), (call,), copy),
-    )
-    entries = ir.For(var=number, low=ir.Int(0), high=length, body=each)
-    share = (
-        ir.Let(begin, worker * count / workers),
-        ir.Let(end, (worker + 1) * count / workers),
-        ir.For(var=grid, low=begin, high=end, body=(ir.If(ir.WANTED, (entries,)),)),
-    )
-    names = (workers, count, length, pointers)
-    lets = tuple(ir.Let(var, ir.Load(size, ir.Int(place), ir.INDEX)) for place, var in enumerate(names))
-    team = ir.Parallel(workers, (ir.For(var=worker, low=ir.Int(0), high=workers, body=share, share="static"),))
-    return ir.Function(name=batch_name(entry), params=tuple(params), body=(*lets, team), kind="entry")
+    workers, count, length, pointers = (b.let(name, size[place]) for place, name in enumerate(HEAD))
+    with b.parallel(workers), b.loop("worker", 0, workers, share="static") as worker:
+        begin, end = b.let("begin", worker * count / workers), b.let("end", (worker + 1) * count / workers)
+        with b.loop("grid", begin, end) as grid, b.when(ir.WANTED), b.loop("number", 0, length) as number:
+            row = b.let("row", size + (number * _NUMBERS + len(HEAD)))
+            with b.when(row[0].differs(0)):
+                call = _found(CallEntry, row)
+                own = field + (call["field"] + worker * call["field_per_worker"])
+                b.call(entry, own, size + call["size"], scalar, constant + worker * pointers)
+            with b.otherwise():
+                _copy(b, _found(CopyEntry, row), field, (worker, grid))
+    return b.function()
 
 
-def _copy(
-    field: ir.Var,
-    worker: ir.Var,
-    grid: ir.Var,
-    entry_number: Callable[[int], ir.Expr],
-    moving: Callable[[int, ir.Expr], ir.Expr],
-) -> tuple[ir.Stmt, ...]:
-    """Copy a box of up to three axes, row by row; rows that lie cell by cell in both arrays become vectors."""
-    pointer = element_pointer(field)
-    target, source = ir.Var("target", pointer), ir.Var("source", pointer)
-    outer, middle, at = ir.Var("outer"), ir.Var("middle"), ir.Var("at")
-    into, start = ir.Var("into", pointer), ir.Var("start", pointer)
-    far, near = ir.Var("target_step"), ir.Var("source_step")
-    cells = entry_number(11)
+def _copy(b: ir.Builder, copy: Mapping[str, ir.Expr], field: ir.Var, turn: tuple[ir.Expr, ir.Expr]) -> None:
+    """Copy row by row; rows that lie cell by cell in both arrays become vectors."""
+    worker, grid = turn
 
-    def move(to: ir.Expr, of: ir.Expr, *, independent: bool) -> ir.For:
-        store = ir.Store(into, to, ir.Load(start, of, pointer.to), pointer.to)
-        return ir.For(var=at, low=ir.Int(0), high=cells, body=(store,), independent=independent)
+    def start(array: str) -> ir.Expr:
+        pointer = field[copy[array] + worker * copy[f"{array}_per_worker"]]
+        return pointer + (copy[f"{array}_first"] + grid * copy[f"{array}_per_grid"])
 
-    def strided(base: ir.Var, place: int) -> ir.Expr:
-        return base + (outer * entry_number(place) + middle * entry_number(place + 1))
-
-    plain = far.equals(1) & near.equals(1)
-    rows = (
-        ir.Let(into, strided(target, 12)),
-        ir.Let(start, strided(source, 15)),
-        ir.If(
-            plain,
-            (move(at, at, independent=True),),
-            (move(at * far, at * near, independent=False),),
-        ),
-    )
-    return (
-        ir.Let(target, ir.Load(field, moving(1, worker), pointer) + moving(3, grid)),
-        ir.Let(source, ir.Load(field, moving(5, worker), pointer) + moving(7, grid)),
-        ir.Let(far, entry_number(14)),
-        ir.Let(near, entry_number(17)),
-        ir.For(
-            var=outer,
-            low=ir.Int(0),
-            high=entry_number(9),
-            body=(ir.For(var=middle, low=ir.Int(0), high=entry_number(10), body=rows),),
-        ),
-    )
-
-
-def element_pointer(field: ir.Var) -> ir.Pointer:
-    """Return the type of what the kernels' first parameter points to: a pointer to cells."""
-    outer = field.type
-    if not isinstance(outer, ir.Pointer) or not isinstance(outer.to, ir.Pointer):
-        raise TypeError(f"the fields are pointers to pointers, got {outer}")
-    return outer.to
+    to, source = b.let("target", start("to")), b.let("source", start("source"))
+    far, near = b.let("target_step", copy["to_cell"]), b.let("source_step", copy["source_cell"])
+    with b.loop("outer", 0, copy["planes"]) as plane, b.loop("middle", 0, copy["rows"]) as row:
+        into = b.let("into", to + (plane * copy["to_plane"] + row * copy["to_row"]))
+        values = b.let("start", source + (plane * copy["source_plane"] + row * copy["source_row"]))
+        with b.when(far.equals(1) & near.equals(1)), b.loop("at", 0, copy["cells"], independent=True) as at:
+            b.set(into[at], values[at])
+        with b.otherwise(), b.loop("at", 0, copy["cells"]) as at:
+            b.set(into[at * far], values[at * near])

@@ -1,14 +1,16 @@
-"""Which cell inside stands for one outside, where a grid goes on beyond its end.
+"""Which cell inside stands for one outside, where a grid goes on beyond its end, and where constants lie.
 
 Kinds are ``scipy.ndimage``'s: ``nearest`` (a a a | a b c), ``reflect`` (c b a | a b c), ``mirror`` (d c b | a b c) and
 ``wrap``. What is here agrees with the reference, :func:`tilewright.programs.stencil.reference.map_index`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
+from tilewright.programs.stencil.boundaries import Boundary
 
-_INDEX, _SIZE = ir.Var("i"), ir.Var("n")
+Sides = tuple[Boundary, Boundary]
 
 
 def mirrored(kind: str, beyond: int) -> int | None:
@@ -27,7 +29,7 @@ def mapped(index: ir.Expr, size: ir.Expr, kind: str) -> ir.Expr:
         return ir.largest(0, ir.smallest(index, last))
     if kind == "wrap":
         return ir.floormod(index, size)
-    period = (size * 2) if kind == "reflect" else ir.largest(1, size * 2 - 2)
+    period = size * 2 if kind == "reflect" else ir.largest(1, size * 2 - 2)
     folded = ir.floormod(index, period)
     return ir.smallest(folded, (period - 1 if kind == "reflect" else period) - folded)
 
@@ -39,14 +41,42 @@ def map_name(kind: str) -> str:
 
 def map_functions(kinds: Iterable[str]) -> tuple[ir.Function, ...]:
     """Return functions ``(index, extent) -> index`` for kernels that map often; none for kinds without a cell."""
-    return tuple(
-        ir.Function(
-            name=map_name(kind),
-            params=(_INDEX, _SIZE),
-            body=(),
-            result=mapped(_INDEX, _SIZE, kind),
-            result_type=ir.INDEX,
-            kind="inline",
-        )
-        for kind in sorted(set(kinds) - {"fixed", "constant"})
-    )
+    found = []
+    for kind in sorted(set(kinds) - {"fixed", "constant"}):
+        b = ir.Builder(map_name(kind), kind="inline")
+        index, size = b.param("i", ir.INDEX), b.param("n", ir.INDEX)
+        found.append(b.function(mapped(index, size, kind), ir.INDEX))
+    return tuple(found)
+
+
+def outside(sides: Sides) -> bool:
+    """Whether a read may lie outside along an axis with these sides."""
+    return any(side.kind != "fixed" for side in sides)
+
+
+def beyond(place: ir.Expr, size: ir.Expr, *, low: bool) -> ir.Expr:
+    """Whether a place lies outside at one end of an axis."""
+    return place < 0 if low else place >= size
+
+
+def inside(place: ir.Expr, size: ir.Expr, sides: Sides) -> ir.Expr:
+    """The place itself, or the one that it stands for where the grid is mapped beyond its end."""
+    result = place
+    for low, side in zip((True, False), sides, strict=True):
+        if side.kind not in {"fixed", "constant"}:
+            result = ir.select(beyond(place, size, low=low), mapped(place, size, side.kind), result)
+    return result
+
+
+def constants_beyond(place: ir.Expr, size: ir.Expr, sides: Sides) -> Iterator[tuple[ir.Expr, complex]]:
+    """Where along an axis constants lie, and which; of several axes the innermost one decides, as in the reference."""
+    for low, side in zip((True, False), sides, strict=True):
+        if side.kind == "constant":
+            yield beyond(place, size, low=low), side.value
+
+
+def literal(value: complex, dtype: ir.Element) -> ir.Real:
+    """A boundary's value as the element type has it: where memory rounds it, rounded."""
+    if dtype.is_narrow:
+        return ir.Real(float(numpy_type(dtype.name).type(value)), dtype)
+    return ir.Real(int(value.real) if dtype.is_integer else value, dtype)

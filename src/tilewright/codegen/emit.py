@@ -8,7 +8,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir, points
 from tilewright.codegen.batches import batch_function, batch_name
-from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
+from tilewright.codegen.boxes.kernel import STEP, BoxKernel
 from tilewright.codegen.lower import cpu
 from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
@@ -27,8 +27,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.parts import BEGIN, END
-from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.schedules.tree.nodes import Node
+from tilewright.schedules.tiling import NONE
 
 DIALECTS = ("c",)
 
@@ -90,10 +89,7 @@ def emit_all(
         kernels.append(EntryPoint(entry=entry, tables=bool(problem.points)))
         layouts.append(layout)
         if site.prefix not in functions:
-            each = _functions(site, schedule)
-            each = tuple(map(flush_subnormals, each)) if site.flushes else each
-            looped = (batch_function(site.prefix, each[-1].params),) if schedule.batch else ()
-            functions[site.prefix] = (*each, *looped)
+            functions[site.prefix] = _functions(site, schedule)
     text = c.print_unit([function for group in functions.values() for function in group], strict=strict)
     return KernelSource(text=text, dialect=dialect, kernels=tuple(kernels), layout=tuple(layouts), strict=strict)
 
@@ -131,30 +127,47 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
 
 
 def _functions(site: Site, schedule: CpuSchedule) -> tuple[ir.Function, ...]:
-    tiling, entry = schedule.tiling, site.prefix
-    if streams(tiling):
-        return streaming_functions(site, tiling, entry)
-    program = site.problem.program
-    recurrent = bool(program.analysis.sweep)
-    inner = inner_sites(site)
-    sites = [site] if recurrent else [site, *(each for _, each in (inner if site.packed else inner[:1]))]
-    helpers = [cell_function(each, field) for each in sites for field in program.fields]
-    statements: list[ir.Function] = []
-    for number in range(len(program.statements)):
-        statements.append(cells_function(site, number))
-        if not recurrent:
-            statements += box_functions(site, number)
-        elif points.touches(site.problem, program.statements[number].field):
-            statements.append(points.points_function(site, program.statements[number].field, STEP))
-    parts = catalogue.sweep(site.problem, tiling) if schedule.swept else None
-    called = (
-        cpu.entry_function(site, _tree(site.problem, tiling), entry)
-        if parts is None
-        else cpu.entry_function(site, parts.tree, entry, further=(BEGIN.name, END.name))
-    )
-    return (*(f for f in helpers if f is not None), *statements, called)
+    """The functions of a kernel: what is written of its schedule, and what is done to that, in this order."""
+    if streams(schedule.tiling):
+        written = streaming_functions(site, schedule.tiling, site.prefix)
+    else:
+        written = (*_cells(site), *_statements(site), _entry(site, schedule))
+    for rewrite in _passes(site):
+        written = tuple(map(rewrite, written))
+    return (*written, batch_function(site.prefix, written[-1].params)) if schedule.batch else written
 
 
-def _tree(problem: Problem, tiling: Tiling) -> Node:
+def _passes(site: Site) -> tuple[ir.Pass, ...]:
+    """What is done to every function, in this order."""
+    return (flush_subnormals,) if site.flushes else ()
+
+
+def _cells(site: Site) -> tuple[ir.Function, ...]:
+    """What reads a cell that may lie outside the grid, of every field, where any does."""
+    program, inner = site.problem.program, () if site.problem.program.analysis.sweep else inner_sites(site)
+    sites = [site, *(each for _, each in (inner if site.packed else inner[:1]))]
+    found = [cell_function(each, field) for each in sites for field in program.fields]
+    return tuple(each for each in found if each is not None)
+
+
+def _statements(site: Site) -> tuple[ir.Function, ...]:
+    """What computes statements over rows and, but for recurrences, over boxes."""
+    found: list[ir.Function] = []
+    for number, statement in enumerate(site.problem.program.statements):
+        kernel = BoxKernel(site, number)
+        found.append(kernel.cells_function())
+        if not site.problem.program.analysis.sweep:
+            found += kernel.functions()
+        elif points.touches(site.problem, statement.field):
+            found.append(points.points_function(site, statement.field, STEP))
+    return tuple(found)
+
+
+def _entry(site: Site, schedule: CpuSchedule) -> ir.Function:
     """The order of execution; a program with a recurrence is swept, whatever the tiling."""
-    return catalogue.tree(problem, NONE if problem.program.analysis.sweep else tiling)
+    problem = site.problem
+    parts = catalogue.sweep(problem, schedule.tiling) if schedule.swept else None
+    if parts is not None:
+        return cpu.entry_function(site, parts.tree, site.prefix, further=(BEGIN.name, END.name))
+    tiling = NONE if problem.program.analysis.sweep else schedule.tiling
+    return cpu.entry_function(site, catalogue.tree(problem, tiling), site.prefix)

@@ -8,7 +8,7 @@ Reads may give whole numbers of another type than is computed in, such as codes 
 they are, and others in the wider type; what comes of an operation is of the element type again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.dtypes import check_fits
@@ -46,52 +46,62 @@ class Leaves:
 
 def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
     """Lower a tape to statements and its result, a scalar or vector; new names start with ``prefix``."""
-    lowering = (_ComplexLowering if leaves.dtype.is_complex else _Lowering)(tape, leaves, prefix)
+    lowering = (_ComplexLowering if leaves.dtype.is_complex else _Lowering)(leaves, prefix)
+    needed = _needed(tape)
     for position, node in enumerate(tape):
-        lowering.step(position, node)
+        lowering.step(position, node, needed=position in needed)
     result = lowering.result(lowering.values[-1])
     return tuple(lowering.body), result
 
 
 class _Lowering:
-    def __init__(self, tape: Tape, leaves: Leaves, prefix: str) -> None:
-        self.leaves = leaves
-        self.prefix = prefix
+    """Values of a tape's positions, each named as it is computed."""
+
+    def __init__(self, leaves: Leaves, prefix: str) -> None:
+        self.leaves, self.prefix = leaves, prefix
         self.body: list[ir.Stmt] = []
         self.values: list[ir.Expr] = []
-        self.scalar_type = leaves.dtype
-        self.vector_type = ir.vector(leaves.dtype)
+        self.scalar_type, self.vector_type = leaves.dtype, ir.vector(leaves.dtype)
         self.mask_type = ir.mask(leaves.dtype)
-        self.needed = _needed(tape)
+        self.position, self.count = 0, 0  # of the node that is lowered, and names that it has so far
 
-    def step(self, position: int, node: Node) -> None:
+    def step(self, position: int, node: Node, *, needed: bool) -> None:
+        self.position, self.count = position, 0
         if isinstance(node, Const):
             self.values.append(self.literal(node.value))
         elif isinstance(node, Scalar):
             self.values.append(ir.Var(scalar_name(node.name), self.scalar_type))
-        elif position not in self.needed:
+        elif not needed:
             self.values.append(ir.Real(0, self.scalar_type))
         elif isinstance(node, Read):
-            self.values.append(self.name(position, self.leaves.read(node)))
+            self.values.append(self.let(self.leaves.read(node)))
         elif isinstance(node, Placed):
-            self.values.append(self.place(position, node))
+            self.values.append(self.place(node))
         elif self.leaves.lookup is not None and node.op.startswith(LOOKUP):
-            row, column = (ir.Op(ir.Operator.CONVERT, (self.values[arg],), ir.INDEX) for arg in node.args)
-            self.values.append(self.name(position, self.leaves.lookup(node.op[len(LOOKUP) :], row, column)))
+            row, column = (self.values[arg].to(ir.INDEX) for arg in node.args)
+            self.values.append(self.let(self.leaves.lookup(node.op[len(LOOKUP) :], row, column)))
         else:
-            self.values.append(self.apply(position, node.op, [self.values[arg] for arg in node.args]))
+            self.values.append(self.apply(node.op, [self.values[arg] for arg in node.args]))
 
-    def place(self, position: int, node: Placed) -> ir.Expr:
+    def let(self, value: ir.Expr, kind: ir.Type | None = None) -> ir.Var:
+        """Name a value of the node that is lowered."""
+        self.count += 1
+        var = self.named(f"_{self.count}" if self.count > 1 else "", kind or ir.type_of(value))
+        self.body.append(ir.Let(var, value))
+        return var
+
+    def named(self, suffix: str, kind: ir.Type) -> ir.Var:
+        return ir.Var(f"{self.prefix}{self.position}{suffix}", kind)
+
+    def place(self, node: Placed) -> ir.Expr:
         """What depends on the cell's place alone."""
         if self.leaves.placed is None:
             raise UsageError("tw.index and tw.inside have no place here", "pass the numbers as an array")
-        value = self.leaves.placed(node)
-        var = ir.Var(f"{self.prefix}{position}", ir.type_of(value))
-        self.body.append(ir.Let(var, value))
+        var = self.let(self.leaves.placed(node))
         if isinstance(node, Index | Profile) or self.is_truth(var):
             return var
         condition = self.truth(var)
-        truth = ir.Var(f"{self.prefix}{position}_in", ir.type_of(condition))
+        truth = self.named("_in", ir.type_of(condition))
         self.body.append(ir.Let(truth, condition))
         return truth
 
@@ -105,79 +115,63 @@ class _Lowering:
         check_fits(value, str(self.scalar_type), "the constant {}")
         return ir.Real(int(value.real) if self.scalar_type.is_integer else float(value.real), self.scalar_type)
 
-    def name(self, position: int, value: ir.Expr) -> ir.Var:
-        kind: ir.Type = self.vector_type if self.leaves.vector else ir.type_of(value)
-        var = ir.Var(f"{self.prefix}{position}", kind)
-        self.body.append(ir.Let(var, value))
-        return var
-
-    def apply(self, position: int, op: str, args: list[ir.Expr]) -> ir.Expr:
+    def apply(self, op: str, args: list[ir.Expr]) -> ir.Expr:
         if all(isinstance(arg, ir.Real) for arg in args):
             return self.fold(op, args)
-        logical = op in _LOGICAL or (op in OF_TRUTHS and all(self.is_truth(arg) for arg in args))
-        if logical:
-            truths = [self.truth(arg) for arg in args]
-            name = OF_TRUTHS.get(op, op)
-            if not name:
-                return truths[0]
-            return self.emit(position, name, self.alike(truths), truth=True)
+        if op in _LOGICAL or (op in OF_TRUTHS and all(self.is_truth(arg) for arg in args)):
+            truths, name = [self.truth(arg) for arg in args], OF_TRUTHS.get(op, op)
+            return self.logic(name, *truths) if name else truths[0]
         if op == "where":
-            condition = self.truth(args[0])
-            branches = [self.number(arg) for arg in args[1:]]
-            if ir.type_of(condition) == ir.BOOL and self.leaves.vector:
-                condition = self.splat_truth(condition)
-            if ir.type_of(condition) == self.mask_type:
-                branches = [self.splat(branch) for branch in branches]
-            return self.emit(position, "where", [condition, *branches], truth=False)
-        return self.arithmetic(position, op, [self.number(arg) for arg in args])
+            return self.choose(self.truth(args[0]), *(self.number(arg) for arg in args[1:]))
+        return self.arithmetic(op, [self.number(arg) for arg in args])
 
-    def arithmetic(self, position: int, op: str, numbers: list[ir.Expr]) -> ir.Expr:
+    def logic(self, op: str, *truths: ir.Expr) -> ir.Expr:
+        every = self.alike(truths)
+        wide = ir.type_of(every[0]) == self.mask_type
+        return self.let(ir.Op(ir.Operator(op), every, self.vector_type if wide else self.scalar_type))
+
+    def choose(self, condition: ir.Expr, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        if self.leaves.vector and ir.type_of(condition) == ir.BOOL:
+            condition = self.splat_truth(condition)
+        if ir.type_of(condition) == self.mask_type:
+            a, b = self.splat(a), self.splat(b)
+        return self.operate("where", [condition, a, b])
+
+    def arithmetic(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
         """An operation on numbers."""
         if op in _PARTS:
             return ir.Real(0, self.scalar_type) if op == "imag" else numbers[0]
         if op in ROUNDINGS and not self.scalar_type.rounds:
             return numbers[0]
         if op == "shr" and isinstance(numbers[1], ir.Real):
-            return self.shift_right(position, numbers[0], numbers[1])
-        return self.emit(position, op, numbers, truth=op in _COMPARE)
+            # past all bits NumPy leaves the sign, which is 0 of what has none
+            last, bits = self.scalar_type.bits - 1, int(numbers[1].value.real)
+            if bits > last and self.scalar_type.kind is ir.Kind.UINT:
+                return ir.Real(0, self.scalar_type)
+            numbers = [numbers[0], ir.Real(min(bits, last), self.scalar_type)]
+        return self.operate(op, numbers)
 
-    def shift_right(self, position: int, number: ir.Expr, by: ir.Real) -> ir.Expr:
-        """A shift by a constant; past all bits NumPy leaves the sign, which is 0 of what has none."""
-        last = self.scalar_type.bits - 1
-        bits = int(by.value.real)
-        if bits > last and self.scalar_type.kind is ir.Kind.UINT:
-            return ir.Real(0, self.scalar_type)
-        return self.emit(position, "shr", [number, ir.Real(min(bits, last), self.scalar_type)], truth=False)
-
-    def emit(self, position: int, op: str, args: list[ir.Expr], *, truth: bool) -> ir.Var:
+    def operate(self, op: str, args: list[ir.Expr]) -> ir.Expr:
+        """An operation that the target has, on vectors where an operand is one."""
         computed = {ir.type_of(arg) for arg in args} - {ir.BOOL, self.mask_type}
         if computed - {self.scalar_type, self.vector_type}:
-            return self.emit_in(position, op, args, _wider(computed), truth=truth)
+            return self.operate_in(_wider(computed), op, args)
         if self.leaves.wrapping and op in _WRAPPING and self.scalar_type.kind is ir.Kind.INT:
-            unsigned = ir.element(f"u{self.scalar_type}")
-            return self.emit_in(position, op, args, unsigned, truth=False)
+            return self.operate_in(ir.element(f"u{self.scalar_type}"), op, args)
         vector = any(ir.type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
         if vector and op not in _BROADCAST | {*BITWISE, "where"}:
             args = [arg if ir.type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
-        operand: ir.Type = self.vector_type if vector else self.scalar_type
-        result = ir.truth_of(operand) if truth else operand
-        var = ir.Var(f"{self.prefix}{position}", result)
-        self.body.append(ir.Let(var, ir.Op(ir.Operator(op), tuple(args), operand)))
-        return var
+        return self.let(ir.Op(ir.Operator(op), tuple(args), self.vector_type if vector else self.scalar_type))
 
-    def emit_in(self, position: int, op: str, args: list[ir.Expr], kind: ir.Element, *, truth: bool) -> ir.Var:
-        """Compute in another type of numbers than the element type."""
-        numbers = tuple(arg if ir.type_of(arg) == ir.BOOL else _converted(arg, kind) for arg in args)
+    def operate_in(self, kind: ir.Element, op: str, args: list[ir.Expr]) -> ir.Expr:
+        """The same in another type of numbers than the element type."""
+        numbers = tuple(arg if ir.type_of(arg) == ir.BOOL else arg.to(kind) for arg in args)
         value = ir.Op(ir.Operator(op), numbers, kind)
-        var = ir.Var(f"{self.prefix}{position}", ir.BOOL if truth else self.scalar_type)
-        self.body.append(ir.Let(var, value if truth else _converted(value, self.scalar_type)))
-        return var
+        return self.let(value if op in _COMPARE else value.to(self.scalar_type))
 
     def fold(self, op: str, args: list[ir.Expr]) -> ir.Real:
         value = OPERATORS[op].evaluate(*(arg.value for arg in args if isinstance(arg, ir.Real))).item()
-        if isinstance(value, bool):
-            return ir.Real(bool(value), ir.BOOL)
-        return self.literal(value)
+        return ir.Real(value, ir.BOOL) if isinstance(value, bool) else self.literal(value)
 
     def is_truth(self, value: ir.Expr) -> bool:
         return ir.type_of(value) in {ir.BOOL, self.mask_type}
@@ -185,23 +179,21 @@ class _Lowering:
     def truth(self, value: ir.Expr) -> ir.Expr:
         if self.is_truth(value):
             return value
-        kind = ir.element_of(ir.type_of(value)) or self.scalar_type
-        return ir.op(ir.Operator.NONZERO, value, ir.Real(0, kind))
+        return ir.op(ir.Operator.NONZERO, value, ir.Real(0, ir.element_of(ir.type_of(value)) or self.scalar_type))
 
     def number(self, value: ir.Expr) -> ir.Expr:
         """Turn a truth value into one or zero."""
         if isinstance(value, ir.Real) and value.type == ir.BOOL:
             return ir.Real(int(value.value.real), self.scalar_type)
-        if ir.type_of(value) == ir.BOOL:
-            return ir.Op(ir.Operator.NUMBER, (value,), self.scalar_type)
-        if ir.type_of(value) == self.mask_type:
-            return ir.Op(ir.Operator.NUMBER, (value,), self.vector_type)
-        return value
+        if not self.is_truth(value):
+            return value
+        wide = ir.type_of(value) == self.mask_type
+        return ir.Op(ir.Operator.NUMBER, (value,), self.vector_type if wide else self.scalar_type)
 
-    def alike(self, truths: list[ir.Expr]) -> list[ir.Expr]:
+    def alike(self, truths: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
         if all(ir.type_of(truth) == ir.BOOL for truth in truths):
-            return truths
-        return [self.splat_truth(truth) if ir.type_of(truth) == ir.BOOL else truth for truth in truths]
+            return tuple(truths)
+        return tuple(self.splat_truth(truth) if ir.type_of(truth) == ir.BOOL else truth for truth in truths)
 
     def splat_truth(self, truth: ir.Expr) -> ir.Expr:
         number = ir.splat(self.number(truth), self.vector_type)
@@ -217,31 +209,18 @@ def _wider(kinds: set[ir.Type]) -> ir.Element:
     return max(found, key=lambda kind: (kind.is_float, kind.bits))
 
 
-def _converted(value: ir.Expr, kind: ir.Element) -> ir.Expr:
-    if ir.type_of(value) == kind:
-        return value
-    if isinstance(value, ir.Real):
-        return ir.Real(value.value, kind)
-    return ir.Op(ir.Operator.CONVERT, (value,), kind)
-
-
 class _ComplexLowering(_Lowering):
     """The same of complex numbers, among which values that are real in NumPy stay real ones.
 
     A product with a real number takes two multiplications in place of four, and a real number has an order.
     """
 
-    def __init__(self, tape: Tape, leaves: Leaves, prefix: str) -> None:
-        super().__init__(tape, leaves, prefix)
+    def __init__(self, leaves: Leaves, prefix: str) -> None:
+        super().__init__(leaves, prefix)
         self.real_type = ir.real_of(leaves.dtype)
-        self.position, self.count = 0, 0
 
     def result(self, value: ir.Expr) -> ir.Expr:
         return self.as_complex(self.number(value))
-
-    def place(self, position: int, node: Placed) -> ir.Expr:
-        self.position, self.count = position, 1
-        return super().place(position, node)
 
     def literal(self, value: complex) -> ir.Real:
         if isinstance(value, bool):
@@ -250,18 +229,7 @@ class _ComplexLowering(_Lowering):
             return ir.Real(value, self.scalar_type)
         return ir.Real(float(value.real), self.real_type)
 
-    def apply(self, position: int, op: str, args: list[ir.Expr]) -> ir.Expr:
-        self.position, self.count = position, 0
-        if all(isinstance(arg, ir.Real) for arg in args):
-            return self.fold(op, args)
-        if op in _LOGICAL or (op in OF_TRUTHS and all(self.is_truth(arg) for arg in args)):
-            truths, name = [self.truth(arg) for arg in args], OF_TRUTHS.get(op, op)
-            return self.logic(name, *truths) if name else truths[0]
-        if op == "where":
-            return self.choose(self.truth(args[0]), *(self.number(arg) for arg in args[1:]))
-        return self.arithmetic(position, op, [self.number(arg) for arg in args])
-
-    def arithmetic(self, position: int, op: str, numbers: list[ir.Expr]) -> ir.Expr:  # noqa: ARG002
+    def arithmetic(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
         if any(map(self.is_complex, numbers)):
             return self.of_complex(op, numbers)
         if op in _PARTS:
@@ -323,27 +291,12 @@ class _ComplexLowering(_Lowering):
             condition = self.splat_truth(condition) if ir.type_of(condition) == ir.BOOL else condition
         return self.let(ir.Op(ir.Operator.WHERE, (condition, a, b), ir.type_of(a)))
 
-    def logic(self, op: str, *truths: ir.Expr) -> ir.Expr:
-        every = self.alike(list(truths))
-        wide = self.leaves.vector and ir.type_of(every[0]) == self.mask_type
-        kind = self.vector_type if wide else self.scalar_type
-        return self.let(ir.Op(ir.Operator(op), tuple(every), kind))
-
-    def operate(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
-        """An operation that the target has, on vectors where an operand is one."""
-        wide = any(isinstance(ir.type_of(number), ir.Vector) for number in numbers)
+    def operate(self, op: str, args: list[ir.Expr]) -> ir.Expr:
+        wide = any(isinstance(ir.type_of(arg), ir.Vector) for arg in args)
         if wide and op != "times_i":
-            alone = op in _BROADCAST
-            numbers = [number if alone and not self.is_complex(number) else self.splat(number) for number in numbers]
-        element = self.scalar_type if any(map(self.is_complex, numbers)) else self.real_type
-        return self.let(ir.Op(ir.Operator(op), tuple(numbers), ir.vector(element) if wide else element))
-
-    def let(self, value: ir.Op) -> ir.Var:
-        self.count += 1
-        name = f"{self.prefix}{self.position}{f'_{self.count}' if self.count > 1 else ''}"
-        var = ir.Var(name, ir.type_of(value))
-        self.body.append(ir.Let(var, value))
-        return var
+            args = [arg if op in _BROADCAST and not self.is_complex(arg) else self.splat(arg) for arg in args]
+        element = self.scalar_type if any(map(self.is_complex, args)) else self.real_type
+        return self.let(ir.Op(ir.Operator(op), tuple(args), ir.vector(element) if wide else element))
 
     def is_complex(self, value: ir.Expr) -> bool:
         element = ir.element_of(ir.type_of(value))
@@ -384,26 +337,10 @@ def scalar_name(name: str) -> str:
 
 
 def _needed(tape: Tape) -> frozenset[int]:
-    """Positions whose values something uses (:func:`fuse_roots` leaves unused ones behind)."""
+    """Positions whose values something uses (:func:`tilewright.codegen.tapes.fuse_roots` leaves unused ones behind)."""
     wanted = {len(tape) - 1}
     for position in range(len(tape) - 1, -1, -1):
         node = tape[position]
         if position in wanted and isinstance(node, Apply):
             wanted.update(node.args)
     return frozenset(wanted)
-
-
-def fuse_roots(tape: Tape) -> Tape:
-    """Name divisions by a square root, which processors do much faster together.
-
-    Before: ``a / sqrt(b)``, two operations. After: ``over_sqrt(a, b)``, one, written as the product with a reciprocal
-    square root that one step refines, where the processor approximates one.
-    """
-    result: list[Node] = list(tape)
-    for position, node in enumerate(tape):
-        if isinstance(node, Apply) and node.op == "div":
-            left, right = node.args
-            root = tape[right]
-            if isinstance(root, Apply) and root.op == "sqrt" and not isinstance(tape[root.args[0]], Const):
-                result[position] = Apply("over_sqrt", (left, root.args[0]))
-    return tuple(result)

@@ -18,47 +18,28 @@ def sums_source(dtype: str) -> KernelSource[None]:
     sums starts among the terms, and of every term's row; ``number`` those of the terms' weights, of what the sums
     start from, and of the result, one row per sum. ``size[0]`` is the number of threads.
     """
-    element, double = ir.element(dtype), ir.element("float64")
-    tables = ir.Var("table", ir.const_pointer(ir.const_pointer(element)))
-    size = ir.Var("size", ir.const_pointer(ir.INDEX))
-    places = ir.Var("place", ir.const_pointer(ir.const_pointer(ir.INDEX)))
-    numbers = ir.Var("number", ir.const_pointer(ir.const_pointer(double)))
-    rows = ir.Var("rows", ir.const_pointer(element))
-    starts, source = ir.Var("starts", ir.const_pointer(ir.INDEX)), ir.Var("source", ir.const_pointer(ir.INDEX))
-    weights, first = ir.Var("weights", ir.const_pointer(double)), ir.Var("first", ir.const_pointer(double))
-    result = ir.Var("result", ir.pointer(double))
-    steps, count, threads = ir.Var("steps"), ir.Var("count"), ir.Var("threads")
-    number, term, at = ir.Var("sum"), ir.Var("term"), ir.Var("at")
-    total, row = ir.Var("total", result.type), ir.Var("row", rows.type)
-    weight, value, start = ir.Var("weight", double), ir.Var("value", double), ir.Var("start", double)
-    product = ir.op(ir.Operator.MUL, weight, value)
-    add = (
-        ir.Let(value, ir.Load(row, at, element)),
-        ir.Store(total, at, ir.op(ir.Operator.ADD, ir.Load(total, at, double), product), double),
-    )
-    terms = (
-        ir.Let(weight, ir.Load(weights, term, double)),
-        ir.Let(row, rows + ir.Load(source, term, ir.INDEX) * steps),
-        ir.For(var=at, low=ir.Int(0), high=steps, body=add),
-    )
-    begin, end = ir.Load(starts, number, ir.INDEX), ir.Load(starts, number + 1, ir.INDEX)
-    each = (
-        ir.Let(total, result + number * steps),
-        ir.Let(start, ir.Load(first, number, double)),
-        ir.For(var=at, low=ir.Int(0), high=steps, body=(ir.Store(total, at, start, double),)),
-        ir.For(var=term, low=begin, high=end, body=terms),
-    )
-    body = (
-        ir.Let(threads, ir.Load(size, ir.Int(0), ir.INDEX)),
-        ir.Let(steps, ir.Load(size, ir.Int(1), ir.INDEX)),
-        ir.Let(count, ir.Load(size, ir.Int(2), ir.INDEX)),
-        ir.Let(rows, ir.Load(tables, ir.Int(0), rows.type)),
-        ir.Let(starts, ir.Load(places, ir.Int(0), starts.type)),
-        ir.Let(source, ir.Load(places, ir.Int(1), source.type)),
-        ir.Let(weights, ir.Load(numbers, ir.Int(0), weights.type)),
-        ir.Let(first, ir.Load(numbers, ir.Int(1), first.type)),
-        ir.Let(result, ir.writable(ir.Load(numbers, ir.Int(2), first.type))),
-        ir.Parallel(threads, (ir.For(var=number, low=ir.Int(0), high=count, body=each, share="static"),)),
-    )
-    function = ir.Function(name=ENTRY, params=(tables, size, places, numbers), body=body, kind="entry")
-    return c_source(c.print_unit([function]), ENTRY, strict=True)
+
+    def addresses(of: ir.Type) -> ir.Pointer:
+        return ir.const_pointer(ir.const_pointer(of))
+
+    double = ir.element("float64")
+    b = ir.Builder(ENTRY, kind="entry")
+    table, size = b.param("table", addresses(ir.element(dtype))), b.param("size", ir.const_pointer(ir.INDEX))
+    place, number = b.param("place", addresses(ir.INDEX)), b.param("number", addresses(double))
+    threads, steps, count = (b.let(name, size[k]) for k, name in enumerate(("threads", "steps", "count")))
+    rows = b.let("rows", table[0])
+    starts, source = b.let("starts", place[0]), b.let("source", place[1])
+    weights, first = b.let("weights", number[0]), b.let("first", number[1])
+    result = b.let("result", ir.writable(number[2]))
+    with b.parallel(threads), b.loop("sum", 0, count, share="static") as each:
+        total = b.let("total", result + each * steps)
+        start = b.let("start", first[each])
+        with b.loop("at", 0, steps) as at:
+            b.set(total[at], start)
+        with b.loop("term", starts[each], starts[each + 1]) as term:
+            weight = b.let("weight", weights[term])
+            row = b.let("row", rows + source[term] * steps)
+            with b.loop("at", 0, steps) as at:
+                value = b.let("value", row[at], double)
+                b.set(total[at], total[at] + weight * value)
+    return c_source(c.print_unit([b.function()]), ENTRY, strict=True)

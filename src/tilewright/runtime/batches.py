@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
-from tilewright.codegen.batches import ENTRY, HEAD
+from tilewright.codegen.batches import CallEntry, CopyEntry, Entry, list_length, listed
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.call import by_cells
@@ -92,7 +92,7 @@ class _List(Session):
         self, compiled: CompiledKernel, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
     ) -> None:
         self._workers = workers
-        self._entries: list[list[int]] = []
+        self._entries: list[Entry] = []
         self._pointers: list[int] = []
         self._own_sizes: list[int] = []
         self._registered: list[tuple[int, Array, int, int]] = []
@@ -133,13 +133,15 @@ class _List(Session):
             for number, pointer in enumerate(constants)
         ]
         # A call's pointers follow the arrays'; its sizes follow the list.
-        behind, after = len(addresses), HEAD + ENTRY * len(self._entries)
+        behind, after = len(addresses), list_length(len(self._entries))
         entries = [
-            [1, behind + entry[1], len(self._pointers), after + entry[3], *entry[4:]] if entry[0] else entry
+            CallEntry(behind + entry.field, len(self._pointers), after + entry.size)
+            if isinstance(entry, CallEntry)
+            else entry
             for entry in self._entries
         ]
         head = [self._workers, count, len(entries), len(constants)]
-        sizes = [*head, *(each for entry in entries for each in entry), *self._own_sizes]
+        sizes = [*head, *listed(entries), *self._own_sizes]
         self._compiled.invoke([*addresses, *calls], sizes, scalars, rows)
 
     def _invoke(
@@ -150,7 +152,7 @@ class _List(Session):
         constants: Sequence[int],  # noqa: ARG002
         further: Sequence[int],  # noqa: ARG002
     ) -> None:
-        self._entries.append([1, len(self._pointers), 0, len(self._own_sizes), *[0] * (ENTRY - 4)])
+        self._entries.append(CallEntry(len(self._pointers), 0, len(self._own_sizes)))
         self._pointers += starts
         self._own_sizes += sizes
 
@@ -164,7 +166,7 @@ class _List(Session):
         size, missing = target.itemsize, _AXES - target.ndim
         places = [number for each in (target, values) for number in self._place(each)]
         strides = [[*[0] * missing, *(stride // size for stride in each.strides)] for each in (target, values)]
-        self._entries.append([0, *places, *[1] * missing, *target.shape, *strides[0], *strides[1]])
+        self._entries.append(CopyEntry(*places, *[1] * missing, *target.shape, *strides[0], *strides[1]))
 
     def _restart(self) -> None:
         self._memory.forget()

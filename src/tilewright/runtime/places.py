@@ -59,7 +59,7 @@ class KeptField:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What a kernel is told, see :mod:`tilewright.codegen.subdomains`."""
+        """What a kernel is told, see :class:`tilewright.codegen.layouts.Packed`."""
         return self.low, self.high, self.high - self.low, self.plan.slot, *self.plan.strides[:-1]
 
     def fill(self, kept: Array, values: Array, shape: tuple[int, ...]) -> None:

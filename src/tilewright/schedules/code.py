@@ -87,7 +87,7 @@ class RowCode(Block):
     in_turn: bool = True
     pairs: bool = False  # whether short sums count as weighted sums, too, where two results at a time save products
     # whether what sums over boxes with one weight have in common for cells of a row is added up once and carried on in
-    # registers (:mod:`tilewright.codegen.passes.carry_sums`)
+    # registers (:mod:`tilewright.codegen.sums.carry`)
     carried: bool = False
 
     @property

@@ -1,7 +1,7 @@
 """What each form of a weighted sum takes: products, additions, loads of inputs and of weights.
 
 A form is a candidate: where it applies, and its work for the results that are computed together. The counts are exact
-(tests hold them to the statements that :mod:`tilewright.codegen.passes.write_sums` writes), so that models and rules
+(tests hold them to the statements that :mod:`tilewright.codegen.sums` writes), so that models and rules
 compare forms by what becomes code.
 """
 

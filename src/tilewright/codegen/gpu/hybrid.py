@@ -21,8 +21,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField, chip_of
 from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, Launch, NewCell, every, stride, unpack
 from tilewright.codegen.gpu.tiles import told, wavefront, wavefront_launches
-from tilewright.codegen.lower.cpu import Names, bound
-from tilewright.codegen.lower.index import index
+from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem

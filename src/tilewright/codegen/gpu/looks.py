@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 import numpy as np
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.ir import Operator
 from tilewright.codegen.print.gpu import print_gpu
-from tilewright.codegen.sites import literal
 from tilewright.codegen.source import EntryPoint, KernelSource
 
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
-from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
+from tilewright.codegen.boundary import inside, literal, outside
+from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.points import pieces, touches
-from tilewright.codegen.sites import extent, inside, literal, outside
+from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
+from tilewright.codegen.tapes import fuse_roots
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.problem import Problem

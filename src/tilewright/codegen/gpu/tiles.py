@@ -14,8 +14,7 @@ from contextlib import ExitStack
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, unpack
-from tilewright.codegen.lower.cpu import Names, bound
-from tilewright.codegen.lower.index import index
+from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK, Statement

@@ -12,8 +12,8 @@ Like the ``ir_builder`` of TVM's TensorIR: ::
 What a loop over the host's data unrolls, such as the diagonals of a pass, is a loop in Python.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from tilewright.codegen.ir import build
@@ -181,6 +181,7 @@ class Builder:
         *,
         kind: Index = INDEX,
         share: str = "",
+        brief: bool = False,
         unroll: int = 0,
         independent: bool = False,
     ) -> Iterator[Expr]:
@@ -197,10 +198,17 @@ class Builder:
                 step=bounds[2],
                 body=tuple(body),
                 share=share,
+                brief=brief,
                 unroll=unroll,
                 independent=independent,
             )
         )
+
+    @contextmanager
+    def nest(self, names: Iterable[str], spans: Iterable[tuple[Operand, Operand]]) -> Iterator[tuple[Expr, ...]]:
+        """Count through a box: a loop for every name, the outermost first."""
+        with ExitStack() as loops:
+            yield tuple(loops.enter_context(self.loop(name, *span)) for name, span in zip(names, spans, strict=True))
 
     @contextmanager
     def closed_loop(

@@ -1,17 +1,21 @@
-"""Expressions of a schedule tree -> indices of the IR."""
+"""Expressions and names of a schedule tree -> indices of the IR, for processors and GPUs."""
 
-import operator as op
 from collections.abc import Callable, Mapping
+from operator import add, mod, mul, sub, truediv
 
 from tilewright.codegen import ir
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
+from tilewright.schedules.tree.nodes import Let
+
+Names = Mapping[str, ir.Expr]
+"""What the tree's names stand for, where not for variables of the same name."""
 
 _BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
-    AffineOperator.ADD: op.add,
-    AffineOperator.SUB: op.sub,
-    AffineOperator.MUL: op.mul,
-    AffineOperator.DIV: op.truediv,
-    AffineOperator.MOD: op.mod,
+    AffineOperator.ADD: add,
+    AffineOperator.SUB: sub,
+    AffineOperator.MUL: mul,
+    AffineOperator.DIV: truediv,
+    AffineOperator.MOD: mod,
     AffineOperator.FLOOR_DIV: ir.floordiv,
     AffineOperator.CEIL_DIV: ir.ceildiv,
     AffineOperator.MIN: ir.smallest,
@@ -19,7 +23,7 @@ _BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
 }
 
 
-def index(expression: Expr, names: Mapping[str, ir.Expr]) -> ir.Expr:
+def index(expression: Expr, names: Names) -> ir.Expr:
     """Return an expression as an index; names that ``names`` lacks are variables of the same name.
 
     >>> index(Name("n0") - 1, {"n0": ir.Int(8)})
@@ -32,3 +36,11 @@ def index(expression: Expr, names: Mapping[str, ir.Expr]) -> ir.Expr:
             return names.get(name, ir.Var(name))
         case Combined(operator, first, second):
             return _BUILD[operator](index(first, names), index(second, names))
+
+
+def bound(let: Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:
+    """The statement that binds a name, if it needs one, and the names below it."""
+    number = index(let.value, names)
+    if isinstance(number, ir.Var | ir.Int):
+        return (), {**names, let.name: number}
+    return (ir.Let(ir.Var(let.name), number),), {**names, let.name: ir.Var(let.name)}

@@ -1,14 +1,16 @@
 """Trees without tiles: every step sweeps the grid once, each thread its part, stages close behind one another."""
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir, points
-from tilewright.codegen.boxes.statements import box_call, cells_name
+from tilewright.codegen.boxes.kernel import box_call, cells_name
+from tilewright.codegen.layouts import stride
 from tilewright.codegen.lower.index import index
-from tilewright.codegen.sites import Site, box_bounds, extent, stride
+from tilewright.codegen.sites import Pair, Site, box_bounds, extent
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.nodes import Loop
 
@@ -16,114 +18,165 @@ BLOCK = 2**18
 """Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
 _STRETCH_STEPS = 64
 """Steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones."""
-_THREADS, _PART, _PARTS = ir.Var("threads"), ir.Var("part"), ir.Var("parts")
-_SINCE, _STRETCH = ir.Var("since"), ir.Var("stretch")
-_FIRST, _LAST, _BEGIN, _PIECE_ROWS, _LOW, _HIGH = (
-    ir.Var("first"),
-    ir.Var("last"),
-    ir.Var("begin"),
-    ir.Var("piece"),
-    ir.Var("low"),
-    ir.Var("high"),
-)
 
 
-def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
-    """Write the loops of a tree without tiles, whose outermost axis the threads share.
+class SweepKernel:
+    """Writes the loops of a tree without tiles."""
 
-    A thread goes through the statements piece by piece, so that what they have in common is still in its cache. A
-    stage follows the one that it needs at the distance of dependent rows. So many rows at both ends of the part, whose
-    neighbours are another thread's or beyond the other end of the grid, it leaves until all threads have met; of a
-    part that is one piece it leaves all.
-    """
-    program = site.problem.program
-    stages = program.stages
-    step = ir.Var(steps.name)
-    lets = (
-        ir.Let(_PARTS, ir.smallest(_units(site), _THREADS)),
-        ir.Let(_PIECE_ROWS, _block_rows(site) if len(program.statements) == 1 else _piece_rows(site)),
-        ir.Let(_STRETCH, _stretch_steps(site)),
-    )
-    if len(program.statements) == 1:
-        return _steps(steps, lets, [_shared(site, _blocks(site, step))])
-    several = _PIECE_ROWS < _LAST - _FIRST
-    piece: tuple[ir.Stmt, ...] = (ir.Let(_HIGH, ir.smallest(_LOW + _PIECE_ROWS, _LAST)),)
-    gaps: tuple[ir.Stmt, ...] = ()
-    left = []
-    for number, (rows, stage) in enumerate(zip(stage_distances(program), stages, strict=True)):
-        if not rows:
-            piece += _stage(site, stage, step, _LOW, _HIGH)
-            continue
-        behind = ir.Var(f"behind{number}")
-        gap = ir.Let(behind, ir.select(several, ir.Int(rows), extent(0)))
-        gaps += (gap,)
-        begin, end = _FIRST + behind, _LAST - behind
-        piece += _stage(site, stage, step, ir.largest(_LOW - behind, begin), _HIGH - behind)
-        edges = (
-            *_stage(site, stage, step, _FIRST, ir.smallest(begin, _LAST)),
-            *_stage(site, stage, step, ir.largest(begin, end), _LAST),
-        )
-        left.append(_shared(site, (gap, *edges)))
-    return _steps(steps, lets, [_shared(site, (*gaps, _asking(_FIRST, _LAST, _PIECE_ROWS, piece))), *left])
+    def __init__(self, b: ir.Builder, site: Site, steps: Loop) -> None:
+        """Write into a function that has named the sizes."""
+        self.b, self.site, self.program = b, site, site.problem.program
+        self.step = ir.Var(steps.name)
+        self.low, self.high = index(steps.low, {}), index(steps.high, {})
 
+    def write(self) -> None:
+        """Write the loops."""
+        if self.program.analysis.sweep:
+            self._cell_by_cell()
+        else:
+            self._swept()
 
-def _asking(low: ir.Expr, high: ir.Expr, rows: ir.Expr, piece: tuple[ir.Stmt, ...]) -> ir.For:
-    """A loop over pieces of so many rows; before each but the first the thread asks whether it goes on."""
-    goes_on = ir.Op(ir.Operator.EITHER, (_LOW.equals(low), ir.WANTED), ir.Native("int"))
-    return ir.For(var=_LOW, low=low, high=high, step=rows, body=(ir.If(goes_on, piece),))
+    def _swept(self) -> None:
+        """The threads share the outermost axis.
 
+        A thread goes through the statements piece by piece, so that what they have in common is still in its cache. A
+        stage follows the one that it needs at the distance of dependent rows. So many rows at both ends of the part,
+        whose neighbours are another thread's or beyond the other end of the grid, it leaves until all threads have met;
+        of a part that is one piece it leaves all.
+        """
+        b, alone = self.b, len(self.program.statements) == 1
+        parts = b.let("parts", ir.smallest(self._units(), ir.Var("threads")))
+        rows = b.let("piece", self._block_rows() if alone else self._piece_rows())
+        stretch = b.let("stretch", self._stretch_steps())
+        with b.parallel(ir.Var("threads")), b.loop("since", self.low, self.high, stretch) as since:
+            # compilers know by the 0 that no step has a negative number: its remainders are cheaper
+            first, end = ir.largest(since, 0), ir.smallest(since + stretch, self.high)
+            # In a loop that asks, GCC also asks anew in every iteration how many threads there are.
+            with b.loop(self.step.name, first, end, brief=True):
+                if alone:
+                    with self._shared(parts) as part:
+                        self._blocks(part, rows)
+                else:
+                    self._stages(parts, rows)
 
-def _blocks(site: Site, step: ir.Expr) -> tuple[ir.Stmt, ...]:
-    """Write the only statement over a thread's part, in blocks.
+    def _stages(self, parts: ir.Expr, rows: ir.Expr) -> None:
+        """Every stage over a thread's part, piece by piece, then what each has left."""
+        b, left = self.b, []
+        distances = list(enumerate(zip(stage_distances(self.program), self.program.stages, strict=True)))
+        with self._shared(parts) as part:
+            first, last = part
+            behind = {k: self._behind(k, distance, part, rows) for k, (distance, _) in distances if distance}
+            with self._asking(first, last, rows) as low:
+                high = b.let("high", ir.smallest(low + rows, last))
+                for number, (_, stage) in distances:
+                    if number not in behind:
+                        self._stage(stage, low, high)
+                        continue
+                    gap = behind[number]
+                    self._stage(stage, ir.largest(low - gap, first + gap), high - gap)
+                    left.append((number, stage))
+        for number, stage in left:
+            with self._shared(parts) as part:
+                first, last = part
+                gap = self._behind(number, distances[number][1][0], part, rows)
+                begin, end = first + gap, last - gap
+                self._stage(stage, first, ir.smallest(begin, last))
+                self._stage(stage, ir.largest(begin, end), last)
 
-    Rows that are computed together are the same ones as without blocks: these are counted from the first row that the
-    statement updates. The first block has the rows before that, too, of which receivers record.
-    """
-    lets: tuple[ir.Stmt, ...] = ()
-    start: ir.Expr = _FIRST
-    low: ir.Expr = _LOW
-    margin = box_bounds(site, site.problem.program.statements[0])[0][0]
-    if site.rank > 1 and margin != ir.Int(0):
-        lets = (ir.Let(_BEGIN, ir.smallest(ir.largest(_FIRST, margin), _LAST - 1)),)
-        start, low = _BEGIN, ir.select(_BEGIN < _LOW, _LOW, _FIRST)
-    block = _stage(site, (0,), step, low, ir.smallest(_LOW + _PIECE_ROWS, _LAST))
-    return (*lets, _asking(start, _LAST, _PIECE_ROWS, block))
+    def _behind(self, number: int, distance: int, part: Pair, rows: ir.Expr) -> ir.Expr:
+        """Name by how many rows a stage follows the first."""
+        first, last = part
+        return self.b.let(f"behind{number}", ir.select(rows < last - first, distance, extent(0)))
 
+    @contextmanager
+    def _asking(self, low: ir.Expr, high: ir.Expr, rows: ir.Expr | int) -> Iterator[ir.Expr]:
+        """A loop over pieces of so many rows; before each but the first the thread asks whether it goes on."""
+        with self.b.loop("low", low, high, rows) as start:
+            goes_on = start.equals(low).apply(ir.Operator.EITHER, ir.Native("int"), ir.WANTED)
+            with self.b.when(goes_on):
+                yield start
 
-def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
-    """Write the same tree for a program with a recurrence: one thread, in lexicographic order."""
-    body: list[ir.Stmt] = []
-    for stage in site.problem.program.stages:
-        for number in stage:
-            bounds = box_bounds(site, site.problem.program.statements[number])
-            places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
-            nest = _row(site, number, ir.Var(steps.name), places, bounds[-1])
-            for axis in range(site.rank - 2, -1, -1):
-                inside = nest if axis else (ir.If(ir.WANTED, nest),)
-                nest = (ir.For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=inside),)
-            body += nest
-    return (_over(steps, body),)
+    def _blocks(self, part: Pair, rows: ir.Expr) -> None:
+        """Write the only statement over a thread's part, in blocks.
 
+        Rows that are computed together are the same ones as without blocks: these are counted from the first row that
+        the statement updates. The first block has the rows before that, too, of which receivers record.
+        """
+        first, last = part
+        begin: ir.Expr = first
+        margin = box_bounds(self.site, self.program.statements[0])[0][0]
+        if self.site.rank > 1 and margin != ir.Int(0):
+            begin = self.b.let("begin", ir.smallest(ir.largest(first, margin), last - 1))
+        with self._asking(begin, last, rows) as low:
+            start = low if begin is first else ir.select(begin < low, low, first)
+            self._stage((0,), start, ir.smallest(low + rows, last))
 
-def _row(
-    site: Site, number: int, step: ir.Expr, places: tuple[ir.Var, ...], bounds: tuple[ir.Expr, ir.Expr]
-) -> tuple[ir.Stmt, ...]:
-    """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
-    field = site.problem.program.statements[number].field
-    if not points.touches(site.problem, field):
-        call = ir.Call(cells_name(site, number), (*site.params, step, *places, *bounds))
-        if places:
-            return (call,)
-        part = (_LOW, ir.smallest(_LOW + ir.Int(BLOCK), bounds[1]))
-        call = ir.Call(cells_name(site, number), (*site.params, step, *part))
-        return (_asking(*bounds, ir.Int(BLOCK), (call,)),)
-    x = ir.Var("x")
-    spans = [end for at in (*places, x) for end in (at, at + 1)]
-    calls = (
-        ir.Call(cells_name(site, number), (*site.params, step, *places, x, x + 1)),
-        ir.Call(points.function_name(site, field), (*site.params, step, *spans)),
-    )
-    return (ir.For(var=x, low=bounds[0], high=bounds[1], body=calls),)
+    def _cell_by_cell(self) -> None:
+        """The same for a program with a recurrence: one thread, in lexicographic order."""
+        b, names = self.b, [f"x{axis}" for axis in range(self.site.rank - 1)]
+        with b.loop(self.step.name, self.low, self.high):
+            for number in (number for stage in self.program.stages for number in stage):
+                *outer, row = box_bounds(self.site, self.program.statements[number])
+                with (
+                    b.nest(names[:1], outer[:1]) as first,
+                    b.when(ir.WANTED) if outer else nullcontext(),
+                    b.nest(names[1:], outer[1:]) as others,
+                ):
+                    self._row(number, (*first, *others), row)
+
+    def _row(self, number: int, places: tuple[ir.Expr, ...], bounds: Pair) -> None:
+        """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
+        b, site, field = self.b, self.site, self.program.statements[number].field
+        cells, given = cells_name(site, number), (*site.params, self.step)
+        if points.touches(site.problem, field):
+            with b.loop("x", *bounds) as x:
+                b.call(cells, *given, *places, x, x + 1)
+                spans = [end for at in (*places, x) for end in (at, at + 1)]
+                b.call(points.function_name(site, field), *given, *spans)
+        elif places:
+            b.call(cells, *given, *places, *bounds)
+        else:
+            with self._asking(*bounds, BLOCK) as low:
+                b.call(cells, *given, low, ir.smallest(low + BLOCK, bounds[1]))
+
+    @contextmanager
+    def _shared(self, parts: ir.Expr) -> Iterator[Pair]:
+        """A loop over the threads' parts of the outermost axis."""
+        b, units = self.b, self._units()
+        with b.loop("part", 0, parts, share="static") as part:
+            first, last = units * part / parts, units * (part + 1) / parts
+            if self.site.rank == 1:
+                size = self.site.body.part
+                first, last = first * size, ir.smallest(last * size, extent(0))
+            yield b.let("first", first), b.let("last", last)
+
+    def _units(self) -> ir.Expr:
+        """What threads share: rows, or blocks of cells in 1D."""
+        return ir.ceildiv(extent(0), self.site.body.part) if self.site.rank == 1 else extent(0)
+
+    def _stretch_steps(self) -> ir.Expr:
+        cells = extent(0) if self.site.rank == 1 else extent(0) * stride(0)
+        return ir.largest(1, ir.smallest(ir.Int(BLOCK) / cells, _STRETCH_STEPS))
+
+    def _block_rows(self) -> ir.Expr:
+        """Rows of a block: several times those that a statement computes together."""
+        if self.site.rank == 1:
+            return ir.Int(BLOCK)
+        together = ir.Int(math.lcm(*(max(1, each.block.rows) for each in self.site.body.boxes)))
+        return together * ir.largest(1, ir.Int(BLOCK) / (together * stride(0)))
+
+    def _piece_rows(self) -> ir.Expr:
+        """Rows of a piece, at least those that a statement computes together."""
+        values = ir.Int(self.site.body.piece)
+        if self.site.rank == 1:
+            return values
+        together = max(each.block.rows for each in self.site.body.boxes)
+        return ir.largest(together if self.site.rank == 2 else 1, values / stride(0))
+
+    def _stage(self, statements: tuple[int, ...], low: ir.Expr, high: ir.Expr) -> None:
+        """The statements of a stage over rows of the grid."""
+        box = [(low, high), *((ir.Int(0), extent(axis)) for axis in range(1, self.site.rank))]
+        self.b.emit(*(box_call(self.site, number, self.step, box) for number in statements))
 
 
 def stage_distances(program: Program) -> tuple[int, ...]:
@@ -146,64 +199,3 @@ def stage_distances(program: Program) -> tuple[int, ...]:
             if first < then == last:
                 result[last] = max(result[last], result[first] + round_up(abs(read.offset[0]), unit))
     return tuple(result)
-
-
-def _steps(steps: Loop, lets: tuple[ir.Stmt, ...], loops: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
-    """All steps by one team of threads, which asks between stretches of them whether it goes on.
-
-    In a loop that asks, GCC also asks anew in every iteration how many threads there are.
-    """
-    every = _over(steps, loops)
-    # compilers know by the 0 that no step has a negative number: its remainders are cheaper
-    first, end = ir.largest(_SINCE, 0), ir.smallest(_SINCE + _STRETCH, every.high)
-    stretch = replace(every, low=first, high=end, brief=True)
-    return (*lets, ir.Parallel(_THREADS, (replace(every, var=_SINCE, step=_STRETCH, body=(stretch,)),)))
-
-
-def _over(steps: Loop, body: list[ir.Stmt]) -> ir.For:
-    return ir.For(var=ir.Var(steps.name), low=index(steps.low, {}), high=index(steps.high, {}), body=tuple(body))
-
-
-def _stretch_steps(site: Site) -> ir.Expr:
-    cells = extent(0) if site.rank == 1 else (extent(0) * stride(0))
-    return ir.largest(1, ir.smallest(ir.Int(BLOCK) / cells, _STRETCH_STEPS))
-
-
-def _shared(site: Site, body: tuple[ir.Stmt, ...]) -> ir.For:
-    """A loop over the threads' parts of the outermost axis."""
-    first, last = ((_units(site) * number / _PARTS) for number in (_PART, _PART + 1))
-    ends = (ir.Let(_FIRST, first), ir.Let(_LAST, last))
-    if site.rank == 1:
-        ends = (
-            ir.Let(_FIRST, first * site.body.part),
-            ir.Let(_LAST, ir.smallest(last * site.body.part, extent(0))),
-        )
-    return ir.For(var=_PART, low=ir.Int(0), high=_PARTS, body=(*ends, *body), share="static")
-
-
-def _units(site: Site) -> ir.Expr:
-    """What threads share: rows, or blocks of cells in 1D."""
-    return ir.ceildiv(extent(0), site.body.part) if site.rank == 1 else extent(0)
-
-
-def _block_rows(site: Site) -> ir.Expr:
-    """Rows of a block: several times those that a statement computes together."""
-    if site.rank == 1:
-        return ir.Int(BLOCK)
-    together = ir.Int(math.lcm(*(max(1, each.block.rows) for each in site.body.boxes)))
-    return together * ir.largest(1, ir.Int(BLOCK) / (together * stride(0)))
-
-
-def _piece_rows(site: Site) -> ir.Expr:
-    """Rows of a piece, at least those that a statement computes together."""
-    values = site.body.piece
-    if site.rank == 1:
-        return ir.Int(values)
-    together = max(each.block.rows for each in site.body.boxes)
-    return ir.largest(ir.Int(together if site.rank == 2 else 1), ir.Int(values) / stride(0))
-
-
-def _stage(site: Site, statements: tuple[int, ...], step: ir.Expr, low: ir.Expr, high: ir.Expr) -> tuple[ir.Call, ...]:
-    """The statements of a stage over rows of the grid."""
-    ranges = [(low, high), *((ir.Int(0), extent(axis)) for axis in range(1, site.rank))]
-    return tuple(box_call(site, number, step, ranges) for number in statements)

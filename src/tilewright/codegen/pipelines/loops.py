@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tilewright.codegen import ir
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Place, RegisterBlock, Results
 from tilewright.programs.pipelines.pipeline import PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Read, Scalar

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import OperandTable, Place, RegisterBlock, Results
-from tilewright.codegen.passes.carry_sums import CarriedSum
-from tilewright.codegen.passes.regroup_sums import in_any_order
-from tilewright.codegen.passes.write_sums import write_sums
-from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.sites import place_name
 from tilewright.codegen.streaming.layout import LINE, PITCH, Slabs, StreamingContext, lanes, slab_at, slabs
+from tilewright.codegen.sums import write_sums
+from tilewright.codegen.sums.carry import CarriedSum
+from tilewright.codegen.sums.loop import INDEX
+from tilewright.codegen.sums.registers import OperandTable, Place, RegisterBlock, Results
+from tilewright.codegen.tapes import in_any_order
 from tilewright.programs.stencil.expression import Placed, Read, placed
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import SUM, Apart, apart, equal_box, equal_boxes

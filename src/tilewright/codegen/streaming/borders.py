@@ -1,8 +1,7 @@
 """The ends of the outer axes in a streaming kernel: slabs and rows that keep their values or lie outside the grid."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import mirrored
-from tilewright.codegen.sites import literal
+from tilewright.codegen.boundary import literal, mirrored
 from tilewright.codegen.streaming.layout import (
     EDGE,
     GX,

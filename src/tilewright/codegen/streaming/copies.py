@@ -1,7 +1,7 @@
 """How a streaming kernel reads rows of the grid and writes them."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import stride
+from tilewright.codegen.layouts import Packed, stride
 from tilewright.codegen.streaming.layout import (
     EDGE,
     GX,
@@ -18,7 +18,6 @@ from tilewright.codegen.streaming.layout import (
     slab_at,
     slabs,
 )
-from tilewright.codegen.subdomains import PackedField
 from tilewright.schedules.streaming.levels import line_cells
 
 FROM_CALLER, TO_CALLER = ir.Var("from_caller"), ir.Var("to_caller")
@@ -105,7 +104,7 @@ def _grid_places(plan: StreamingContext, y: ir.Expr, z: ir.Expr) -> tuple[ir.Exp
     return (y, z)[: plan.site.rank - 1]
 
 
-def _load_part(plan: StreamingContext, field: int, part: PackedField) -> ir.Function:
+def _load_part(plan: StreamingContext, field: int, part: Packed) -> ir.Function:
     """The same for a field that lives in a subdomain: elsewhere its rows are 0."""
     new = slabs(plan, field, "out", write=True)
     base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
@@ -224,7 +223,7 @@ def store_function(plan: StreamingContext, field: int) -> ir.Function:
     )
 
 
-def _store_part(plan: StreamingContext, field: int, part: PackedField) -> ir.Function:
+def _store_part(plan: StreamingContext, field: int, part: Packed) -> ir.Function:
     """The same for a field that lives in a subdomain: what is outside is not kept."""
     new = slabs(plan, field, "out", write=True)
     base, spare = ir.Var("base", ir.pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))

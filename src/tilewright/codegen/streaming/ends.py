@@ -1,8 +1,7 @@
 """The two ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import mirrored
-from tilewright.codegen.sites import literal
+from tilewright.codegen.boundary import literal, mirrored
 from tilewright.codegen.streaming.layout import EDGE, GX, VECTORS, N, StreamingContext, lanes, place, row_width, sizes
 
 

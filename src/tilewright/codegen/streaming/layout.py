@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, region_cells
-from tilewright.codegen.subdomains import PackedField, packed_field
+from tilewright.codegen.layouts import Packed
+from tilewright.codegen.sites import Site, packed_layout
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Placed
 from tilewright.schedules.catalogue import complete
@@ -114,9 +114,10 @@ class StreamingContext:
         """How far a consumer runs behind what it reads, on axis 0."""
         return self.pipeline.lag.at(steps, consumer) - self.pipeline.lag.offsets[producer]
 
-    def part(self, field: int) -> PackedField | None:
+    def part(self, field: int) -> Packed | None:
         """What is found in memory of a field that lives in a subdomain; a tile holds it whole."""
-        return packed_field(self.site.problem, self.site.storage, self.fields[field], region_cells(self.site))
+        name = self.fields[field]
+        return packed_layout(self.site, name) if name in dict(self.site.storage.subdomains) else None
 
     def name(self, part: str) -> str:
         """Name of a function."""

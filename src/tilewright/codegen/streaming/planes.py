@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import Place
 from tilewright.codegen.sites import place_name
 from tilewright.codegen.streaming.block import (
     Operands,
@@ -21,6 +20,7 @@ from tilewright.codegen.streaming.block import (
     version_tag,
 )
 from tilewright.codegen.streaming.layout import LINE, VECTORS, StreamingContext, lanes, mul_vector, sizes, slab_at
+from tilewright.codegen.sums.registers import Place
 from tilewright.programs.stencil.expression import Placed
 from tilewright.schedules.code import RowCode
 

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.faces import Face, Pair, add_to, faces_of
+from tilewright.codegen.faces import Face, add_to, faces_of
 from tilewright.codegen.points import (
     AT,
     FIRST,
@@ -20,6 +20,7 @@ from tilewright.codegen.points import (
     pieces,
     tables,
 )
+from tilewright.codegen.sites import Pair
 from tilewright.codegen.streaming.copies import BOUNDS
 from tilewright.codegen.streaming.layout import (
     EDGE,

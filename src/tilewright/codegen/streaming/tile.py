@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir, points
-from tilewright.codegen.sites import middle, place_name, place_table, scalars_of, stride, unpack
+from tilewright.codegen.layouts import stride
+from tilewright.codegen.sites import middle, place_name, place_table, scalars_of, unpack
 from tilewright.codegen.streaming.block import axis_of, source, stage_outputs, stage_places, stage_sources, version_tag
 from tilewright.codegen.streaming.borders import has_borders, near_border
 from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
@@ -23,7 +24,6 @@ from tilewright.codegen.streaming.layout import (
 )
 from tilewright.codegen.streaming.points import near_rows, spare
 from tilewright.codegen.streaming.stages import loaded, variants
-from tilewright.codegen.subdomains import packed_version
 from tilewright.schedules.streaming.levels import line_cells
 
 T, LEVELS, TURN, SIDE, START, VERSION = (
@@ -220,7 +220,7 @@ def _slot(plan: StreamingContext, field: int, side: ir.Expr, version: ir.Expr) -
     shift = ir.select(rest.equals(0).equals(side), ir.Int(plan.sides), ir.Int(0))
     part = plan.part(field)
     if part is not None:
-        return base + packed_version(part, rest + shift)
+        return base + (rest + shift) * part.distance
     return base + ir.op(ir.Operator.MUL, rest + shift, ir.Var("slot"))
 
 

@@ -202,7 +202,7 @@ def _worth(terms: Terms, pairs: bool = False) -> bool:
     """Whether a sum is worth writing input by input.
 
     One whose rows have mostly equal weights is not: neighbouring results share sums of rows
-    (:mod:`tilewright.codegen.passes.regroup_sums`).
+    (:mod:`tilewright.codegen.tapes`).
     """
     different = {(read.field, read.level, read.offset[:-1], weight) for read, weight in terms.items()}
     if 2 * len(different) <= len(terms):

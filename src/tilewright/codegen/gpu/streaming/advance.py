@@ -7,10 +7,11 @@ tile's own, which no advance changes. With tests a row is clamped to the grid, a
 from contextlib import nullcontext
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.gpu.site import GpuSite, every, stride
 from tilewright.codegen.gpu.streaming.rooms import Rooms, joined
 from tilewright.codegen.gpu.streaming.tile import ADVANCE, BEGIN, DEST, SOURCE
-from tilewright.codegen.sites import extent, literal
+from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming.rims import Cell

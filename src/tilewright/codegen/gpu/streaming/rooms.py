@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.gpu.streaming.tile import StreamTile
-from tilewright.codegen.sites import literal
 from tilewright.schedules.streaming.rims import Cell
 
 PLACE = ir.Var("place")

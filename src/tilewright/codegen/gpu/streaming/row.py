@@ -6,11 +6,12 @@ In one piece, in two, or as shares of a row in the results that read it.
 from collections.abc import Callable, Iterable
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.gpu.site import NewCell, every
 from tilewright.codegen.gpu.streaming.advance import NOW, ROW, Advance, clamped, first_at, new_value
 from tilewright.codegen.gpu.streaming.rooms import joined
 from tilewright.codegen.gpu.streaming.tile import BASE, BEGIN, own_tests
-from tilewright.codegen.sites import extent, literal
+from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming.rims import Cell, split

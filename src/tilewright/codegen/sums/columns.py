@@ -16,7 +16,7 @@ operations where it is stored (its replacement of temporary expressions), while 
 """
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
 from tilewright.schedules.code import Sum
 from tilewright.schedules.sums import SumPart, parts
@@ -64,6 +64,6 @@ class _Columns(Names):
         return self.let(ir.op(ir.Operator.FRESH, ir.splat(ir.Real(weight, alone), ir.vector(alone))))
 
     def _add(self, sums: dict[Place, ir.Expr], at: Place, weight: ir.Expr, value: ir.Var) -> None:
-        term: ir.Expr = weight * value
-        total: ir.Expr = (sums[at] + term) if at in sums else term
+        term = weight * value
+        total = sums[at] + term if at in sums else term
         sums[at] = self.let(ir.hold(total))

@@ -13,7 +13,7 @@ share all values but two. The order of a sum changes, so strict kernels do witho
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import Names, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import EqualBox
 
@@ -49,7 +49,7 @@ class CarriedSum(Names):
             total: ir.Expr = first
             for each in others:
                 total = self.let(total + each)
-            found[at] = self.let(ir.Real(self.box.weight, self.dtype) * total)
+            found[at] = self.let(self.box.weight * total)
         return found
 
     def _carried(self, at: tuple[int, int]) -> tuple[ir.Var, ...]:

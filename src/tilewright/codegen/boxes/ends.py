@@ -10,7 +10,7 @@ that no scalar remainder is left.
 """
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, extent
+from tilewright.codegen.sites import Pair, Site, extent
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.program import Statement
 
@@ -31,33 +31,27 @@ def vectors_at_ends(site: Site, statement: Statement) -> tuple[bool, bool]:
     return whole and left > 0, whole and right > 0
 
 
-def split_row(site: Site, statement: Statement, row: tuple[ir.Var, ir.Var]) -> list[ir.Stmt]:
+def split_row(b: ir.Builder, site: Site, statement: Statement, row: Pair) -> None:
     """The part of a row whose every read is inside, empty where it is shorter than a vector, and what loops go over.
 
     Rows start at cache lines: vectors that start at multiples of their length store without crossing one.
     """
-    size, lanes = extent(site.rank - 1), ir.Lanes(site.dtype)
-    left, right = row_reach(statement)
-    first, last = ir.Var("first"), ir.Var("last")
+    size, lanes, (left, right) = extent(site.rank - 1), ir.Lanes(site.dtype), row_reach(statement)
+    first, last = b.let("first", ir.largest(row[0], left)), b.let("last", ir.smallest(row[1], size - right))
     enough = last - first >= lanes
-    aligned = first - first % lanes
-    begin = START if overwrites_its_input(site.problem.program, statement) else ir.select(enough, aligned, row[1])
-    lets: list[ir.Stmt] = [
-        ir.Let(first, ir.largest(row[0], ir.Int(left))),
-        ir.Let(last, ir.smallest(row[1], size - right)),
-        ir.Let(START, ir.select(enough, first, row[1])),
-        ir.Let(STOP, ir.select(enough, last, row[1])),
-    ]
+    b.let(START.name, ir.select(enough, first, row[1]))
+    b.let(STOP.name, ir.select(enough, last, row[1]))
+    in_place = overwrites_its_input(site.problem.program, statement)
+    begin: ir.Expr = START if in_place else ir.select(enough, first - first % lanes, row[1])
     end: ir.Expr = STOP
     at_low, at_high = vectors_at_ends(site, statement)
     # Lanes outside are filled from the first and the last vector of a row, so no read may reach beyond these.
     some = (START < STOP) & (ir.Int(max(left, right)) < lanes)
     if at_low:
-        test = some & (row[0].equals(0) & START.equals(left))
-        lets.append(ir.Let(AT_LOW, ir.select(test, ir.Int(1), ir.Int(0))))
+        b.let(AT_LOW.name, ir.select(some & (row[0].equals(0) & START.equals(left)), ir.Int(1), 0))
         begin = ir.select(AT_LOW.differs(0), lanes, begin)
     if at_high:
-        test = some & (row[1].equals(size) & STOP.equals(size - right))
-        lets.append(ir.Let(AT_HIGH, ir.select(test, ir.Int(1), ir.Int(0))))
+        b.let(AT_HIGH.name, ir.select(some & (row[1].equals(size) & STOP.equals(size - right)), ir.Int(1), 0))
         end = ir.select(AT_HIGH.differs(0), size - lanes, end)
-    return [*lets, ir.Let(BEGIN, begin), ir.Let(END, end)]
+    b.let(BEGIN.name, begin)
+    b.let(END.name, end)

@@ -11,8 +11,8 @@ program has it, needs no pass. What each takes per result is :func:`tilewright.s
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tilewright.codegen.passes.block_registers import RegisterBlock, Results
-from tilewright.codegen.passes.write_sums import columns, inputs, loop, winograd
+from tilewright.codegen.sums import columns, inputs, loop, winograd
+from tilewright.codegen.sums.registers import RegisterBlock, Results
 from tilewright.programs.stencil.weights import SUM, Apart, Terms
 from tilewright.schedules.code import Sum
 

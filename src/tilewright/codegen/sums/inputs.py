@@ -11,7 +11,7 @@ statement reordering for high-order stencils, scatter form (Stock et al., PLDI 2
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
 from tilewright.schedules.code import Sum
 
@@ -64,7 +64,7 @@ class InputSums(Names):
                 self._add(*readers[0], together)
 
     def _add(self, place: Place, weight: float, value: ir.Var) -> None:
-        term: ir.Expr = ir.Real(weight, self.dtype) * value
+        term: ir.Expr = weight * value
         waiting = self.waiting.setdefault(place, [])
         if place in self.results and len(waiting) + 1 < self.accumulators:
             waiting.append(self.let(term))

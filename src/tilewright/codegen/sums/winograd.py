@@ -13,7 +13,7 @@ stencil. What is left of a column of five are two weights, F(2, 2), three produc
 
     a = (d0 - d1) g0        b = d1 (g0 + g1)        e = (d2 - d1) g1
 
-In 2D all columns of a pair of rows are written; in 3D, as in :mod:`tilewright.codegen.passes.write_sums.loop`, those at
+In 2D all columns of a pair of rows are written; in 3D, as in :mod:`tilewright.codegen.sums.loop`, those at
 one place along the rows. Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3); Lavin and
 Gray (CVPR 2016) for convolutions.
 
@@ -23,12 +23,12 @@ all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute
 4 (2 w - 1) eps.
 """
 
-import operator
+from operator import add, sub
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
-from tilewright.codegen.passes.write_sums.inputs import InputSums
-from tilewright.codegen.passes.write_sums.loop import SumLoopWriter
+from tilewright.codegen.sums.inputs import InputSums
+from tilewright.codegen.sums.loop import SumLoopWriter
+from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
 from tilewright.schedules.code import Sum
@@ -37,9 +37,9 @@ from tilewright.schedules.sums import Near, paired
 A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.stencil.weights.WeightColumn.factors`."""
 _NAMES = "abce"
-TURNED = ((operator.sub, 0, 2), (operator.add, 1, 2), (operator.sub, 2, 1), (operator.sub, 3, 1))
+TURNED = ((sub, 0, 2), (add, 1, 2), (sub, 2, 1), (sub, 3, 1))
 """What of the four values of a column goes into each of them."""
-_OF_TWO = {A: (operator.sub, 0, 1), B: (None, 1, 1), E: (operator.sub, 2, 1)}
+_OF_TWO = {A: (sub, 0, 1), B: (None, 1, 1), E: (sub, 2, 1)}
 """The same for a column of two weights, without c; b is a value itself."""
 
 
@@ -99,8 +99,8 @@ class _Pairs(Names):
         return result
 
     def _accumulate(self, sums: dict[int, ir.Var], k: int, factor: float, value: ir.Var) -> None:
-        term: ir.Expr = ir.Real(factor, self.dtype) * value
-        sums[k] = self.let((sums[k] + term) if k in sums else term)
+        term = factor * value
+        sums[k] = self.let(sums[k] + term if k in sums else term)
 
 
 def _needs(column: WeightColumn, k: int) -> bool:
@@ -117,8 +117,8 @@ class _PairedLoop(SumLoopWriter):
     def result(self, at: Place) -> ir.Var:
         """Put b and c together, and onto them what belongs to one result alone."""
         plane, line = at
-        both = (operator.sub if plane else operator.add)(self.sum(line, _NAMES[B]), self.sum(line, _NAMES[C]))
-        return self.let(both + self.own(line, plane))
+        b, c = (self.sum(line, _NAMES[k]) for k in (B, C))
+        return self.let((b - c if plane else b + c) + self.own(line, plane))
 
     def row(self, near: Near, row: int, at: ir.Var) -> None:
         """Add what columns find in a row to the sums of its lines."""
@@ -133,6 +133,5 @@ class _PairedLoop(SumLoopWriter):
                 values = [self.value(read, (j, line), at) for j in range(4)]
                 turned[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED]
             for k in (A, B, C, E):
-                weight = ir.Load(self.weights, ir.Int(4 * number + k), self.factor)
-                self.add(self.sum(line, _NAMES[k]), weight, turned[key][k])
+                self.add(self.sum(line, _NAMES[k]), self.weights[4 * number + k], turned[key][k])
         super().row(near, row, at)

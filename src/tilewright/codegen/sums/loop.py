@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms
 from tilewright.schedules.code import RowCode, Sum
@@ -20,7 +20,7 @@ from tilewright.schedules.sums import Near, nears, runs
 
 INDEX = ir.Var("i")
 """Where a vector starts in its row."""
-_NEAR = ir.Var("near")
+_NEAR, _LANES = ir.Var("near"), ir.Var("V")
 _OWN = "aebc"
 """Names of the sums that belong to one result each, by its plane."""
 
@@ -87,13 +87,13 @@ class SumLoopWriter(Names):
         """The reads at offsets that are written alike: a loop, if there is more than one."""
         self.body, self.loaded = [], {}
         low, width = run[0].offset, len(run[0].factors)
-        first: ir.Expr = self.table + start
-        place: ir.Expr = (INDEX + ir.Var("V") * low) if low > 0 else (INDEX - ir.Var("V") * -low)
+        first = self.table + start
+        place = INDEX + _LANES * low if low > 0 else INDEX - _LANES * -low
         if len(run) > 1:
-            first = first + _NEAR * width
-            place = place + _NEAR * ir.Var("V")
+            first += _NEAR * width
+            place += _NEAR * _LANES
         at = ir.Var(f"{self.prefix}at")
-        self.body.append(ir.Let(at, place if low or len(run) > 1 else INDEX))
+        self.body.append(ir.Let(at, place))
         self.weights = ir.Var(f"{self.prefix}w", ir.const_pointer(self.factor))
         self.body.append(ir.Let(self.weights, _hidden(first, self.factor)))
         self.near(run[0], at)
@@ -123,8 +123,7 @@ class SumLoopWriter(Names):
         for _, plane, number, read in sorted(uses, key=lambda use: use[:3]):
             line = row - read.offset[1]
             if 0 <= line < self.lines:
-                weight = ir.Load(self.weights, ir.Int(start + number), self.factor)
-                self.add(self.own(line, plane), weight, self.value(read, (plane, line), at))
+                self.add(self.own(line, plane), self.weights[start + number], self.value(read, (plane, line), at))
 
     def value(self, read: Read, place: Place, at: ir.Var) -> ir.Var:
         """A value that is loaded once for all its uses."""
@@ -152,8 +151,7 @@ class _Weights(SumLoopWriter):
             if 0 <= row - read.offset[1] < self.lines
         ]
         for *_, line, number in sorted(uses):
-            splat = ir.splat(ir.Load(self.weights, ir.Int(number), self.factor), ir.vector(self.factor))
-            weight = self.let(ir.hold(splat))
+            weight = self.let(ir.hold(ir.splat(self.weights[number], ir.vector(self.factor))))
             for plane in range(self.planes):
                 self.add(self.own(line, plane), weight, self.value(near.rest[number][0], (plane, line), at))
 
@@ -163,52 +161,45 @@ Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
 
 
 def write_lines(
-    kind: ir.Element | ir.Vector, near: Sequence[Near], block: RowCode, place: ir.Expr, fetch: Fetch
-) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
+    b: ir.Builder,
+    kind: ir.Element | ir.Vector,
+    near: Sequence[Near],
+    block: RowCode,
+    place: ir.Expr,
+    fetch: Fetch,
+) -> tuple[ir.Expr, ...]:
     """Write a sum for neighbouring rows as they lie in memory, of cells or of vectors (``kind``)."""
     dtype = kind.element if isinstance(kind, ir.Vector) else kind
     factor = ir.weight_of(dtype)
-    factors = ir.Var("factors", ir.const_pointer(factor))
-    lines, ways = block.rows, block.sums[0][0].accumulators
-    sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
-    plain = ir.Real(0.0, dtype)
-    zero = ir.splat(plain, kind) if isinstance(kind, ir.Vector) else plain
-    body: list[ir.Stmt] = [ir.ConstArray(factors, tuple(number for each in near for number in each.factors))]
-    body += [ir.Mutable(var, zero) for line in sums for var in line]
+    numbers = [number for each in near for number in each.factors]
+    factors = b.numbers("factors", ir.const_pointer(factor), numbers)
+    ways = range(block.sums[0][0].accumulators)
+    sums = [[b.mutable(f"s{line}_{way}", ir.Real(0.0, dtype), kind) for way in ways] for line in range(block.rows)]
     start = 0
     for number, run in enumerate(runs(near)):
-        near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(factor))
-        first = factors + start + near_by * len(run[0].factors)
-        inner: list[ir.Stmt] = [
-            ir.Let(at, place + run[0].offset + near_by),
-            ir.Let(weights, _hidden(first, factor)),
-            *_at_one_offset(run[0], sums, fetch, at, weights),
-        ]
-        body.append(ir.For(var=near_by, low=ir.Int(0), high=ir.Int(len(run)), body=tuple(inner)))
+        with b.loop(f"near{number}", 0, len(run)) as step:
+            at = b.let("at", place + run[0].offset + step)
+            weights = b.let("w", _hidden(factors + start + step * len(run[0].factors), factor))
+            _at_one_offset(b, run[0], sums, fetch, (at, weights))
         start += sum(len(each.factors) for each in run)
-    return tuple(body), tuple(ir.total(line) for line in sums)
+    return tuple(ir.total(line) for line in sums)
 
 
 def _at_one_offset(
-    near: Near, sums: Sequence[Sequence[ir.Var]], fetch: Fetch, at: ir.Var, weights: ir.Var
-) -> list[ir.Stmt]:
+    b: ir.Builder, near: Near, sums: Sequence[Sequence[ir.Expr]], fetch: Fetch, where: tuple[ir.Expr, ir.Expr]
+) -> None:
     """Every value is loaded once and added to all lines that read it."""
-    kind, dtype = sums[0][0].type, ir.pointee(weights)
-    body: list[ir.Stmt] = []
-    loaded: dict[tuple[int, ...], ir.Var] = {}
+    loaded: dict[tuple[int, ...], ir.Expr] = {}
     uses = sorted(
         ((read.level, *read.offset[:-2], read.offset[-2] + line), line, number, read)
         for number, (read, _) in enumerate(near.rest)
         for line in range(len(sums))
     )
-    turns = [0] * len(sums)
+    turns, (at, weights) = [0] * len(sums), where
     for key, line, number, read in uses:
         if key not in loaded:
-            loaded[key] = ir.Var(f"l{len(loaded)}", kind)
             value = fetch(read, line, at)
-            body.append(ir.Let(loaded[key], ir.hold(value) if len(sums) > 1 else value))
+            loaded[key] = b.let(f"l{len(loaded)}", ir.hold(value) if len(sums) > 1 else value, ir.type_of(sums[0][0]))
         into = sums[line][turns[line] % len(sums[line])]
         turns[line] += 1
-        product = ir.Load(weights, ir.Int(number), dtype) * loaded[key]
-        body.append(ir.Assign(into, into + product))
-    return body
+        b.set(into, into + weights[number] * loaded[key])
