@@ -58,8 +58,9 @@ def area(
         return
     if machine is None:
         raise typer.BadParameter("give a machine, such as: tilewright area gtx980, or --check")
-    one = api.area(machine, **asked.keywords()).to_dict()
-    output.show(one, lambda: (tables.area(one), *([] if asked.points is None else [tables.fits(one)])), as_json)
+    known = api.read_points(asked.points) if isinstance(asked.points, Path) else None
+    one = api.area(machine, **replace(asked, points=known).keywords()).to_dict()
+    output.show(one, lambda: (tables.area(one), *([] if known is None else [tables.fits(one)])), as_json)
 
 
 def area_range(text: str) -> tuple[float, float]:

@@ -18,15 +18,14 @@ from tilewright.base.units import parse_seconds, parse_shape
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from tilewright.machines.machine import Machine
     from tilewright.machines.networks import Network
     from tilewright.programs.stencil.boundaries import BoundarySpec
     from tilewright.programs.stencil.points import Points
     from tilewright.schedules.tiling import Tiling
-    from tilewright.verbs.predict import MachineLike
-    from tilewright.verbs.running.forcing import SourceList
-    from tilewright.verbs.running.monitor import Callback
     from tilewright.workload import Request
 
+    MachineLike = Machine | str | Path
 
 BOUNDARY = (
     "fixed, constant:VALUE, nearest, reflect, mirror or wrap (periodic); per axis 'wrap,fixed'; "
@@ -70,12 +69,6 @@ def _span(text: str) -> tuple[float, float]:
     return _numbers(start)[0], _numbers(end)[0]
 
 
-def _area_points(path: Path) -> "Mapping[str, Sequence[tuple[float, float]]]":
-    from tilewright.verbs.codesign.area import read_points
-
-    return read_points(path)
-
-
 def _sizes(texts: Sequence[str]) -> dict[str, int]:
     found = {}
     for text in texts:
@@ -101,7 +94,7 @@ class RunOptions(Options):
     every: int | None = option(
         None, "Look every K steps; a value that is not finite ends the run.", metavar="K", least=1, rare=True
     )
-    callback: "Callback | None" = None  # called at every look; True ends the run
+    callback: Callable[[int, Any], Any] | None = None  # called at every look; True ends the run
     until: float | None = option(
         None, "End when no value changes by more than this per step.", metavar="CHANGE", rare=True
     )
@@ -110,7 +103,7 @@ class RunOptions(Options):
         None, "A .npy file or picture: cells where it is 0 keep their value.", kind=Path, metavar="FILE", rare=True
     )
     # what is added to new values in every step, of a command the texts
-    sources: "Mapping[str, SourceList] | SourceList | None" = option(
+    sources: Any = option(
         None,
         "Add a value to a cell in every step, such as 8,8=1.0.",
         "--source",
@@ -479,8 +472,9 @@ class AreaOptions(Options):
     process: str = option("none", "Scaling to the machine's process: none, optical or density.")
     caches: bool = option(True, "Count the L1 and L2 caches.", "--caches/--no-caches")
     width_cost: bool = option(False, "Charge what grows with the width of an SM (our extension).")
+    # per memory points of (kB, mm^2), of a command the file that holds them
     points: "Mapping[str, Sequence[tuple[float, float]]] | None" = option(
-        None, "Calibrate memories from memory,kb,mm2 points.", kind=Path, metavar="FILE.csv", reader=_area_points
+        None, "Calibrate memories from memory,kb,mm2 points.", kind=Path, metavar="FILE.csv"
     )
 
 
