@@ -1,8 +1,6 @@
 """``tilewright area`` and ``tilewright codesign``."""
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -158,6 +156,7 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
 
     Example: tilewright codesign --workload 2d --area 200:650 --insight sensitivity
     """
+    from tilewright.report.progress import bar
     from tilewright.verbs.codesign import codesign as api
     from tilewright.verbs.codesign import files
 
@@ -169,8 +168,14 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
     else:
         options, axes = asked.design(), axes_of(asked.axis, caches=asked.caches)
         shared = {name: getattr(asked, name) for name in ("area", "machine", "weights", "width_cost", "energy")}
-        with _progress("solving") as report:
-            result = api.codesign(asked.workload, axes=axes, options=options, progress=report, **shared)
+        with bar("solving") as update:
+            result = api.codesign(
+                asked.workload,
+                axes=axes,
+                options=options,
+                progress=lambda done, total: update(done, total, ""),
+                **shared,
+            )
     if asked.folder is not None:
         output.note("wrote " + ", ".join(str(path) for path in files.write(result, asked.folder)))
     if asked.save is not None:
@@ -238,20 +243,6 @@ def _number(text: str, what: str, hint: str = "") -> float:
     if not 0 <= value < 1e9:
         raise UsageError(f"{what} is a number of at least 0, got {text!r}", hint)
     return value
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on standard error if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) -> None:
