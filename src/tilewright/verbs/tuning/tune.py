@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.errors import ToolchainError, UsageError, one_of
 from tilewright.base.records import Outcome, Resources
 from tilewright.costs.interval import interval
 from tilewright.plan import Plan as Decision
@@ -163,11 +163,7 @@ def tune(
 
 
 def _check(asked: TuneOptions) -> Target:
-    if asked.metric not in model_api.METRICS:
-        raise UsageError(
-            f"the metric of tuning is one of {', '.join(model_api.METRICS)}, got {asked.metric!r}",
-            "per_area is a metric of codesign",
-        )
+    one_of("the metric of tuning", asked.metric, model_api.METRICS, "per_area is a metric of codesign")
     target = read_target(asked.backend)
     if asked.effort != "none" and target.backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {asked.backend!r}", "use c, or --effort none")
