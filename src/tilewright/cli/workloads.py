@@ -155,7 +155,6 @@ def shot(
 
     Example: tilewright shot v.npy --spacing 10 --source 20,1500 --receiver-depth 20 --time 0.5 --cpml 20 -o traces.npz
     """
-    from tilewright.cli.jobs import shot as job
+    from tilewright.waves.files import shoot_files
 
-    done = job.perform(job.ShotJob(model=model, **asked.keywords()))
-    output.tell(done, as_json)
+    output.tell(shoot_files(model, asked), as_json)

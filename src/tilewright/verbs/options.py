@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tilewright.machines.machine import Machine
     from tilewright.machines.networks import Network
     from tilewright.programs.stencil.boundaries import BoundarySpec
-    from tilewright.programs.stencil.points import Points
+    from tilewright.programs.stencil.points import Points, SourceList
+    from tilewright.runtime.simulation import Callback
     from tilewright.schedules.tiling import Tiling
     from tilewright.workload import Request
 
@@ -94,7 +95,7 @@ class RunOptions(Options):
     every: int | None = option(
         None, "Look every K steps; a value that is not finite ends the run.", metavar="K", least=1, rare=True
     )
-    callback: Callable[[int, Any], Any] | None = None  # called at every look; True ends the run
+    callback: "Callback | None" = None  # called at every look; True ends the run
     until: float | None = option(
         None, "End when no value changes by more than this per step.", metavar="CHANGE", rare=True
     )
@@ -103,7 +104,7 @@ class RunOptions(Options):
         None, "A .npy file or picture: cells where it is 0 keep their value.", kind=Path, metavar="FILE", rare=True
     )
     # what is added to new values in every step, of a command the texts
-    sources: Any = option(
+    sources: "Mapping[str, SourceList] | SourceList | None" = option(
         None,
         "Add a value to a cell in every step, such as 8,8=1.0.",
         "--source",
@@ -156,6 +157,11 @@ class RunFiles(Options):
     check: bool = option(False, "Compare every cell with the float64 NumPy reference; exit 1 beyond the bound.")
     distributed: bool = option(False, "Under mpiexec: on all ranks, each with a block of the grid.", rare=True)
     topology: str | None = option(None, "Ranks per axis, -1 where MPI decides.", metavar="AxB", rare=True)
+
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """All files that are written."""
+        return self.outputs if self.snapshots is None else (*self.outputs, self.snapshots)
 
 
 @dataclass(frozen=True, kw_only=True)
