@@ -43,8 +43,7 @@ class StreamTile:
         low: tuple[int, ...] = (),  # cells that it loads below its own, per inner axis; empty: as many as it needs
     ) -> None:
         program = site.problem.program
-        tiling = replace(schedule.tiling, space=space, threads=schedule.threads)
-        block = stream_block.tile_of(site.problem, tiling)
+        block = stream_block.tile_of(site.problem, replace(schedule.tiling, space=space, threads=schedule.threads))
         self.site, self.schedule, self.pipeline, self.space = site, schedule, pipeline, space
         self.levels = block.levels  # steps of a whole band
         self.inner = range(1, site.rank)  # the axes that threads share
@@ -54,14 +53,14 @@ class StreamTile:
         self.units = list(itertools.product(range(self.levels), range(len(self.stages))))  # steps and stages in order
         self.extent = block.loaded  # cells that it loads, per axis
         # Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
-        halo = pipeline.halo(self.levels)[0]
+        halo, _ = pipeline.halo(self.levels)
         self.low = (halo[0], *(low or halo[1:]))
         # Versions of each field kept on the way; 0 for fields that are read from memory.
         self.kept_versions = block.growth.kept(self.levels)
         # The versions that a band starts from, by field and age.
         self.first_versions = [(field, age) for field in self.updated for age in range(self.history(field))]
-        cells = block.cells
-        self.rims = rims = block.rims  # what threads hand to each other
+        cells, self.rims = block.cells, block.rims  # of a thread; what threads hand to each other
+        rims = self.rims
         # A thread's cells and lines of cells, as their distances to its first one, and the cells of all threads.
         self.cells = list(itertools.product(*map(range, cells)))
         self.lines = list(itertools.product(*map(range, cells[:-1])))
