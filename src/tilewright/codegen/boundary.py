@@ -4,7 +4,7 @@ Kinds are ``scipy.ndimage``'s: ``nearest`` (a a a | a b c), ``reflect`` (c b a |
 ``wrap``. What is here agrees with the reference, :func:`tilewright.programs.stencil.reference.map_index`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
@@ -73,6 +73,22 @@ def constants_beyond(place: ir.Expr, size: ir.Expr, sides: Sides) -> Iterator[tu
     for low, side in zip((True, False), sides, strict=True):
         if side.kind == "constant":
             yield beyond(place, size, low=low), side.value
+
+
+def value_at(
+    places: Sequence[ir.Expr],
+    sizes: Sequence[ir.Expr],
+    sides: Sequence[Sides],
+    load: Callable[[tuple[ir.Expr, ...]], ir.Expr],
+    dtype: ir.Element,
+) -> ir.Expr:
+    """The value at a cell that may lie outside the grid along some axes; ``load`` has that at one inside."""
+    every = list(zip(places, sizes, sides, strict=True))
+    value = load(tuple(inside(place, size, pair) for place, size, pair in every))
+    for place, size, pair in every:
+        for test, constant in constants_beyond(place, size, pair):
+            value = ir.select(test, literal(constant, dtype), value)
+    return value
 
 
 def literal(value: complex, dtype: ir.Element) -> ir.Real:
