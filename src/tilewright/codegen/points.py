@@ -80,7 +80,7 @@ def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
     """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed."""
     b = ir.Builder(function_name(site, field), kind="apart")
     b.params(*site.params, step)
-    given = [(b.param(f"low{axis}", ir.INDEX), b.param(f"high{axis}", ir.INDEX)) for axis in range(site.rank)]
+    given = [(b.param(f"low{axis}"), b.param(f"high{axis}")) for axis in range(site.rank)]
     b.emit(*unpack(site))
     b.let("target", site.layout(field).version(1, step))
     for table, records in tables(site.problem, field):

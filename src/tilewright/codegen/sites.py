@@ -239,7 +239,7 @@ def cell_function(site: Site, field: str) -> ir.Function | None:
     if not outside(sides):
         return None
     b = ir.Builder(f"{site.prefix}_cell_{site.problem.program.fields.index(field)}", kind="inline")
-    row, place, size = b.param("row", ir.const_pointer(site.dtype)), b.param("x", ir.INDEX), b.param("n", ir.INDEX)
+    row, place, size = b.param("row", ir.const_pointer(site.dtype)), b.param("x"), b.param("n")
     value = value_at([place], [size], [sides], lambda at: row[at[0]], site.dtype)
     return b.function(value, site.dtype)
 

@@ -75,7 +75,7 @@ class BoxKernel:
         b = ir.Builder(name, kind=kind)
         b.params(*self.site.params, STEP)
         axes = range(self.site.rank)
-        return b, [(b.param(f"low{axis}", ir.INDEX), b.param(f"high{axis}", ir.INDEX)) for axis in axes]
+        return b, [(b.param(f"low{axis}"), b.param(f"high{axis}")) for axis in axes]
 
     def clip(self, b: ir.Builder, box: Sequence[Pair]) -> list[Pair]:
         """Name the cells of a box that the statement updates."""
@@ -105,7 +105,7 @@ class BoxKernel:
         site, statement, places = self.site, self.statement, self.places
         b = ir.Builder(cells_name(site, self.of.number))
         b.params(*site.params, STEP, *places)
-        low, high, x = b.param("low", ir.INDEX), b.param("high", ir.INDEX), ir.Var("x")
+        low, high, x = b.param("low"), b.param("high"), ir.Var("x")
         rows, loop = self.of.rows(places, 1), LoopSum(self.of)
         near = loop.near
 
