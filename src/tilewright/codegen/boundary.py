@@ -75,18 +75,15 @@ def constants_beyond(place: ir.Expr, size: ir.Expr, sides: Sides) -> Iterator[tu
             yield beyond(place, size, low=low), side.value
 
 
-def value_at(
-    places: Sequence[ir.Expr],
-    sizes: Sequence[ir.Expr],
-    sides: Sequence[Sides],
+def bounded(
+    places: Sequence[tuple[ir.Expr, ir.Expr, Sides | None]],
     load: Callable[[tuple[ir.Expr, ...]], ir.Expr],
     dtype: ir.Element,
 ) -> ir.Expr:
-    """The value at a cell that may lie outside the grid along some axes; ``load`` has that at one inside."""
-    every = list(zip(places, sizes, sides, strict=True))
-    value = load(tuple(inside(place, size, pair) for place, size, pair in every))
-    for place, size, pair in every:
-        for test, constant in constants_beyond(place, size, pair):
+    """The value at a place along every axis, given with the extent and, where it may lie outside, with the sides."""
+    value = load(tuple(inside(place, size, sides) if sides else place for place, size, sides in places))
+    for place, size, sides in places:
+        for test, constant in constants_beyond(place, size, sides) if sides else ():
             value = ir.select(test, literal(constant, dtype), value)
     return value
 

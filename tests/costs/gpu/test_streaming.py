@@ -17,7 +17,7 @@ from tilewright.base.records import Resources
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite
 from tilewright.codegen.gpu.streaming.kernels import kept
-from tilewright.codegen.gpu.streaming.tile import make_tile
+from tilewright.codegen.gpu.streaming.tile import StreamTile
 from tilewright.costs import time as model
 from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import make_setting
@@ -302,7 +302,7 @@ def by_the_kernels_tests(problem, schedule):
     """Tiles that pass the steady kernel's test, and those that pass its test of whether they are in the middle."""
     site = GpuSite(problem=problem, prefix="k", strict=False, kept=kept(problem))
     low = stream_block.low_cells(problem, schedule.tiling)
-    tile = make_tile(site, schedule, stream_block.of_block(problem), schedule.tiling.space, low)
+    tile = StreamTile(site, schedule, stream_block.of_block(problem), schedule.tiling.space, low)
     names = {f"n{axis}": extent for axis, extent in enumerate(problem.shape)}
     names |= {"s0": 4 * problem.shape[-1], "s1": 4 * problem.shape[-1], "levels": tile.levels}
     steady = middle = 0

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import value_at
+from tilewright.codegen.boundary import bounded
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.points import pieces, touches
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.codegen.tapes import fuse_roots
-from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.problem import Problem
@@ -264,10 +263,11 @@ class GpuSite:
 
     def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
-        sides = zip(self.problem.sides(node.field), node.offset, strict=True)
-        crossed = [pair if offset else (Boundary(), Boundary()) for pair, offset in sides]
-        at = [place + offset for place, offset in zip(here, node.offset, strict=True)]
-        return value_at(at, [extent(axis) for axis in range(self.rank)], crossed, load, self.dtype)
+        places = []
+        for axis, (place, offset) in enumerate(zip(here, node.offset, strict=True)):
+            sides = self.problem.sides(node.field)[axis] if offset else None
+            places.append((place + offset, extent(axis), sides))
+        return bounded(places, load, self.dtype)
 
 
 def every(tests: Iterable[ir.Expr]) -> ir.Expr:

@@ -21,7 +21,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, dated
 from tilewright.codegen.gpu.streaming.general import GeneralKernel
 from tilewright.codegen.gpu.streaming.steady import SteadyKernel
-from tilewright.codegen.gpu.streaming.tile import make_tile
+from tilewright.codegen.gpu.streaming.tile import StreamTile
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
@@ -37,9 +37,9 @@ def stream_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
     """Make the kernels of a streaming tiling: the steady one, where everything may be written out, and the general."""
     problem, space = site.problem, schedule.tiling.space
     low = stream_block.low_cells(problem, schedule.tiling)
-    tile = make_tile(site, schedule, stream_block.of_block(problem), space, low)
+    tile = StreamTile(site, schedule, stream_block.of_block(problem), space, low)
     part_space = stream_block.general_space(problem, schedule.tiling)
-    part = make_tile(site, schedule, stream_block.of_general(problem), part_space)
+    part = StreamTile(site, schedule, stream_block.of_general(problem), part_space)
     steady = (SteadyKernel(tile).kernel(0),) if schedule.written else ()
     return (*steady, GeneralKernel(tile, part).kernel(len(steady)))
 
