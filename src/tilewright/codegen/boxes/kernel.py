@@ -281,7 +281,7 @@ class BoxKernel:
         stores). Of a row that is not cut whole lines are written, its ends included, which no step changes: a line of
         which a part is written is fetched after all, and every later store waits for it.
         """
-        site, size, layout = self.site, self.site.problem.itemsize, self.site.layout(self.statement.field)
+        site, size, layout = self.site, self.site.problem.itemsize, self.of.layouts[self.statement.field]
         if not isinstance(layout, Kept):
             raise TypeError(f"no states are kept of {self.statement.field}")
         b, box = self.begin(f"{site.prefix}_state_{self.of.number}")

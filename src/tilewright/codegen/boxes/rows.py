@@ -50,6 +50,8 @@ class BoxStatement:
         self.places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
         self.in_place = overwrites_its_input(site.problem.program, self.statement)
         self.kind, self.lanes = ir.vector(site.dtype), ir.Lanes(site.dtype)
+        fields = dict.fromkeys([self.statement.field, *(read.field for read in self.statement.reads)])
+        self.layouts = {field: site.layout(field) for field in fields}
 
     @property
     def reach(self) -> tuple[int, int]:
@@ -73,7 +75,7 @@ class BoxStatement:
     def name_target(self, b: ir.Builder, shift: int, places: Sequence[ir.Expr]) -> ir.Expr:
         """Name the row of results at some places."""
         start = ir.Var("target", ir.pointer(self.site.dtype))
-        return b.let(self.target(shift).name, self.site.layout(self.statement.field).row(start, places))
+        return b.let(self.target(shift).name, self.layouts[self.statement.field].row(start, places))
 
     # What is read
 
@@ -87,17 +89,15 @@ class BoxStatement:
 
         ``low`` starts the rows' pieces, of which each lies at one end of a subdomain along the rows.
         """
-        reads = self.statement.reads
-        for field in dict.fromkeys([self.statement.field, *(read.field for read in reads)]):
-            layout = self.site.layout(field)
+        for layout in self.layouts.values():
             if isinstance(layout, Packed):
                 b.emit(*layout.lets)
                 if layout.moved is not None:
                     b.let(layout.moved.name, ir.select(low < middle(self.site)[-1][0], 0, layout.left))
-        for field, level in dict.fromkeys((read.field, read.level) for read in reads):
+        for field, level in dict.fromkeys((read.field, read.level) for read in self.statement.reads):
             var = self.version(field, level)
-            b.let(var.name, self.site.layout(field).version(level, step), var.type)
-        b.let("target", self.site.layout(self.statement.field).version(1, step))
+            b.let(var.name, self.layouts[field].version(level, step), var.type)
+        b.let("target", self.layouts[self.statement.field].version(1, step))
 
     def rows(self, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
         """Name every row that ``block`` neighbouring result rows read, from the first one's index per outer axis on."""
@@ -113,7 +113,7 @@ class BoxStatement:
     def _row(self, key: RowKey, places: Sequence[ir.Expr], within: Sequence[int]) -> ir.Expr:
         """The row at an offset from one of which so many per axis, beginning with itself, lie inside."""
         field, level, outer = key
-        layout, at, constant = self.site.layout(field), list[ir.Expr](), list[tuple[ir.Expr, complex]]()
+        layout, at, constant = self.layouts[field], list[ir.Expr](), list[tuple[ir.Expr, complex]]()
         for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
             index, side = place + offset, self._crossed((field, axis), offset, within[axis])
             if side is not None and side.kind == "constant":
