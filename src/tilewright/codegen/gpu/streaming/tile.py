@@ -4,8 +4,8 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, dated, every, stride, unpack
 from tilewright.codegen.sites import extent
@@ -42,24 +42,25 @@ class StreamTile:
         space: tuple[int, ...],  # own cells of a block per axis
         low: tuple[int, ...] = (),  # cells that it loads below its own, per inner axis; empty: as many as it needs
     ) -> None:
-        problem, program, time = site.problem, site.problem.program, schedule.tiling.time
+        program = site.problem.program
+        block = stream_block.tile_of(site.problem, replace(schedule.tiling, space=space, threads=schedule.threads))
         self.site, self.schedule, self.pipeline, self.space = site, schedule, pipeline, space
-        self.levels = stream_block.whole_levels(time, stream_block.history(problem))  # steps of a whole band
+        self.levels = block.levels  # steps of a whole band
         self.inner = range(1, site.rank)  # the axes that threads share
         self.threads = schedule.threads[1:]  # per inner axis
         self.updated = program.updated  # the fields that a block keeps
         self.stages = [tuple(program.statements[number] for number in stage) for stage in pipeline.stages]
         self.units = list(itertools.product(range(self.levels), range(len(self.stages))))  # steps and stages in order
-        self.extent = stream_block.loaded(problem, time, space)  # cells that it loads, per axis
+        self.extent = block.loaded  # cells that it loads, per axis
         # Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
-        halo = stream_block.halo(pipeline, self.levels)[0]
+        halo, _ = pipeline.halo(self.levels)
         self.low = (halo[0], *(low or halo[1:]))
         # Versions of each field kept on the way; 0 for fields that are read from memory.
-        self.kept_versions = tuple(versions for versions, _ in stream_block.rings(problem, self.levels))
+        self.kept_versions = block.growth.kept(self.levels)
         # The versions that a band starts from, by field and age.
         self.first_versions = [(field, age) for field in self.updated for age in range(self.history(field))]
-        cells = tuple(ceil_div(size, count) for size, count in zip(self.extent[1:], self.threads, strict=True))
-        self.rims = rims = stream_block.rims_of(problem, cells)  # what threads hand to each other
+        cells, self.rims = block.cells, block.rims  # of a thread; what threads hand to each other
+        rims = self.rims
         # A thread's cells and lines of cells, as their distances to its first one, and the cells of all threads.
         self.cells = list(itertools.product(*map(range, cells)))
         self.lines = list(itertools.product(*map(range, cells[:-1])))
@@ -151,7 +152,7 @@ class StreamTile:
 
     def whole_test(self, low: str) -> ir.Expr:
         """Whether this is a whole band, inside the grid where no edge is ``fixed``; its cells' names begin so."""
-        bent = stream_block.bent(self.site.problem)
+        bent = stream_block.block_growth(self.site.problem).bent
         return every([LEVELS.equals(self.levels), *(test for axis in bent for test in self._within(axis, low))])
 
     def inner_test(self) -> ir.Expr:
