@@ -27,20 +27,9 @@ from tilewright.codegen.boxes.rows import BoxStatement
 from tilewright.codegen.boxes.vectors import AHEAD, RowGroup
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.layouts import Kept, stride
-from tilewright.codegen.sites import (
-    Pair,
-    Site,
-    cell_function,
-    extent,
-    inner_sites,
-    middle,
-    place_lets,
-    place_name,
-    scalar_lets,
-    unpack,
-)
+from tilewright.codegen.sites import Pair, Site, extent
 from tilewright.codegen.sums.loop import write_lines
-from tilewright.programs.stencil.expression import Placed, Read
+from tilewright.programs.stencil.expression import Placed, Read, placed
 from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import nested_axes
@@ -94,9 +83,11 @@ class BoxKernel:
 
     def name_fields(self, b: ir.Builder, low: ir.Expr) -> None:
         """Name what the statement reads and writes; ``low`` starts pieces of rows."""
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
         self.of.name_versions(b, low, STEP)
-        b.emit(*scalar_lets(self.site, [self.statement], STEP), *place_lets(self.site, self.statement))
+        b.emit(*self.site.scalar_lets([self.statement], STEP))
+        for node in placed(self.statement.tape):
+            b.let(self.site.place_name(node).name, self.site.place_table(node))
 
     # The functions
 
@@ -110,7 +101,7 @@ class BoxKernel:
         near = loop.near
 
         def load(node: Read, row: ir.Expr, at: ir.Expr) -> ir.Expr:
-            function = cell_function(site, node.field)
+            function = site.cell_function(node.field)
             if function is None:
                 return row[at]
             return ir.Call(function.name, (row, at, extent(site.rank - 1)), function.result_type)
@@ -119,8 +110,8 @@ class BoxKernel:
             row, offset = rows.of(node), node.offset[-1]
             return load(node, row, x + offset) if offset else row[x]
 
-        def placed(node: Placed) -> ir.Expr:
-            return place_name(site, node)[(*places, x)[node.axis]]
+        def at_place(node: Placed) -> ir.Expr:
+            return site.place_name(node)[(*places, x)[node.axis]]
 
         self.name_fields(b, low)
         if near:
@@ -138,7 +129,7 @@ class BoxKernel:
                 )
             else:
                 body, value = lower_tape(
-                    statement.tape, Leaves(dtype=site.dtype, read=read, vector=False, placed=placed)
+                    statement.tape, Leaves(dtype=site.dtype, read=read, vector=False, placed=at_place)
                 )
                 b.emit(*body)
             b.set(target[x], value)
@@ -158,7 +149,7 @@ class BoxKernel:
         return (*others, values, *after, b.function())
 
     def _regions(self, name: str) -> Functions:
-        inner = inner_sites(self.site)
+        inner = self.site.inner
         if not inner or inner[0][1].problem.program.statements[self.of.number] == self.statement:
             return self.values(name)
         if self.site.packed:
@@ -169,10 +160,10 @@ class BoxKernel:
         """Cut a box at the edges of the regions' middle: what lies around it is computed with all regions."""
         every, inside = self.values(f"{name}_every"), inner.values(f"{name}_middle")
         b, box = self.begin(name)
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
         whole: list[Pair] = []
         cut: list[Pair] = []
-        for axis, (first, end) in enumerate(middle(self.site)):
+        for axis, (first, end) in enumerate(self.site.middle):
             (low, high), (least, most) = box[axis], self.of.bounds[axis]
             whole.append((b.let(f"a{axis}", ir.largest(low, least)), b.let(f"b{axis}", ir.smallest(high, most))))
             low, high = whole[axis]
@@ -203,7 +194,7 @@ class BoxKernel:
                 cells = () if each is self else (each.cells_function(),)
                 made[each.statement] = (*cells, *each.values(f"{name}_of{place}"))
         b, box = self.begin(name)
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
 
         def call(place: int, cells: list[Pair]) -> None:
             self.call(b, made[kernels[place].statement][-1], cells)
@@ -213,7 +204,7 @@ class BoxKernel:
                 call(place, cells)
                 return
             axis = order[place]
-            (low, high), (first, end) = cells[axis], middle(self.site)[axis]
+            (low, high), (first, end) = cells[axis], self.site.middle[axis]
 
             def span(start: ir.Expr, stop: ir.Expr) -> list[Pair]:
                 return [*cells[:axis], (start, stop), *cells[axis + 1 :]]
@@ -238,7 +229,7 @@ class BoxKernel:
             return self._rows(name)
         made = self._rows(f"{name}_slab")
         b, box = self.begin(name, "inline")
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
         hit: list[ir.Expr] = []
         for axis in sides:
             (low, high), (first, end) = box[axis], self.of.bounds[axis]
@@ -267,7 +258,7 @@ class BoxKernel:
     def _cell_loops(self, name: str) -> ir.Function:
         """The function for boxes of few cells a row."""
         b, box = self.begin(name)
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
         cells = self.clip(b, box)
         with b.nest([place.name for place in self.places], cells[:-1]):
             self.call_cells(b, self.places, cells[-1])
@@ -285,7 +276,7 @@ class BoxKernel:
         if not isinstance(layout, Kept):
             raise TypeError(f"no states are kept of {self.statement.field}")
         b, box = self.begin(f"{site.prefix}_state_{self.of.number}")
-        b.emit(*unpack(site))
+        site.name_sizes(b)
         cells = self.clip(b, box)
         target, state = b.let("target", layout.version(1, STEP)), b.let("state", layout.state(STEP))
         count = b.let("cells", (extent(0) * stride(0) if site.rank > 1 else extent(0)) * (site.storage.kept * size))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import beyond, constants_beyond, mapped
 from tilewright.codegen.layouts import Packed
-from tilewright.codegen.sites import Site, box_bounds, extent, middle
+from tilewright.codegen.sites import Site, extent
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Read
@@ -46,7 +46,7 @@ class BoxStatement:
         self.site, self.number = site, number
         self.statement = site.problem.program.statements[number]
         self.code = site.code(self.statement)
-        self.bounds = box_bounds(site, self.statement)
+        self.bounds = site.bounds(self.statement)
         self.places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
         self.in_place = overwrites_its_input(site.problem.program, self.statement)
         self.kind, self.lanes = ir.vector(site.dtype), ir.Lanes(site.dtype)
@@ -93,7 +93,7 @@ class BoxStatement:
             if isinstance(layout, Packed):
                 b.emit(*layout.lets)
                 if layout.moved is not None:
-                    b.let(layout.moved.name, ir.select(low < middle(self.site)[-1][0], 0, layout.left))
+                    b.let(layout.moved.name, ir.select(low < self.site.middle[-1][0], 0, layout.left))
         for field, level in dict.fromkeys((read.field, read.level) for read in self.statement.reads):
             var = self.version(field, level)
             b.let(var.name, self.layouts[field].version(level, step), var.type)

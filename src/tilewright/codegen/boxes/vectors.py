@@ -9,7 +9,7 @@ from tilewright.codegen.boxes.ends import BEGIN, END, START, STOP, vector_beyond
 from tilewright.codegen.boxes.loops import LoopSum
 from tilewright.codegen.boxes.neighbours import Load
 from tilewright.codegen.boxes.rows import BoxStatement, RowPointers
-from tilewright.codegen.sites import Site, extent, place_name
+from tilewright.codegen.sites import Site, extent
 from tilewright.codegen.sums import write_sums
 from tilewright.codegen.sums.registers import Place, RegisterBlock
 from tilewright.codegen.tapes import in_any_order
@@ -164,7 +164,7 @@ class _InRows:
         return self.order[self.rows.of(read, at[0])], read.offset[-1]
 
     def placed(self, node: Placed, at: Place) -> ir.Expr:
-        table = place_name(self.site, node)
+        table = self.site.place_name(node)
         if node.axis == self.site.rank - 1:
             return table.vector(self.place)
         return table[ir.Var(f"x{node.axis}") + (at[0] if node.axis == self.rows.axis else 0)]
