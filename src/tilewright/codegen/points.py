@@ -55,7 +55,7 @@ def open_table(b: ir.Builder, site: Site, table: int, step: ir.Expr) -> ir.Expr:
 
 def name_cells(b: ir.Builder, low: ir.Expr, high: ir.Expr) -> None:
     """Name the first and the last cell of a range of rows."""
-    b.emit(ir.Let(FIRST, ROWS[low]), ir.Let(LAST, ROWS[high]))  # no new names for the builder: loops have their own
+    b.emit(ir.Let(FIRST, ROWS[low]), ir.Let(LAST, ROWS[high]))  # loops inside name theirs anew
 
 
 def each_cell(
