@@ -1,7 +1,7 @@
 """How a parameter of a machine is declared, and a number with its unit and where it comes from."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError, one_of
@@ -29,6 +29,10 @@ class Quantity:
         if not (self.low is None or self.low <= self.value) or not (self.high is None or self.value <= self.high):
             raise UsageError(f"a quantity lies in its range, got {self.value} in [{self.low}, {self.high}] {self.unit}")
         one_of("the source of a quantity", self.source, SOURCES)
+
+    def at(self, value: float) -> "Quantity":
+        """Return it with another value, which is taken as exact."""
+        return replace(self, value=value, low=None, high=None)
 
 
 def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quantity:

@@ -278,4 +278,4 @@ def _scaled(quantity: Quantity, factor: float) -> Quantity:
     value = factor * quantity.value
     if quantity.unit in {"1", "B"}:
         value = max(1, round(value))
-    return dataclasses.replace(quantity, value=value, low=None, high=None)
+    return quantity.at(value)
