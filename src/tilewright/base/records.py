@@ -24,8 +24,8 @@ class Record:
     """Keys of the document between blanks, each a field or property; ``key=path`` where it lies elsewhere, of a method
     what it returns; ``*=path`` for all keys of what lies there."""
 
-    TABLE: ClassVar[Callable[[Mapping[str, Any]], Shown] | None] = None
-    """What makes of the document what people read."""
+    TABLE: ClassVar[Any] = None
+    """A static method that makes of the document what people read, or None."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, its JSON document."""
@@ -39,7 +39,8 @@ class Record:
     def shown(self) -> Shown:
         """Return what people read; where a class does not say it, keys and values."""
         if self.TABLE is not None:
-            return self.TABLE(self.to_dict())
+            found: Shown = self.TABLE(self.to_dict())
+            return found
         if type(self).__str__ is not Record.__str__:
             return str(self)
         return Pairs({key: str(value) for key, value in self.to_dict().items()})

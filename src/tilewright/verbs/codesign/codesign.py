@@ -122,15 +122,16 @@ class Codesign(Record):
         """Return one of :data:`INSIGHTS` as plain rows."""
         one_of("the insight", name, INSIGHTS)
         one, area, weights = self.exploration, self.area, self.weights
-        if name == "cacheless":
-            return plain(insights.cache_free(one, self.stock, weights))
+        rows: list[dict[str, object]] = []
         if name == "power":
-            rows: list[dict[str, object]] = []
             for chip in self.stock:
                 found = insights.power_down(one, chip.exploration.axes, chip.area, weights)
                 rows += [{"chip": chip.name, **row} for row in plain(found)]
-            return rows
-        return plain(_INSIGHTS[name](one, area, weights))
+        elif name == "cacheless":
+            rows = plain(insights.cache_free(one, self.stock, weights))
+        else:
+            rows = plain(_INSIGHTS[name](one, area, weights))
+        return rows
 
     @property
     def notes(self) -> tuple[str, ...]:
