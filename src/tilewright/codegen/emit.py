@@ -14,14 +14,7 @@ from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
 from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.streaming.bands import (
-    copies,
-    place_margin,
-    row_cells,
-    scratch_bytes,
-    streaming_functions,
-    streams,
-)
+from tilewright.codegen.streaming.kernel import StreamKernel
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
@@ -99,7 +92,8 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
     about = (points.sources, points.receivers, points.faces, problem.varying, problem.regions)
     key = fingerprint(problem.fingerprint, about, schedule, dialect, strict)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    packed = bool(storage.subdomains) and not streams(tiling)
+    streams = tiling.family.streams
+    packed = bool(storage.subdomains) and not streams
     site = Site(
         problem=problem,
         prefix=f"tw_{name}_{key[:12]}",
@@ -108,19 +102,17 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
         packed=packed,
         storage=storage,
     )
-    kept, scratch = site.versions, 0
-    if streams(tiling):
-        kept, scratch = copies(problem), scratch_bytes(site, tiling)
+    stream = StreamKernel(site, tiling) if streams else None
     layout = StencilLayout(
         dtype=problem.dtype,
-        copies=kept,
+        copies=stream.copies if stream else site.versions,
         states=storage.kept if site.streams_states else 0,
-        scratch=scratch,
+        scratch=stream.layout.scratch_bytes if stream else 0,
         constants=constants(problem, storage),
         placed=problem.program.placed,
-        margin=place_margin(site, tiling) if streams(tiling) else PLACES,
-        direct=streams(tiling),
-        width=row_cells(site, tiling) if streams(tiling) else 0,
+        margin=stream.layout.margin if stream else PLACES,
+        direct=streams,
+        width=stream.layout.width if stream else 0,
         packed=packed,
     )
     return site, layout
@@ -128,8 +120,8 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
 
 def _functions(site: Site, schedule: CpuSchedule) -> tuple[ir.Function, ...]:
     """The functions of a kernel: what is written of its schedule, and what is done to that, in this order."""
-    if streams(schedule.tiling):
-        written = streaming_functions(site, schedule.tiling, site.prefix)
+    if schedule.tiling.family.streams:
+        written = StreamKernel(site, schedule.tiling).functions(site.prefix)
     else:
         written = (*_cells(site), *_statements(site), _entry(site, schedule))
     for rewrite in _passes(site):

@@ -11,8 +11,8 @@ import pytest
 
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site
-from tilewright.codegen.streaming.layout import make_plan
-from tilewright.codegen.streaming.stages import LINE, stage_functions
+from tilewright.codegen.streaming.kernel import StreamKernel
+from tilewright.codegen.streaming.names import LINE
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
@@ -34,16 +34,16 @@ def planned(name):
     size = "t=2,s=32x64" if problem.program.rank == 2 else "t=2,s=16x16x64"
     tiling = catalogue.complete(problem, parse(f"streaming:{size}"))
     site = Site(problem=problem, prefix="tw", strict=False, body=choose_body(problem, tiling))
-    return problem, tiling, make_plan(site, tiling)
+    return problem, tiling, StreamKernel(site, tiling)
 
 
 @pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "fdtd2d", "heat3d", "star3d2r", "j3d27pt"])
 def test_parts_of_a_tile_stay_apart_but_for_the_ends_of_light_rows(name):
     """gcc would make one function of all of them, which spills."""
-    problem, tiling, plan = planned(name)
+    problem, tiling, kernel = planned(name)
     text = emit_tiling(problem, tiling).text
     own = re.findall(rf"^static ([^;\n]*?)\b{emit_tiling(problem, tiling).entry}_(\w+)\(", text, re.MULTILINE)
-    heavy = plan.site.body.ends_apart
+    heavy = kernel.site.body.ends_apart
     assert heavy == any("rows_" in part for _, part in own) == (name == "j3d27pt")
     assert {part.partition("_")[0] for _, part in own} >= {"ends", "fetch", "load", "store", "stage", "tile"}
     for before, part in own:
@@ -63,16 +63,16 @@ def together(statements):
 @pytest.mark.parametrize("name", IN_3D)
 def test_rows_that_share_reads_are_computed_together_while_registers_last(name):
     """Rows that share nine reads load them once together; the sums of two rows do not fit into 16 registers."""
-    _, _, plan = planned(name)
-    for stage, numbers in enumerate(plan.pipeline.stages):
-        if plan.site.body.stages[stage].many.planes:
+    _, _, kernel = planned(name)
+    for stage, code in zip(kernel.stages, kernel.site.body.stages, strict=True):
+        if code.many.planes:
             continue
-        statements = [plan.site.problem.program.statements[number] for number in numbers]
+        statements = stage.stage.statements
         reads = {(read.field, read.level, read.offset) for each in statements for read in each.reads}
         shared = sum((f, level, (z, y + 1, x)) in reads for f, level, (z, y, x) in reads)
         summed = any(apart(each).sums for each in statements)
-        made = {each.registers: together(each.body) for each in stage_functions(plan, stage)}
-        rows, carried = 2 if shared >= 9 else 1, plan.site.body.stages[stage].many.blocks[0].carried
+        made = {each.registers: together(each.body) for each in stage.functions}
+        rows, carried = 2 if shared >= 9 else 1, code.many.blocks[0].carried
         assert made == ({32: rows, 16: 1} if summed or carried else {0: rows}), made
 
 

@@ -8,8 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.codegen.sites import Site
-from tilewright.codegen.streaming.layout import make_plan
-from tilewright.codegen.streaming.stages import stage_functions
+from tilewright.codegen.streaming.kernel import StreamKernel
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.catalogue import program
@@ -338,7 +337,7 @@ def test_two_results_of_a_column_at_a_time(rows, blocks):
     tiling = parse(f"streaming:t=2,s=9x8x32,rows={rows}")
     body = choose_body(problem, tiling)
     assert bool(body.stages[0].many.planes) is (rows > 1)
-    plan = make_plan(Site(problem=problem, prefix="tw", strict=False, body=body), tiling)
-    many = [each for each in stage_functions(plan, 0) if each.registers != 16]
+    kernel = StreamKernel(Site(problem=problem, prefix="tw", strict=False, body=body), tiling)
+    many = [each for each in kernel.stages[0].functions if each.registers != 16]
     assert [each.name.removeprefix("tw_rows_0_") for each in many[:-1]] == blocks
     assert not choose_body(problem, tiling, strict=True).stages[0].many.planes

@@ -11,7 +11,7 @@ from tests.oracles.counting import exact_counts
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.sites import Site
-from tilewright.codegen.streaming.layout import make_plan
+from tilewright.codegen.streaming.layout import StreamLayout
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -243,8 +243,8 @@ def test_a_tile_far_from_every_edge_computes_the_counted_points():
 def test_the_footprint_is_the_slabs_that_a_tile_has(name, shape, text, slabs, cells):
     """Of two versions the rows that pass, of all of a band those kept from advance to advance, fresh and older."""
     problem, tiling = make_problem(program(name), shape, 6), parse(text)
-    plan = make_plan(Site(problem=problem, prefix="", strict=False, body=choose_body(problem, tiling)), tiling)
-    assert slabs == sum(map(plan.slabs, range(len(plan.fields))))
+    layout = StreamLayout(Site(problem=problem, prefix="", strict=False, body=choose_body(problem, tiling)), tiling)
+    assert slabs == sum(field.slabs for field in layout.fields)
     assert exact_counts(problem, tiling).footprint == slabs * cells
 
 

@@ -1,197 +1,159 @@
-"""The ends of the outer axes in a streaming kernel: slabs and rows that keep their values or lie outside the grid."""
+"""The ends of the axes in a streaming kernel: cells that keep their values, and cells outside the grid.
+
+Every new row is finished at its ends, in 3D every plane at its first and last rows, and every advance at its slabs.
+"""
+
+import functools
+from collections.abc import Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import literal, mirrored
-from tilewright.codegen.streaming.layout import (
-    EDGE,
-    GX,
-    GY,
-    PITCH,
-    SLAB,
-    N,
-    Slabs,
-    StreamingContext,
-    lanes,
-    sizes,
-    slab_at,
-    slab_somewhere,
-    slabs,
-)
+from tilewright.codegen.streaming import names as v
+from tilewright.codegen.streaming.layout import Span, StreamField
 from tilewright.programs.stencil.boundaries import Boundary
 
-FRESH, Y0, ROWS0, ROWS1 = ir.Var("fresh"), ir.Var("y0"), ir.Var("n0"), ir.Var("n1")
 
+class Borders:
+    """The functions that finish new rows of a field."""
 
-def has_borders(plan: StreamingContext, field: int) -> bool:
-    """Whether anything on an outer axis keeps its values or is read outside."""
-    return any(sum(plan.frame(field, axis)) + sum(plan.pipeline.ghosts[field][axis]) for axis in range(plan.rank - 1))
+    def __init__(self, field: StreamField) -> None:
+        self.field, self.layout, self.dtype = field, field.layout, field.layout.dtype
+        self.pointer = ir.pointer(self.dtype)
 
+    @property
+    def outer(self) -> bool:
+        """Whether anything on an outer axis keeps its values or is read outside."""
+        return any(self.field.border(axis) for axis in range(self.layout.rank - 1))
 
-def border_params(plan: StreamingContext, field: int) -> tuple[ir.Var, ...]:
-    """Parameters of :func:`border_function`: the new version, the one before, and where the tile lies."""
-    new, old = slabs(plan, field, "out", write=True), slabs(plan, field, "now")
-    return (*new.params, *old.params, Y0, FRESH, ROWS0, ROWS1, N, GX, GY, EDGE)
+    def near_slabs(self) -> ir.Expr:
+        """Whether :attr:`slabs` has anything to do for the rows that start at ``y0``."""
+        field, layout = self.field, self.layout
+        (low, high), ghosts = field.frame(0), field.ghosts(0)
+        near = (v.Y0 - field.keep < max(low, int(ghosts[0] > 0))) | (v.Y0 + layout.rows > v.N0 - high)
+        if layout.rank == 2:
+            return near
+        low, high = field.frame(1)
+        some = sum(field.ghosts(1)) > 0
+        return near | ((v.GY < max(low, int(some))) | (v.GY + layout.lines > v.N1 - high))
 
+    def _builder(self, part: str, about: str, *, kind: str = "local") -> ir.Builder:
+        return ir.Builder(self.layout.name(f"{part}_{self.field.number}"), kind=kind, about=about)
 
-def near_border(plan: StreamingContext, field: int) -> ir.Expr:
-    """Whether :func:`border_function` has anything to do for the rows that start at ``y0``."""
-    low = max(plan.frame(field, 0)[0], int(plan.pipeline.ghosts[field][0][0] > 0))
-    high = plan.frame(field, 0)[1]
-    first = Y0 - plan.pipeline.keep[field] < low
-    last = Y0 + plan.rows > ROWS0 - high
-    test: ir.Expr = first | last
-    if plan.rank == 3:
-        left, right = _near_lines(plan, field)
-        test = test | (left | right)
-    return test
+    def _ghosts(self, axis: int) -> Iterator[tuple[Boundary, bool, int, int | None]]:
+        """Cells outside that are read: side, whether it is the low one, how far outside, what inside stands for it."""
+        for side, low, count in zip(self.field.boundary(axis), (True, False), self.field.ghosts(axis), strict=True):
+            for beyond in range(1, count + 1):
+                yield side, low, beyond, mirrored(side.kind, beyond)
 
+    def _outer_ghosts(self, axis: int, end: ir.Var) -> Iterator[tuple[Boundary, bool, ir.Expr, ir.Expr]]:
+        """Rows or slabs outside the grid: the side, whether it is the low one, where, and which one stands for it."""
+        for side, low, beyond, inside in self._ghosts(axis):
+            if low:
+                yield side, low, ir.Int(-beyond), ir.Int(inside or 0)
+            else:
+                yield side, low, end + (beyond - 1), end - ((inside or 0) + 1)
 
-def _near_lines(plan: StreamingContext, field: int) -> tuple[ir.Expr, ir.Expr]:
-    low, high = plan.frame(field, 1)
-    some = sum(plan.pipeline.ghosts[field][1]) > 0
-    return GY < max(low, int(some)), GY + plan.lines > ROWS1 - high
+    @functools.cached_property
+    def ends(self) -> ir.Function:
+        """Finishes the ends of a row."""
+        layout, field = self.layout, self.field
+        about = "Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors."
+        b = self._builder("ends", about, kind="inline")
+        row, old = b.param("row", self.pointer), b.param("old", ir.const_pointer(self.dtype))
+        b.params(v.GX, v.N, v.EDGE)
+        layout.name_sizes(b, v.VECTORS)
+        axis = layout.rank - 1
+        low, high = field.frame(axis)
+        with b.when(v.EDGE):
+            if low:
+                with b.when(v.GX <= 0), b.loop("x", 0, low) as x:
+                    b.set(row[v.in_row(x - v.GX)], old[v.in_row(x - v.GX)])
+            if high:
+                with b.when(v.N - v.GX <= layout.width), b.loop("x", ir.largest(v.N - high, v.GX), v.N) as x:
+                    b.set(row[v.in_row(x - v.GX)], old[v.in_row(x - v.GX)])
+            for side, below, beyond, inside in self._ghosts(axis):
+                cell = ir.Int(-beyond) - v.GX if below else v.N + (beyond - 1) - v.GX
+                value: ir.Expr = literal(side.value, self.dtype)
+                if inside is not None:
+                    start = ir.Int(inside) - v.GX if below else ir.largest(v.N - v.GX - (inside + 1), 0)
+                    value = row[v.in_row(start)]
+                with b.when(v.GX <= -beyond if below else cell < layout.width):
+                    b.set(row[v.in_row(cell)], value)
+        b.intrinsic("wrap", self.dtype, row, v.VECTORS, *layout.reach)
+        return b.function()
 
+    @functools.cached_property
+    def brim(self) -> ir.Function:
+        """Finishes the first and the last rows of a plane; in 3D."""
+        layout, (low, high) = self.layout, self.field.frame(1)
+        about = "First and last rows of a plane: those that keep their values, and those outside the grid."
+        b = self._builder("brim", about)
+        plane, old = b.param("plane", self.pointer), b.param("old", ir.const_pointer(self.dtype))
+        b.params(v.FRESH, v.N1, v.N, v.GX, v.GY, v.EDGE)
+        layout.name_sizes(b, v.PITCH)
 
-def border_function(plan: StreamingContext, field: int) -> ir.Function:
-    """A function that finishes the slabs of one advance along the outer axes."""
-    new, old = slabs(plan, field, "out", write=True), slabs(plan, field, "now")
-    stage = plan.pipeline.stage_of[field]
-    back = plan.lag(stage, stage, 1)
-    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
-    low, high = plan.frame(field, 0)
-    for r in range(plan.rows):
-        y = Y0 + r
-        slab, before = slab_at(plan, new, r), slab_at(plan, old, r - back)
-        inside = (y >= 0) & (y < ROWS0)
-        if low or high:
-            outer = (y < low) | (y >= ROWS0 - high)
-            keep = FRESH.equals(0) & (inside & outer)
-            body.append(ir.If(keep, (_copy_slab(plan, slab, before),)))
-        if plan.rank == 3 and _lines_matter(plan, field):
-            body.append(
-                ir.If(inside, (ir.Call(plan.name(f"brim_{field}"), (slab, before, FRESH, ROWS1, N, GX, GY, EDGE)),))
-            )
-    body += _ghost_slabs(plan, field, new)
-    return ir.Function(
-        name=plan.name(f"border_{field}"),
-        params=border_params(plan, field),
-        body=tuple(body),
-        about="Rows that keep their values, and rows outside the grid.",
-    )
+        def row(start: ir.Expr, y: ir.Expr) -> ir.Expr:
+            return start + (y - v.GY) * v.PITCH
 
+        kept: list[Span] = [(ir.largest(0, v.GY), low)] if low else []
+        kept += [(ir.largest(v.N1 - high, v.GY), ir.smallest(v.N1, v.GY + layout.lines))] if high else []
+        with b.when(v.FRESH.equals(0)):
+            for first, end in kept:
+                with b.loop("line", first, end) as line:
+                    self._copy(b, row(plane, line), row(old, line), v.PITCH)
+        for side, below, to, start in self._outer_ghosts(1, v.N1):
+            with b.when(v.GY <= to if below else to - v.GY < layout.lines):
+                if side.kind == "constant":
+                    self._fill(b, row(plane, to), side, v.PITCH)
+                    v.call(b, self.ends, row=row(plane, to), old=row(plane, to))
+                else:
+                    self._copy(b, row(plane, to), row(plane, start if below else ir.largest(start, v.GY)), v.PITCH)
+        return b.function()
 
-def _lines_matter(plan: StreamingContext, field: int) -> bool:
-    return sum(plan.frame(field, 1)) + sum(plan.pipeline.ghosts[field][1]) > 0
+    @functools.cached_property
+    def slabs(self) -> ir.Function:
+        """Finishes the slabs of one advance along the outer axes."""
+        layout, field = self.layout, self.field
+        new, old, (low, high) = field.out, field.version("now"), field.frame(0)
+        b = self._builder("border", "Rows that keep their values, and rows outside the grid.")
+        b.params(*new.params, *old.params, v.Y0, v.FRESH, v.N0, v.N1, v.N, v.GX, v.GY, v.EDGE)
+        layout.name_sizes(b)
+        back = layout.lag(field.stage, field.stage, 1)
+        for r in range(layout.rows):
+            y, slab, before = v.Y0 + r, new.at(r), old.at(r - back)
+            inside = (y >= 0) & (y < v.N0)
+            if low or high:
+                with b.when(v.FRESH.equals(0) & (inside & ((y < low) | (y >= v.N0 - high)))):
+                    self._copy(b, slab, before, v.SLAB)
+            if layout.rank == 3 and field.border(1):
+                with b.when(inside):
+                    v.call(b, self.brim, plane=slab, old=before)
+        for side, _, row, inner in self._outer_ghosts(0, v.N0):
+            if side.kind == "constant":
+                with b.when(self._held(row)):
+                    slab = b.let("slab_out", new.somewhere(b.let("to", row - v.Y0)), self.pointer)
+                    self._fill_slab(b, slab, side)
+            else:
+                with b.when(self._held(row) & self._held(inner)):
+                    to, start = b.let("to", row - v.Y0), b.let("from", inner - v.Y0)
+                    self._copy(b, new.somewhere(to), new.somewhere(start), v.SLAB)
+        return b.function()
 
+    def _held(self, row: ir.Expr) -> ir.Expr:
+        """Whether the tile holds the slab of a row."""
+        return (row - v.Y0 >= -self.field.keep) & (row - v.Y0 < self.layout.rows)
 
-def _ghost_slabs(plan: StreamingContext, field: int, new: Slabs) -> list[ir.Stmt]:
-    low, high = plan.pipeline.ghosts[field][0]
-    sides = plan.boundary(field, 0)
-    body: list[ir.Stmt] = []
-    for j in range(1, low + 1):
-        inside = mirrored(sides[0].kind, j) or 0
-        body.append(_ghost_slab(plan, field, new, (ir.Int(-j), ir.Int(inside)), sides[0]))
-    for j in range(high):
-        back = (mirrored(sides[1].kind, j + 1) or 0) + 1
-        body.append(_ghost_slab(plan, field, new, (ROWS0 + j, ROWS0 - back), sides[1]))
-    return body
+    def _fill_slab(self, b: ir.Builder, slab: ir.Expr, side: Boundary) -> None:
+        """Fill a slab outside the grid, and what lies outside along the other axes."""
+        self._fill(b, slab, side, v.SLAB)
+        if sum(self.field.ghosts(self.layout.rank - 1)):
+            with b.loop("line", 0, self.layout.lines) as line:
+                v.call(b, self.ends, row=slab + line * v.PITCH, old=slab + line * v.PITCH)
+        if self.layout.rank == 3 and self.field.border(1):
+            v.call(b, self.brim, plane=slab, old=slab, fresh=1)
 
+    def _copy(self, b: ir.Builder, to: ir.Expr, start: ir.Expr, cells: ir.Expr) -> None:
+        b.intrinsic("copy", self.dtype, to - self.layout.before, start - self.layout.before, cells)
 
-def _ghost_slab(
-    plan: StreamingContext, field: int, new: Slabs, rows: tuple[ir.Expr, ir.Expr], side: Boundary
-) -> ir.Stmt:
-    """Fill one slab outside the grid where it and its source are at hand."""
-    keep = plan.pipeline.keep[field]
-    to, start = ir.Var("to"), ir.Var("from")
-
-    def held(position: ir.Expr) -> ir.Expr:
-        return (position >= -keep) & (position < plan.rows)
-
-    slab = ir.Var("slab_out", ir.pointer(plan.site.dtype))
-    lets: tuple[ir.Stmt, ...] = (ir.Let(to, rows[0] - Y0), ir.Let(start, rows[1] - Y0))
-    if side.kind != "constant":
-        copy = _copy_slab(plan, slab_somewhere(plan, new, to), slab_somewhere(plan, new, start))
-        return ir.If(held(rows[0] - Y0) & held(rows[1] - Y0), (*lets, copy))
-    value = literal(side.value, plan.site.dtype)
-    fill: list[ir.Stmt] = [
-        *lets[:1],
-        ir.Let(slab, slab_somewhere(plan, new, to)),
-        ir.Intrinsic("fill", (slab - _before(plan), value, SLAB), plan.site.dtype),
-    ]
-    if sum(plan.pipeline.ghosts[field][plan.rank - 1]):
-        line = ir.Var("line")
-        row = slab + line * PITCH
-        fill.append(
-            ir.For(
-                var=line,
-                low=ir.Int(0),
-                high=ir.Int(plan.lines),
-                body=(ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)),),
-            )
-        )
-    if plan.rank == 3 and _lines_matter(plan, field):
-        fill.append(ir.Call(plan.name(f"brim_{field}"), (slab, slab, ir.Int(1), ROWS1, N, GX, GY, EDGE)))
-    return ir.If(held(rows[0] - Y0), tuple(fill))
-
-
-def _before(plan: StreamingContext) -> ir.Expr:
-    """Elements of a row before its first vector."""
-    return ir.op(ir.Operator.MUL, ir.Int(plan.reach[0]), ir.Var("V"))
-
-
-def _copy_slab(plan: StreamingContext, to: ir.Expr, start: ir.Expr) -> ir.Stmt:
-    return ir.Intrinsic("copy", (to - _before(plan), start - _before(plan), SLAB), plan.site.dtype)
-
-
-def brim_function(plan: StreamingContext, field: int) -> ir.Function:
-    """A function that finishes the rows at the ends of a plane: those that keep their values, those outside."""
-    plane, old = ir.Var("plane", ir.pointer(plan.site.dtype)), ir.Var("old", ir.const_pointer(plan.site.dtype))
-    low, high = plan.frame(field, 1)
-    line = ir.Var("line")
-
-    def at(base: ir.Expr, y: ir.Expr) -> ir.Expr:
-        return base + (y - GY) * PITCH
-
-    keep = (
-        ir.Intrinsic(
-            "copy",
-            (at(plane, line) - _before(plan), at(old, line) - _before(plan), PITCH),
-            plan.site.dtype,
-        ),
-    )
-    last = ir.smallest(ROWS1, GY + plan.lines)
-    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2]]
-    kept: list[ir.Stmt] = []
-    if low:
-        kept.append(ir.For(var=line, low=ir.largest(0, GY), high=ir.Int(low), body=keep))
-    if high:
-        kept.append(ir.For(var=line, low=ir.largest(ROWS1 - high, GY), high=last, body=keep))
-    if kept:
-        body.append(ir.If(FRESH.equals(0), tuple(kept)))
-    ghosts_low, ghosts_high = plan.pipeline.ghosts[field][1]
-    sides = plan.boundary(field, 1)
-    for j in range(1, ghosts_low + 1):
-        inside = mirrored(sides[0].kind, j) or 0
-        fill = _ghost_line(plan, field, (at(plane, ir.Int(-j)), at(plane, ir.Int(inside))), sides[0])
-        body.append(ir.If(GY <= -j, fill))
-    for j in range(ghosts_high):
-        back = (mirrored(sides[1].kind, j + 1) or 0) + 1
-        here, there = ROWS1 + j, ir.largest(ROWS1 - back, GY)
-        fill = _ghost_line(plan, field, (at(plane, here), at(plane, there)), sides[1])
-        body.append(ir.If(here - GY < plan.lines, fill))
-    return ir.Function(
-        name=plan.name(f"brim_{field}"),
-        params=(plane, old, FRESH, ROWS1, N, GX, GY, EDGE),
-        body=tuple(body),
-        about="First and last rows of a plane: those that keep their values, and those outside the grid.",
-    )
-
-
-def _ghost_line(
-    plan: StreamingContext, field: int, rows: tuple[ir.Expr, ir.Expr], side: Boundary
-) -> tuple[ir.Stmt, ...]:
-    start = rows[0] - _before(plan)
-    if side.kind != "constant":
-        return (ir.Intrinsic("copy", (start, rows[1] - _before(plan), PITCH), plan.site.dtype),)
-    fill = ir.Intrinsic("fill", (start, literal(side.value, plan.site.dtype), PITCH), plan.site.dtype)
-    return (fill, ir.Call(plan.name(f"ends_{field}"), (rows[0], rows[0], GX, N, EDGE)))
+    def _fill(self, b: ir.Builder, to: ir.Expr, side: Boundary, cells: ir.Expr) -> None:
+        b.intrinsic("fill", self.dtype, to - self.layout.before, literal(side.value, self.dtype), cells)

@@ -1,255 +1,182 @@
 """How a streaming kernel reads rows of the grid and writes them."""
 
+import functools
+
 from tilewright.codegen import ir
-from tilewright.codegen.layouts import Packed, stride
-from tilewright.codegen.streaming.layout import (
-    EDGE,
-    GX,
-    GY,
-    PITCH,
-    VECTORS,
-    X0,
-    X1,
-    N,
-    StreamingContext,
-    lanes,
-    row_width,
-    sizes,
-    slab_at,
-    slabs,
-)
-from tilewright.schedules.streaming.levels import line_cells
-
-FROM_CALLER, TO_CALLER = ir.Var("from_caller"), ir.Var("to_caller")
-"""Whether a band reads the caller's arrays, and whether it writes the caller's results."""
-LIFTED_IN, LIFTED_OUT = ir.Var("lifted_in"), ir.Var("lifted_out")
-"""Whether the rows that a band reads, or writes, lie lifted in memory: where tiles are as wide as the grid."""
-BOUNDS = (ir.Var("ya"), ir.Var("yb"), ir.Var("za"), ir.Var("zb"), X0, X1)
-"""A tile's own cells: along axis 0, along the middle axis in 3D, along the innermost axis."""
+from tilewright.codegen.layouts import Layout, stride
+from tilewright.codegen.streaming import names as v
+from tilewright.codegen.streaming.layout import StreamField, StreamLayout
 
 
-def fetch_function(plan: StreamingContext) -> ir.Function:
+def fetch_function(layout: StreamLayout) -> ir.Function:
     """The cells of a row as one piece: in place, or copied where they would lie before the first cell of all.
 
     Cells outside the grid may hold anything, but nothing outside the array is read.
     """
-    spare, line = ir.Var("spare", ir.pointer(plan.site.dtype)), ir.Var("line", ir.const_pointer(plan.site.dtype))
-    base = ir.Var("base", line.type)
-    low, high, whole, cells, start = ir.Var("low"), ir.Var("high"), ir.Var("whole"), ir.Var("cells"), ir.Var("start")
+    about = "The cells of a row of memory, copied where some of them would lie outside the array."
+    b = ir.Builder(layout.name("fetch"), about=about)
+    b.params(layout.spare)
+    base, line = (b.param(name, ir.const_pointer(layout.dtype)) for name in ("base", "line"))
+    b.params(v.GX, v.N)
+    cells = b.param("cells")
     # Of rows of fewer vectors than lanes up to a vector behind their end is read.
-    behind = line_cells(plan.site.problem) if plan.width < plan.widest else 0
-    fits = start + (plan.width + behind) <= cells
-    body = (
-        ir.Let(low, ir.largest(GX, 0)),
-        ir.Let(high, ir.smallest(GX + row_width(plan), N)),
-        ir.Let(start, line - base + GX),
-        ir.Let(whole, (start >= 0) & fits),
-        ir.If(
-            whole.equals(0),
-            (ir.Intrinsic("copy", (spare + (low - GX), line + low, high - low), plan.site.dtype),),
-        ),
-    )
-    return ir.Function(
-        name=plan.name("fetch"),
-        params=(spare, base, line, GX, N, cells),
-        body=body,
-        result=ir.select(whole, line + GX, spare),
-        result_type=ir.const_pointer(plan.site.dtype),
-        about="The cells of a row of memory, copied where some of them would lie outside the array.",
-    )
+    behind = layout.line_cells if layout.width < layout.widest else 0
+    low, high = b.let("low", ir.largest(v.GX, 0)), b.let("high", ir.smallest(v.GX + layout.width, v.N))
+    start = b.let("start", line - base + v.GX)
+    whole = b.let("whole", (start >= 0) & (start + (layout.width + behind) <= cells), ir.INDEX)
+    with b.when(whole.equals(0)):
+        b.intrinsic("copy", layout.dtype, layout.spare + (low - v.GX), line + low, high - low)
+    return b.function(ir.select(whole, line + v.GX, layout.spare), ir.const_pointer(layout.dtype))
 
 
-def global_row(plan: StreamingContext, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
-    """A row of the grid; axis 0 is ``y``, and ``z`` the middle axis in 3D."""
-    if plan.site.rank == 1:
-        return base
-    row = base + ir.op(ir.Operator.MUL, y, stride(0))
-    return (row + ir.op(ir.Operator.MUL, z, stride(1))) if plan.rank == 3 else row
+class Copies:
+    """The functions that move rows of a field between memory and a tile, and their calls.
 
+    Rows of a field in a subdomain lie in two pieces, or at some places along an outer axis alone; a tile holds 0
+    elsewhere.
+    """
 
-def load_function(plan: StreamingContext, field: int) -> ir.Function:
-    """A function that brings the rows of one advance in."""
-    new = slabs(plan, field, "out", write=True)
-    base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
-    line, cells = ir.Var("line"), ir.Var("cells")
-    whole = (ir.Var("n0") * stride(0)) if plan.site.rank > 1 else N
-    part = plan.part(field)
-    if part is not None:
-        return _load_part(plan, field, part)
-    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), ir.Let(cells, whole)]
-    for r in range(plan.rows):
-        row = slab_at(plan, new, r) + (line * PITCH if plan.rank == 3 else ir.Int(0))
-        start = global_row(plan, base, ir.Var("y0") + r, GY + line)
-        whole_row = ir.Call(plan.name("fetch"), (spare, base, start, GX, N, cells), base.type)
-        fill: tuple[ir.Stmt, ...] = (
-            ir.If(LIFTED_IN, (ir.Intrinsic("copy", (row, start, row_width(plan)), plan.site.dtype),)),
-            ir.If(LIFTED_IN.equals(0), (ir.Intrinsic("lift", (row, whole_row, VECTORS), plan.site.dtype),)),
-            ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)),
-        )
-        if plan.rank == 3:
-            low, high = ir.largest(0, ir.Int(0) - GY), ir.smallest(ir.Int(plan.lines), ir.Var("n1") - GY)
-            fill = (ir.For(var=line, low=low, high=high, body=fill),)
-        inside = (ir.Var("y0") + r >= 0) & (ir.Var("y0") + r < ir.Var("n0"))
-        body.append(ir.If(inside, fill))
-    return ir.Function(
-        name=plan.name(f"load_{field}"),
-        params=(*outer(plan), *new.params[:2], base, spare, ir.Var("y0"), GX, GY, N, EDGE, LIFTED_IN),
-        body=tuple(body),
-        about=f"Reads the rows of one advance from memory ({plan.fields[field]}).",
-    )
+    def __init__(self, field: StreamField, fetch: ir.Function, ends: ir.Function) -> None:
+        self.field, self.layout, self.dtype, self.part = field, field.layout, field.layout.dtype, field.part
+        self.fetch, self.ends = fetch, ends
+        self.base = ir.Var("base", ir.const_pointer(self.dtype))
 
+    # Calls
 
-def _grid_places(plan: StreamingContext, y: ir.Expr, z: ir.Expr) -> tuple[ir.Expr, ...]:
-    """The places of a row along the outer axes of the program."""
-    return (y, z)[: plan.site.rank - 1]
+    def load(self, b: ir.Builder, base: ir.Expr) -> None:
+        """Bring the rows of the advance in."""
+        lifted = {} if self.part else {"lifted_in": v.LIFTED_IN if self.field.updated else 0}
+        v.call(b, self.load_function, base=base, **self._strides(self.letter), **lifted)
 
+    def ahead(self, b: ir.Builder, base: ir.Expr, y0: ir.Expr, share: tuple[ir.Expr, ir.Expr]) -> None:
+        """Ask for a part, of some shares, of the rows that start at ``y0``; in 2D."""
+        part, shares = share
+        strides = self._strides(self.letter)
+        v.call(b, self.ahead_function, base=base, y0=y0, gx=self.first_cell, part=part, shares=shares, **strides)
 
-def _load_part(plan: StreamingContext, field: int, part: Packed) -> ir.Function:
-    """The same for a field that lives in a subdomain: elsewhere its rows are 0."""
-    new = slabs(plan, field, "out", write=True)
-    base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
-    line, cells, zero = ir.Var("line"), ir.Var("cells"), ir.Real(0.0, plan.site.dtype)
-    extents = [ir.Var("n0"), ir.Var("n1")][: plan.site.rank - 1]
-    stored = [(n - part.left) if axis == part.axis else n for axis, n in enumerate([*extents, N])]
-    whole = (stored[0] * part.strides[0]) if plan.site.rank > 1 else stored[0]
-    body: list[ir.Stmt] = [*part.lets, ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), ir.Let(cells, whole)]
-    for r in range(plan.rows):
-        y, z = ir.Var("y0") + r, GY + line
-        row = slab_at(plan, new, r) + (line * PITCH if plan.rank == 3 else ir.Int(0))
-        places = _grid_places(plan, y, z)
-        start = part.row(base, places)
+    def store(self, b: ir.Builder, base: ir.Expr, count: ir.Expr) -> None:
+        """Write the tile's own cells of the advance, ``count`` of every row."""
+        given = {} if self.part else {"count": count, **self._strides("o")}
+        v.call(b, self.store_function, base=base, **given)
 
-        def piece(a: ir.Expr, b: ir.Expr, moved: ir.Expr, start: ir.Expr = start) -> tuple[ir.Stmt, ...]:
-            ends = (spare + (a - GX), start + (a - moved), b - a)
-            return (ir.Intrinsic("copy", ends, plan.site.dtype),)
+    @property
+    def letter(self) -> str:
+        """First letter of the names of the strides with which rows are read; see :meth:`_strides`."""
+        return "i" if self.field.updated else "p"
 
-        if part.axis == plan.site.rank - 1:
-            low, high = ir.largest(GX, 0), ir.smallest(GX + row_width(plan), N)
-            fill: tuple[ir.Stmt, ...] = (
-                ir.Intrinsic("fill", (spare, zero, row_width(plan)), plan.site.dtype),
-                *part.pieces(low, high, piece),
-                ir.Intrinsic("lift", (row, spare, VECTORS), plan.site.dtype),
-            )
+    @property
+    def first_cell(self) -> ir.Expr:
+        """The place in a row of memory at which a tile's rows start."""
+        return ir.select(v.LIFTED_IN, 0, v.GX) if self.field.updated else v.GX
+
+    def _strides(self, letter: str) -> dict[str, ir.Var]:
+        """Strides of the outer axes: of the caller's arrays (p), or of what this band reads (i) or writes (o)."""
+        return {} if self.part else {f"s{axis}": ir.Var(f"{letter}{axis}") for axis in range(self.layout.site.rank - 1)}
+
+    # Functions
+
+    def _builder(self, what: str, about: str) -> ir.Builder:
+        """Start a function with the extents and where rows lie: strides, or what is found of a subdomain."""
+        b = ir.Builder(self.layout.name(f"{what}_{self.field.number}"), about=f"{about} ({self.field.name}).")
+        if self.part is None:
+            b.params(v.N0, v.N1, *map(stride, range(self.layout.site.rank - 1)))
         else:
-            found = ir.Call(plan.name("fetch"), (spare, base, start, GX, N, cells), base.type)
-            nothing = ir.Intrinsic("fill", (row, zero, row_width(plan)), plan.site.dtype)
-            lift = ir.Intrinsic("lift", (row, found, VECTORS), plan.site.dtype)
-            fill = (ir.If(part.outside(places[part.axis]), (nothing,), (lift,)),)
-        fill = (*fill, ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)))
-        if plan.rank == 3:
-            first, last = (
-                ir.largest(0, ir.Int(0) - GY),
-                ir.smallest(ir.Int(plan.lines), ir.Var("n1") - GY),
-            )
-            fill = (ir.For(var=line, low=first, high=last, body=fill),)
-        body.append(ir.If((y >= 0) & (y < ir.Var("n0")), fill))
-    return ir.Function(
-        name=plan.name(f"load_{field}"),
-        params=(
-            plan.site.params[3],
-            ir.Var("n0"),
-            ir.Var("n1"),
-            *new.params[:2],
-            base,
-            spare,
-            ir.Var("y0"),
-            GX,
-            GY,
-            N,
-            EDGE,
-        ),
-        body=tuple(body),
-        about=f"Reads the rows of one advance from memory ({plan.fields[field]}).",
-    )
+            b.params(self.layout.site.constant, v.N0, v.N1)
+        return b
 
+    def _sizes(self, b: ir.Builder) -> None:
+        b.emit(*(self.part.lets if self.part else ()))
+        self.layout.name_sizes(b)
 
-def ahead_function(plan: StreamingContext, field: int) -> ir.Function:
-    """A function that asks for a share of the rows that the next advance loads, before they are needed; in 2D."""
-    base, y0, x = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("y0"), ir.Var("x")
-    part, shares = ir.Var("part"), ir.Var("shares")
-    low, high = ((GX + ir.op(ir.Operator.ADD, part, k) * row_width(plan) / shares) for k in (0, 1))
-    body: list[ir.Stmt] = []
-    for r in range(plan.rows):
-        ask = ir.Intrinsic("prefetch", (global_row(plan, base, y0 + r, ir.Int(0)) + x,), plan.site.dtype)
-        loop = ir.For(var=x, low=low, high=high, step=ir.Int(line_cells(plan.site.problem)), body=(ask,))
-        inside = (y0 + r >= 0) & (y0 + r < ir.Var("n0"))
-        body.append(ir.If(inside, (loop,)))
-    return ir.Function(
-        name=plan.name(f"ahead_{field}"),
-        params=(*outer(plan), base, y0, GX, part, shares),
-        body=tuple(body),
-        about=f"Asks for the rows that the next advance reads ({plan.fields[field]}).",
-    )
+    def _places(self, y: ir.Expr, z: ir.Expr) -> tuple[ir.Expr, ...]:
+        """The places of a row along the outer axes of the program."""
+        return (y, z)[: self.layout.site.rank - 1]
 
+    def _row(self, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
+        """A row of the grid in memory."""
+        return (self.part or Layout(base=base)).row(base, self._places(y, z))
 
-def outer(plan: StreamingContext, strides: str = "s") -> tuple[ir.Var, ...]:
-    """Extents and strides of the outer axes: between bands (s), of the caller's arrays (p), or of this band (i, o)."""
-    names = (ir.Var("n0"), ir.Var("n1"))
-    return (*names, *(ir.Var(f"{strides}{axis}") for axis in range(plan.site.rank - 1)))
+    @functools.cached_property
+    def load_function(self) -> ir.Function:
+        """Brings the rows of one advance in."""
+        layout, part, dtype, new, width = self.layout, self.part, self.dtype, self.field.out, self.layout.width
+        b = self._builder("load", "Reads the rows of one advance from memory")
+        b.params(new.passing, new.fresh, self.base, layout.spare, v.Y0, v.GX, v.GY, v.N, v.EDGE)
+        b.params(*(() if part else (v.LIFTED_IN,)))
+        self._sizes(b)
+        axis, outer = part.axis if part else None, self._places(v.N0, v.N1)
+        extents = [n - part.left if part and axis == number else n for number, n in enumerate((*outer, v.N))]
+        distance = part.strides[0] if part and outer else stride(0)
+        b.let("cells", extents[0] * distance if outer else extents[0])
 
+        def fill(r: int, y: ir.Expr) -> None:
+            row = new.at(r) + (v.LINE * v.PITCH if layout.rank == 3 else 0)
+            start = self._row(self.base, y, v.GY + v.LINE)
+            if part is None:
+                with b.when(v.LIFTED_IN):
+                    b.intrinsic("copy", dtype, row, start, width)
+                with b.when(v.LIFTED_IN.equals(0)):
+                    b.intrinsic("lift", dtype, row, v.call(b, self.fetch, line=start), v.VECTORS)
+            elif axis == layout.site.rank - 1:
+                b.intrinsic("fill", dtype, layout.spare, ir.Real(0.0, dtype), width)
+                low, high = ir.largest(v.GX, 0), ir.smallest(v.GX + width, v.N)
+                b.emit(*part.pieces(low, high, lambda a, c, moved: self._piece("copy", start, (a, c), moved)))
+                b.intrinsic("lift", dtype, row, layout.spare, v.VECTORS)
+            else:
+                with b.when(part.outside(self._places(y, v.GY + v.LINE)[part.axis])):
+                    b.intrinsic("fill", dtype, row, ir.Real(0.0, dtype), width)
+                with b.otherwise():
+                    b.intrinsic("lift", dtype, row, v.call(b, self.fetch, line=start), v.VECTORS)
+            v.call(b, self.ends, row=row, old=row)
 
-def strides_in(plan: StreamingContext, field: int) -> str:
-    """First letter of the names of the strides with which a field is read; one that does not change is the caller's."""
-    return "i" if plan.fields[field] in plan.site.problem.program.updated else "p"
+        layout.over_rows(b, (0, v.N0), (ir.largest(0, 0 - v.GY), ir.smallest(layout.lines, v.N1 - v.GY)), fill)
+        return b.function()
 
+    @functools.cached_property
+    def ahead_function(self) -> ir.Function:
+        """Asks for a share of the rows that the next advance loads, before they are needed; in 2D, of a whole field."""
+        b = self._builder("ahead", "Asks for the rows that the next advance reads")
+        b.params(self.base, v.Y0, v.GX)
+        part, shares = b.param("part"), b.param("shares")
+        low, high = (v.GX + ir.op(ir.Operator.ADD, part, k) * self.layout.width / shares for k in (0, 1))
+        for r in range(self.layout.rows):
+            y = v.Y0 + r
+            with b.when((y >= 0) & (y < v.N0)), b.loop("x", low, high, self.layout.line_cells) as x:
+                b.intrinsic("prefetch", self.dtype, self._row(self.base, y, ir.Int(0)) + x)
+        return b.function()
 
-def store_function(plan: StreamingContext, field: int) -> ir.Function:
-    """A function that writes the tile's own cells of one advance to the grid."""
-    new = slabs(plan, field, "out", write=True)
-    base, spare = ir.Var("base", ir.pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
-    line, y0, count = ir.Var("line"), ir.Var("y0"), ir.Var("count")
-    part = plan.part(field)
-    if part is not None:
-        return _store_part(plan, field, part)
-    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
-    for r in range(plan.rows):
-        y = y0 + r
-        row = slab_at(plan, new, r) + ((line - GY) * PITCH if plan.rank == 3 else ir.Int(0))
-        target = global_row(plan, base, y, line) + X0
-        lower = ir.Intrinsic("lower", (spare, row, VECTORS), plan.site.dtype)
-        line_out = ir.Intrinsic("stream", (target, spare + (X0 - GX), count), plan.site.dtype)
-        write: tuple[ir.Stmt, ...] = (
-            ir.If(LIFTED_OUT, (ir.Intrinsic("stream", (target, row, row_width(plan)), plan.site.dtype),)),
-            ir.If(LIFTED_OUT.equals(0), (lower, line_out)),
-        )
-        if plan.rank == 3:
-            write = (ir.For(var=line, low=ir.Var("za"), high=ir.Var("zb"), body=write),)
-        body.append(ir.If((y >= ir.Var("ya")) & (y < ir.Var("yb")), write))
-    return ir.Function(
-        name=plan.name(f"store_{field}"),
-        params=(*outer(plan), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY, count, LIFTED_OUT),
-        body=tuple(body),
-        about=f"Writes a tile's own cells of the rows of one advance to memory ({plan.fields[field]}).",
-    )
+    @functools.cached_property
+    def store_function(self) -> ir.Function:
+        """Writes the tile's own cells of one advance to the grid; of a subdomain, what is inside."""
+        layout, part, dtype, new = self.layout, self.part, self.dtype, self.field.out
+        base, count = ir.Var("base", ir.pointer(dtype)), ir.Var("count")
+        b = self._builder("store", "Writes a tile's own cells of the rows of one advance to memory")
+        last = () if part else (count, v.LIFTED_OUT)
+        b.params(new.passing, new.fresh, base, layout.spare, v.Y0, *v.BOUNDS, v.GX, v.GY, *last)
+        self._sizes(b)
 
+        def write(r: int, y: ir.Expr) -> None:
+            row = new.at(r) + ((v.LINE - v.GY) * v.PITCH if layout.rank == 3 else 0)
+            start = self._row(base, y, v.LINE)
+            if part is None:
+                with b.when(v.LIFTED_OUT):
+                    b.intrinsic("stream", dtype, start + v.X0, row, layout.width)
+                with b.when(v.LIFTED_OUT.equals(0)):
+                    b.intrinsic("lower", dtype, layout.spare, row, v.VECTORS)
+                    b.intrinsic("stream", dtype, start + v.X0, layout.spare + (v.X0 - v.GX), count)
+            elif part.axis == layout.site.rank - 1:
+                b.intrinsic("lower", dtype, layout.spare, row, v.VECTORS)
+                b.emit(*part.pieces(v.X0, v.X1, lambda a, c, moved: self._piece("stream", start, (a, c), moved)))
+            else:
+                with b.when(part.outside(self._places(y, v.LINE)[part.axis]).equals(0)):
+                    b.intrinsic("lower", dtype, layout.spare, row, v.VECTORS)
+                    b.emit(*self._piece("stream", start, (v.X0, v.X1), ir.Int(0)))
 
-def _store_part(plan: StreamingContext, field: int, part: Packed) -> ir.Function:
-    """The same for a field that lives in a subdomain: what is outside is not kept."""
-    new = slabs(plan, field, "out", write=True)
-    base, spare = ir.Var("base", ir.pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
-    line, y0 = ir.Var("line"), ir.Var("y0")
-    body: list[ir.Stmt] = [*part.lets, ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
-    for r in range(plan.rows):
-        y = y0 + r
-        row = slab_at(plan, new, r) + ((line - GY) * PITCH if plan.rank == 3 else ir.Int(0))
-        places = _grid_places(plan, y, line)
-        start = part.row(base, places)
+        layout.over_rows(b, (v.YA, v.YB), (v.ZA, v.ZB), write)
+        return b.function()
 
-        def piece(a: ir.Expr, b: ir.Expr, moved: ir.Expr, start: ir.Expr = start) -> tuple[ir.Stmt, ...]:
-            ends = (start + (a - moved), spare + (a - GX), b - a)
-            return (ir.Intrinsic("stream", ends, plan.site.dtype),)
-
-        lower = ir.Intrinsic("lower", (spare, row, VECTORS), plan.site.dtype)
-        if part.axis == plan.site.rank - 1:
-            write: tuple[ir.Stmt, ...] = (lower, *part.pieces(BOUNDS[4], BOUNDS[5], piece))
-        else:
-            write = (ir.If(part.outside(places[part.axis]).equals(0), (lower, *piece(*BOUNDS[4:], ir.Int(0)))),)
-        if plan.rank == 3:
-            write = (ir.For(var=line, low=ir.Var("za"), high=ir.Var("zb"), body=write),)
-        body.append(ir.If((y >= ir.Var("ya")) & (y < ir.Var("yb")), write))
-    return ir.Function(
-        name=plan.name(f"store_{field}"),
-        params=(plan.site.params[3], ir.Var("n0"), ir.Var("n1"), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY),
-        body=tuple(body),
-        about=f"Writes a tile's own cells of the rows of one advance to memory ({plan.fields[field]}).",
-    )
+    def _piece(self, how: str, start: ir.Expr, cells: tuple[ir.Expr, ir.Expr], moved: ir.Expr) -> tuple[ir.Stmt, ...]:
+        """Copy some cells of a packed row, which lie ``moved`` cells before their places, or stream them there."""
+        packed, spare = start + (cells[0] - moved), self.layout.spare + (cells[0] - v.GX)
+        to, source = (packed, spare) if how == "stream" else (spare, packed)
+        return (ir.Intrinsic(how, (to, source, cells[1] - cells[0]), self.dtype),)

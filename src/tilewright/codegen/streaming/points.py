@@ -3,8 +3,8 @@
 See :func:`tilewright.codegen.print.c_prelude.lift_helpers`.
 """
 
-import itertools
-from collections.abc import Sequence
+import functools
+import operator
 
 from tilewright.codegen import ir
 from tilewright.codegen.faces import Face, add_to, faces_of
@@ -12,176 +12,142 @@ from tilewright.codegen.points import (
     AT,
     FIRST,
     LAST,
-    ROWS,
     cells_between,
     each_cell,
     function_name,
     open_table,
     pieces,
     tables,
+    touches,
 )
-from tilewright.codegen.sites import Pair
-from tilewright.codegen.streaming.copies import BOUNDS
-from tilewright.codegen.streaming.layout import (
-    EDGE,
-    GX,
-    GY,
-    PITCH,
-    VECTORS,
-    X0,
-    X1,
-    N,
-    StreamingContext,
-    lanes,
-    place,
-    row_width,
-    sizes,
-    slab_at,
-    slabs,
-)
-from tilewright.programs.stencil.problem import Span
-
-Y0 = ir.Var("y0")
+from tilewright.codegen.sites import POINTS, SIZE, Pair
+from tilewright.codegen.streaming import names as v
+from tilewright.codegen.streaming.layout import StreamField
 
 
-def spare(plan: StreamingContext) -> ir.Var:
-    """Memory for two rows as they lie in the grid."""
-    return ir.Var("spare", ir.pointer(plan.site.dtype))
+class StreamPoints:
+    """The function that adds the sources of a field to the rows of one advance, and records its tile's own cells."""
 
+    def __init__(self, field: StreamField, ends: ir.Function) -> None:
+        self.field, self.layout, self.site, self.ends = field, field.layout, field.layout.site, ends
+        self.widths = dict(self.site.problem.points.faces).get(field.name)  # cells near the sides that are summed
 
-def near_rows(plan: StreamingContext, field: int, y0: ir.Expr) -> ir.Expr:
-    """Whether any cell with sources or receivers lies in the rows, or planes, of the advance that starts at ``y0``."""
-    site = plan.site
-    if site.rank == 1:
-        return ir.Int(1)
-    end = ir.Var("n0")
-    ends = [ir.smallest(ir.largest(at, 0), end) for at in (y0, y0 + plan.rows)]
-    low, high = ((at * ir.Var("n1")) if site.rank == 3 else at for at in ends)
-    found: ir.Expr | None = None
-    for table, _ in tables(site.problem, plan.fields[field]):
-        rows = ir.Load(site.params[4], ir.Int(2 * table), ROWS.type)
-        some = ir.Load(rows, low, ir.INDEX) < ir.Load(rows, high, ir.INDEX)
-        found = some if found is None else (found | some)
-    widths = dict(site.problem.points.faces).get(plan.fields[field])
-    if widths is not None:
-        near = _near_sides(plan, widths, y0)
-        found = near if found is None else (found | near)
-    return found or ir.Int(0)
+    @property
+    def present(self) -> bool:
+        """Whether there is anything to add or to record."""
+        return touches(self.site.problem, self.field.name)
 
+    def near(self) -> ir.Expr:
+        """Whether any cell with sources or receivers lies in the rows, or planes, of the advance."""
+        site = self.site
+        if site.rank == 1:
+            return ir.Int(1)
+        low, high = (ir.smallest(ir.largest(at, 0), v.N0) for at in (v.Y0, v.Y0 + self.layout.rows))
+        if site.rank == 3:
+            low, high = low * v.N1, high * v.N1
+        some = [POINTS[2 * table] for table, _ in tables(site.problem, self.field.name)]
+        found = [rows[low] < rows[high] for rows in some] + ([self._near_sides()] if self.widths else [])
+        return functools.reduce(operator.or_, found)
 
-def _near_sides(plan: StreamingContext, widths: Sequence[Span], y0: ir.Expr) -> ir.Expr:
-    """Whether the tile has cells near the sides of the grid in the rows, or planes, of the advance."""
-    ends = ((y0, y0 + plan.rows), BOUNDS[2:4], (X0, X1))
-    extents = (ir.Var("n0"), ir.Var("n1"), N)
-    near: ir.Expr = ir.Int(0)
-    for axis, (low, high) in enumerate(widths, 3 - len(widths)):
-        at = 0 if axis == 3 - len(widths) and len(widths) > 1 else axis
-        below, above = ends[at][0] < low, ends[at][1] > extents[at] - high
-        near = (near | (below | above)) if low + high else near
-    own = (ends[0][1] > BOUNDS[0]) & (y0 < BOUNDS[1])
-    return own & near
+    def _near_sides(self) -> ir.Expr:
+        """Whether the tile has cells near the sides of the grid in the rows, or planes, of the advance."""
+        end = v.Y0 + self.layout.rows
+        spans = [(v.Y0, end, v.N0), *([(v.ZA, v.ZB, v.N1)] if self.layout.rank == 3 else []), (v.X0, v.X1, v.N)]
+        near: ir.Expr = ir.Int(0)
+        for (first, last, extent), (low, high) in zip(spans, self.widths or (), strict=True):
+            if low + high:
+                near = near | ((first < low) | (last > extent - high))
+        return ((end > v.YA) & (v.Y0 < v.YB)) & near
 
+    def update(self, b: ir.Builder, step: ir.Expr) -> None:
+        """Add and record what belongs to a step."""
+        v.call(b, self.function, t=step)
 
-def stream_params(plan: StreamingContext, field: int) -> tuple[ir.Var, ...]:
-    """Parameters of :func:`stream_function`: the new version, its step, and where the tile lies."""
-    new = slabs(plan, field, "out", write=True)
-    shared = (plan.site.params[1], *plan.site.params[3:], ir.Var("t"), *new.params[:2])
-    if plan.fields[field] in dict(plan.site.problem.points.faces):
-        shared = (*shared, spare(plan))
-    return (*shared, Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
+    @functools.cached_property
+    def function(self) -> ir.Function:
+        """Adds sources to the rows of one advance, and records cells."""
+        layout, site, new = self.layout, self.site, self.field.out
+        about = f"Adds the sources of {self.field.name} to the rows of one advance, and records the tile's own cells."
+        b = ir.Builder(function_name(site, self.field.name), kind="apart", about=about)
+        b.params(SIZE, site.constant, POINTS, v.T, new.passing, new.fresh)
+        b.params(*([layout.spare] if self.widths else []))
+        b.params(v.Y0, v.N0, v.N1, v.N, v.GX, v.GY, v.EDGE, *v.BOUNDS)
+        layout.name_sizes(b)
+        for table, records in tables(site.problem, self.field.name):
+            with b.scope():
+                lets, numbers = open_table(site, table, v.T)
+                b.emit(*lets)
+                for r in range(layout.rows):
+                    y = v.Y0 + r
+                    with b.when((y >= v.YA) & (y < v.YB) if records else (y >= 0) & (y < v.N0)):
+                        self._in_slab(b, new.at(r), y, numbers, records=records)
+        if self.widths:
+            with b.scope():
+                self._sum_rows(b)
+        return b.function()
 
+    def _in_slab(self, b: ir.Builder, slab: ir.Expr, y: ir.Expr, numbers: ir.Var, *, records: bool) -> None:
+        """Go through the cells of a slab: those of its rows that the tile holds, or owns."""
+        layout, site = self.layout, self.site
+        span = (v.X0, v.X1) if records else (ir.largest(v.GX, 0), ir.smallest(v.GX + layout.width, v.N))
 
-def stream_function(plan: StreamingContext, field: int) -> ir.Function:
-    """A function that adds the sources of a field to the rows of one advance, and records its tile's own cells."""
-    site, name = plan.site, plan.fields[field]
-    new = slabs(plan, field, "out", write=True)
-    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
-    for table, records in tables(site.problem, name):
-        lets, numbers = open_table(site, table, ir.Var("t"))
-        inner: list[ir.Stmt] = [*lets]
-        for r in range(plan.rows):
-            y = Y0 + r
-            low, high = (BOUNDS[0], BOUNDS[1]) if records else (ir.Int(0), ir.Var("n0"))
-            here = (y >= low) & (y < high)
-            inner.append(ir.If(here, _in_slab(plan, field, (slab_at(plan, new, r), y), numbers, records=records)))
-        body.append(ir.Scope(tuple(inner)))
-    if name in dict(site.problem.points.faces):
-        body.append(_sum_rows(plan, field))
-    return ir.Function(
-        name=function_name(site, name),
-        params=stream_params(plan, field),
-        body=tuple(body),
-        kind="apart",
-        about=f"Adds the sources of {name} to the rows of one advance, and records the tile's own cells.",
-    )
+        def each(start: ir.Expr) -> None:
+            with b.when(FIRST < LAST):
+                row = b.let("row_out", start, ir.pointer(site.dtype))
+                b.emit(each_cell(site, span, (row, v.in_row(AT - v.GX)), numbers, records=records))
+                if not records:
+                    v.call(b, self.ends, row=row, old=row)
 
+        if layout.rank == 2:
+            b.emit(*cells_between(*(pieces(*span) if site.rank == 1 else (y, y + 1))))
+            each(slab)
+            return
+        low, high = (v.ZA, v.ZB) if records else (ir.largest(v.GY, 0), ir.smallest(v.GY + layout.lines, v.N1))
+        base = y * v.N1
+        b.emit(*cells_between(base + low, base + high))
+        with b.when(FIRST < LAST), b.loop("line", low, high) as line:
+            b.emit(*cells_between(base + line, base + line + 1))
+            each(slab + (line - v.GY) * v.PITCH)
 
-def _in_slab(
-    plan: StreamingContext, field: int, slab: tuple[ir.Expr, ir.Expr], numbers: ir.Var, *, records: bool
-) -> tuple[ir.Stmt, ...]:
-    site, (start, y) = plan.site, slab
-    end = GX + row_width(plan)
-    span = (X0, X1) if records else (ir.largest(GX, 0), ir.smallest(end, N))
-    row = ir.Var("row_out", ir.pointer(site.dtype))
-    cells = each_cell(site, span, (row, place(AT - GX)), numbers, records=records)
-    ends = ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE))
-    each: tuple[ir.Stmt, ...] = (cells,) if records else (cells, ends)
-    if plan.rank == 2:
-        rows = pieces(*span) if site.rank == 1 else (y, y + 1)
-        return (*cells_between(*rows), ir.If(FIRST < LAST, (ir.Let(row, start), *each)))
-    line = ir.Var("line")
-    low, high = (BOUNDS[2], BOUNDS[3]) if records else (ir.largest(GY, 0), ir.smallest(GY + plan.lines, ir.Var("n1")))
-    base = y * ir.Var("n1")
-    touched = (
-        *cells_between(base + line, base + line + 1),
-        ir.If(
-            FIRST < LAST,
-            (ir.Let(row, start + (line - GY) * PITCH), *each),
-        ),
-    )
-    lines = ir.For(var=line, low=low, high=high, body=touched)
-    return (*cells_between(base + low, base + high), ir.If(FIRST < LAST, (lines,)))
+    def _sum_rows(self, b: ir.Builder) -> None:
+        """Add the tile's own new values near the sides of the grid to the sums of their cells."""
+        layout, field = self.layout, self.field
+        extents = [v.N0, *([v.N1] if layout.rank == 3 else []), v.N]
+        lets, faces = faces_of(self.site, field.name, extents[layout.rank - self.site.rank :])
+        b.emit(*lets)
+        bounds = [(v.YA, v.YB), *([(v.ZA, v.ZB)] if layout.rank == 3 else []), (v.X0, v.X1)]
+        own: list[Pair] = []
+        for axis, ((low, high), extent) in enumerate(zip(bounds, extents, strict=True)):
+            below, above = field.frame(axis)
+            first = b.let(f"first{axis}", ir.largest(low, below))
+            own.append((first, b.let(f"end{axis}", ir.smallest(high, extent - above))))
+        for face in faces:
+            for last in (False, True):
+                self._of_face(b, own, face, last=last)
 
+    def _of_face(self, b: ir.Builder, own: list[Pair], face: Face, *, last: bool) -> None:
+        """The rows of one advance at one end of an axis; whole rows are brought into the grid's order."""
+        layout, site, axis = self.layout, self.site, face.axis + self.layout.rank - self.site.rank
+        spans = [face.span(pair, last=last) if number == axis else pair for number, pair in enumerate(own)]
 
-def _sum_rows(plan: StreamingContext, field: int) -> ir.Stmt:
-    """Add the tile's own new values near the sides of the grid to the sums of their cells."""
-    skip = plan.rank - plan.site.rank
-    extents = [*(ir.Var(f"n{axis}") for axis in range(plan.rank - 1)), N]
-    lets, faces = faces_of(plan.site, plan.fields[field], extents[skip:])
-    own: list[Pair] = []
-    for axis, (low, high) in enumerate(zip(BOUNDS[::2], BOUNDS[1::2], strict=True)):
-        if plan.rank == 2 and axis == 1:
-            continue
-        first, end = ir.Var(f"first{len(own)}"), ir.Var(f"end{len(own)}")
-        below, above = plan.frame(field, len(own))
-        lets.append(ir.Let(first, ir.largest(low, below)))
-        lets.append(ir.Let(end, ir.smallest(high, extents[len(own)] - above)))
-        own.append((first, end))
-    body = [_of_face(plan, field, own, face, last=last) for face in faces for last in (False, True)]
-    return ir.Scope((*lets, *itertools.chain.from_iterable(body)))
+        span = spans[-1]
 
+        def add(y: ir.Expr, x: ir.Expr, row: ir.Expr, index: ir.Expr) -> None:
+            places = (y, v.LINE, x) if layout.rank == 3 else (y, x)
+            b.emit(add_to(site, face.sum_at(places[layout.rank - site.rank :], last=last), row, index))
 
-def _of_face(plan: StreamingContext, field: int, own: list[Pair], face: Face, *, last: bool) -> list[ir.Stmt]:
-    """The rows of one advance at one end of an axis; whole rows are brought into the grid's order."""
-    axis, new = face.axis + plan.rank - plan.site.rank, slabs(plan, field, "out", write=True)
-    spans = [face.span(pair, last=last) if number == axis else pair for number, pair in enumerate(own)]
-    x, line, at = ir.Var("x"), ir.Var("line"), ir.Var("at")
-    found: list[ir.Stmt] = []
-    for r in range(plan.rows):
-        y, row = Y0 + r, slab_at(plan, new, r)
-        places = [y, line, x] if plan.rank == 3 else [y, x]
-        row = (row + (line - GY) * PITCH) if plan.rank == 3 else row
-        sums = face.sum_at(places[plan.rank - plan.site.rank :], last=last)
-        if axis == plan.rank - 1:
-            work: tuple[ir.Stmt, ...] = (add_to(plan.site, sums, row, at),)
-        else:
-            lower = ir.Intrinsic("lower", (spare(plan), row, VECTORS), plan.site.dtype)
-            each = add_to(plan.site, sums, spare(plan), x - GX)
-            work = (lower, ir.For(var=x, low=spans[-1][0], high=spans[-1][1], body=(each,)))
-        if plan.rank == 3:
-            work = (ir.For(var=line, low=spans[1][0], high=spans[1][1], body=work),)
-        found.append(ir.If((y >= spans[0][0]) & (y < spans[0][1]), work))
-    if axis < plan.rank - 1:
-        return found
-    inner = (ir.Let(at, place(x - GX)), *found)
-    return [ir.For(var=x, low=spans[-1][0], high=spans[-1][1], body=inner)]
+        def row_at(r: int) -> ir.Expr:
+            return self.field.out.at(r) + ((v.LINE - v.GY) * v.PITCH if layout.rank == 3 else 0)
+
+        if axis == layout.rank - 1:
+            with b.loop("x", *span) as x:
+                at = b.let("at", v.in_row(x - v.GX))
+                layout.over_rows(b, spans[0], spans[1], lambda r, y: add(y, x, row_at(r), at))
+            return
+
+        def whole(r: int, y: ir.Expr) -> None:
+            b.intrinsic("lower", site.dtype, layout.spare, row_at(r), v.VECTORS)
+            with b.loop("x", *span) as x:
+                add(y, x, layout.spare, x - v.GX)
+
+        layout.over_rows(b, spans[0], spans[1], whole)

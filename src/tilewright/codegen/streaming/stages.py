@@ -2,198 +2,240 @@
 
 Where it matters how many vector registers there are, a stage is written twice: for 32 (AVX-512), and for 16 (AVX2 and
 baseline x86-64), as the kernel's body says for each. The compiler's own macros choose, so that one text serves every
-processor.
+processor. In 3D rows of two planes at a time may be computed by functions of their own, which every pair of planes
+calls: they are given where the planes that they read start, so that one text serves all pairs of an advance.
 """
 
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import inner_sites, place_name, scalar_lets
-from tilewright.codegen.streaming.block import (
-    Iteration,
-    block_body,
-    moved,
-    parameters,
-    source,
-    stage_outputs,
-    stage_places,
-    stage_sources,
-    target,
-)
-from tilewright.codegen.streaming.layout import (
-    EDGE,
-    GX,
-    LINE,
-    PITCH,
-    VECTORS,
-    N,
-    StreamingContext,
-    lanes,
-    mul_vector,
-    sizes,
-    slab_at,
-)
-from tilewright.codegen.streaming.planes import Planes, planes_function
-from tilewright.schedules.code import StageCode
-from tilewright.schedules.streaming.levels import line_cells
-
-FIRST, LAST = ir.Var("first"), ir.Var("last")
-CHUNK = ir.Var("chunk")
+from tilewright.codegen.sites import inner_sites, middle, place_name, scalar_lets
+from tilewright.codegen.streaming import names as v
+from tilewright.codegen.streaming.block import BlockWriter, Operands, moved
+from tilewright.codegen.streaming.layout import Slabs, StreamField, StreamLayout, StreamStage, level_tag
+from tilewright.schedules.code import RowCode, StageCode
 
 
-def stage_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
-    """Parameters of a stage's function."""
-    names = [var for key in stage_sources(plan, stage) for var in source(plan, key).params]
-    names += [var for field in stage_outputs(plan, stage) for var in target(plan, field).params[:2]]
-    lines = (FIRST, LAST, *ahead_params(plan, stage)) if plan.rank == 3 else ()
-    places = (place_name(plan.site, node) for node in stage_places(plan, stage))
-    return (plan.site.params[2], *names, *places, *lines, GX, N, EDGE)
+class StageFunctions:
+    """The functions that compute one stage over the rows of one advance, the ends of the rows included."""
 
+    def __init__(self, stage: StreamStage, ends: Sequence[ir.Function]) -> None:
+        self.stage, self.layout, self.site = stage, stage.layout, stage.layout.site
+        self.ends = ends  # per field, the function that finishes the ends of a row
+        self.places = {node: place_name(self.site, node) for node in stage.places}
+        # where a row starts, by the index of vectors
+        self.row = v.LINE * v.PITCH if self.layout.rank == 3 else ir.Int(0)
 
-def ahead_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
-    """Parameters of a stage in 3D for the cells that the next advance loads: where they start, how they go on."""
-    starts = [next_name(plan, field, age) for field, age in loaded(plan, stage)]
-    return (*(var for start in starts for var in (start, *next_strides(start))), CHUNK)
+    @functools.cached_property
+    def functions(self) -> tuple[ir.Function, ...]:
+        """All of them; the one that computes the stage comes last, after functions that it calls."""
+        code = self.site.body.stages[self.stage.number]
+        many, few = self._functions(code.many), self._functions(code.few)
+        if many == few:
+            return many
+        return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
 
+    @functools.cached_property
+    def middles(self) -> tuple[tuple[tuple[int, ...], "StageFunctions"], ...]:
+        """The same for rows that meet no edge of a region along some axes of the program, the most axes first."""
+        found = []
+        for number, (axes, site) in enumerate(inner_sites(self.site)):
+            named = replace(site, prefix=self.site.prefix)
+            inner = StreamLayout(named, self.layout.tiling, variant=f"_inner{number or ''}")
+            stage = inner.stages[self.stage.number]
+            if stage.statements != self.stage.statements:
+                found.append((axes, StageFunctions(stage, self.ends)))
+        return tuple(found)
 
-def loaded(plan: StreamingContext, stage: int) -> tuple[tuple[int, int], ...]:
-    """Fields of a stage and their versions, by age, of which every advance loads rows of the grid."""
-    fields = (field for field in stage_outputs(plan, stage) if plan.part(field) is None)
-    return tuple((field, age) for field in fields for age in range(plan.pipeline.history[field]))
+    # Calls
 
+    def compute(
+        self, b: ir.Builder, lines: tuple[ir.Expr, ir.Expr] | None, given: Mapping[str, ir.Expr], skipped: int = 0
+    ) -> None:
+        """Call the stage for its rows: where they meet no edge of a region, the function that knows of none."""
+        if skipped == len(self.middles):
+            self.call(b, lines, given)
+            return
+        axes, inner = self.middles[skipped]
+        with b.when(self._in_middle(axes)):
+            if lines and 1 in axes:
+                first, end = (at - v.GY for at in middle(self.site)[1])
+                low = b.let("middle_a", ir.smallest(ir.largest(lines[0], first), lines[1]))
+                high = b.let("middle_b", ir.largest(low, ir.smallest(lines[1], end)))
+                self.call(b, (lines[0], low), given)
+                inner.call(b, (low, high), given)
+                self.call(b, (high, lines[1]), given)
+            else:
+                inner.call(b, lines, given)
+        with b.otherwise():
+            self.compute(b, lines, given, skipped + 1)
 
-def next_name(plan: StreamingContext, field: int, age: int) -> ir.Var:
-    """Name of the pointer to what the next advance loads."""
-    return ir.Var(f"next_{plan.fields[field]}{age or ''}", ir.const_pointer(plan.site.dtype))
+    def call(self, b: ir.Builder, lines: tuple[ir.Expr, ir.Expr] | None, given: Mapping[str, ir.Expr]) -> None:
+        """Call the function that computes the stage."""
+        moves = (v.Y0, v.GY, ir.Int(0)) if lines else (v.Y0, ir.Int(0))
+        places = {var.name: var + moves[self.layout.axis_of(node)] for node, var in self.places.items()}
+        some = {"first": lines[0], "last": lines[1]} if lines else {}
+        v.call(b, self.functions[-1], **given, **places, **some)
 
+    def _in_middle(self, axes: Sequence[int]) -> ir.Expr:
+        """Whether the rows of an advance, as far as the grid has them, meet no edge of a region along some axes.
 
-def next_strides(start: ir.Var) -> tuple[ir.Var, ir.Var]:
-    """Names of the distances of planes and rows where ``start`` points to."""
-    return ir.Var(f"{start.name}_plane"), ir.Var(f"{start.name}_row")
+        Lines of a slab in 3D are told apart one by one.
+        """
+        layout, rank = self.layout, self.site.rank
+        found: ir.Expr = ir.Int(1)
+        for axis in axes:
+            of_rows = axis + layout.rank - rank == 0
+            if of_rows or axis == rank - 1:
+                begin, length, extent = (v.Y0, layout.rows, v.N0) if of_rows else (v.GX, layout.width, v.N)
+                low, high = middle(self.site)[axis]
+                found = found & ((ir.largest(begin, 0) >= low) & (ir.smallest(begin + length, extent) <= high))
+        return found
 
+    # Functions
 
-def stage_functions(plan: StreamingContext, stage: int) -> tuple[ir.Function, ...]:
-    """The function that computes one stage over the rows of one advance, the ends of the rows included.
+    def _functions(self, code: StageCode) -> tuple[ir.Function, ...]:
+        """All of them for many registers, or for few."""
+        stage, layout = self.stage, self.layout
+        new = ", ".join(field.name for field in stage.outputs)
+        about = f"New values ({new}) in the rows of one advance of one level."
+        name = layout.name(f"stage_{stage.number}{layout.variant}")
+        b = ir.Builder(name, distinct=code.distinct and not code.planes, about=about)
+        b.params(self.site.scalar, *(var for key in stage.sources for var in stage.source(*key).params))
+        b.params(*(var for field in stage.outputs for var in field.out.params[:2]), *self.places.values())
+        if layout.rank == 3:
+            b.params(v.FIRST, v.LAST, *(var for each in stage.loaded for var in next_rows(*each)), v.CHUNK)
+        b.params(v.GX, v.N, v.EDGE)
+        layout.name_sizes(b)
+        return (*(self._in_planes(b, code) if code.planes else self._in_one(b, code)), b.function())
 
-    It comes last, after functions that it calls.
-    """
-    code = plan.site.body.stages[stage]
-    many, few = (_variant(plan, stage, each) for each in (code.many, code.few))
-    if many == few:
-        return many
-    return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
-
-
-def variants(plan: StreamingContext, stage: int) -> tuple[tuple[tuple[int, ...], StreamingContext], ...]:
-    """A stage's plans for rows that meet no edge of a region along some axes of the program, the most axes first."""
-    found = []
-    for number, (axes, site) in enumerate(inner_sites(plan.site)):
-        same = all(
-            site.problem.program.statements[each] == plan.site.problem.program.statements[each]
-            for each in plan.pipeline.stages[stage]
+    def _in_one(self, b: ir.Builder, code: StageCode) -> tuple[ir.Function, ...]:
+        """A loop that computes all rows of the advance and calls no further function."""
+        b.emit(*self.scalars())
+        operands = Operands(
+            slab=lambda number, level, position: self.stage.source(number, level).at(position),
+            result=lambda field, position: field.out.at(position),
+            line=v.LINE,
+            row=self.row,
         )
-        if not same:
-            inner = replace(site, prefix=plan.site.prefix)
-            found.append((axes, replace(plan, site=inner, variant=f"_inner{number or ''}")))
-    return tuple(found)
+        sizes = dict.fromkeys((code.lines, 1))
+        blocks = {n: BlockWriter(self.stage, code.of(self.layout.rows, n), operands).iteration() for n in sizes}
 
+        def compute(lines: int) -> None:
+            blocks[lines].loop(b, self.row, self.row + v.in_vectors(v.VECTORS))
 
-def _variant(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
-    """The same for many registers, or for few."""
-    lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
-    if code.planes:
-        return _in_planes(plan, stage, code)
-    rows = {}
-    for lines in dict.fromkeys((code.lines, 1)):
-        rows[lines] = _rows(plan, stage, lines, block_body(plan, stage, code.of(plan.rows, lines), parameters(plan)))
-    loops = rows[1] if plan.rank == 2 else _blocks(code.lines, rows[code.lines], rows[1])
-    return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
+        self._over_lines(b, code.lines, compute)
+        return ()
 
-
-def _in_planes(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
-    """A stage that computes several planes of results at a time, by functions of their own."""
-    lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan))
-    functions: dict[tuple[int, int], Planes] = {}
-    bodies: dict[int, tuple[ir.Stmt, ...]] = {}
-    shifts = [sum(code.planes[:number]) for number in range(len(code.planes))]
-    for lines in (code.lines, 1):
-        calls = []
-        for shift, planes in zip(shifts, code.planes, strict=True):
-            block = (planes, lines)
+    def _in_planes(self, b: ir.Builder, code: StageCode) -> tuple[ir.Function, ...]:
+        """Calls of functions that compute some planes each, which are returned."""
+        functions: dict[tuple[int, int], PlanesFunction] = {}
+        for block in itertools.product((code.lines, 1), code.planes):
             if block not in functions:
-                functions[block] = planes_function(plan, stage, code.of(planes, lines), _scalars(plan, stage))
-            calls.append(functions[block].call(shift, LINE * PITCH))
-        bodies[lines] = (*calls, *_finish(plan, stage, lines))
-    tables = tuple(dict.fromkeys(each.table for each in functions.values()))
-    loops = _blocks(code.lines, bodies[code.lines], bodies[1])
-    called = tuple(each.function for each in functions.values())
-    return (*called, _stage(plan, stage, (*lets, *tables, *loops), distinct=False))
+                functions[block] = PlanesFunction(self, code.of(block[1], block[0]))
+        b.emit(*dict.fromkeys(each.table for each in functions.values()))
+        shifts = [sum(code.planes[:number]) for number in range(len(code.planes))]
+
+        def compute(lines: int) -> None:
+            for shift, planes in zip(shifts, code.planes, strict=True):
+                functions[lines, planes].call(b, shift)
+
+        self._over_lines(b, code.lines, compute)
+        return tuple(each.function for each in functions.values())
+
+    def _over_lines(self, b: ir.Builder, lines: int, compute: Callable[[int], None]) -> None:
+        """Compute and finish the rows of an advance, in 3D some of a plane at a time, then what is left one by one."""
+
+        def rows(count: int) -> None:
+            compute(count)
+            self._finish(b, count)
+
+        if self.layout.rank == 2:
+            rows(1)
+            return
+        single: ir.Expr = v.FIRST
+        if lines > 1:
+            single = b.let("whole", v.LAST - ir.largest(v.LAST - v.FIRST, 0) % lines)
+            with b.loop("line", v.FIRST, single, lines):
+                rows(lines)
+        with b.loop("line", single, v.LAST):
+            rows(1)
+
+    def _finish(self, b: ir.Builder, lines: int) -> None:
+        """Finish the ends of some rows; in 3D ask for cells that the next advance loads, so that memory works, too."""
+        layout, number = self.layout, self.stage.number
+        back = layout.lag(number, number, 1)
+        for field, shift, line in itertools.product(self.stage.outputs, range(layout.rows), range(lines)):
+            at = moved(self.row, v.PITCH, line)
+            old = field.version("now").at(shift - back)
+            v.call(b, self.ends[field.number], row=field.out.at(shift) + at, old=old + at)
+        if layout.rank == 2:
+            return
+        for line, (field, age), r in itertools.product(range(lines), self.stage.loaded, range(layout.rows)):
+            start, plane, row = next_rows(field, age)
+            with b.loop("x", 0, v.CHUNK, layout.line_cells) as x:
+                b.intrinsic("prefetch", layout.dtype, start + (v.LINE + line) * row + plane * r + x)
+
+    def scalars(self) -> tuple[ir.Stmt, ...]:
+        """Name the scalars that the stage uses."""
+        return scalar_lets(self.site, self.stage.statements)
 
 
-def _blocks(lines: int, body: tuple[ir.Stmt, ...], rest: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """Loops over the rows of a plane, some at a time, then what is left one by one."""
-    if lines == 1:
-        return (ir.For(var=LINE, low=FIRST, high=LAST, body=body),)
-    whole = ir.Var("whole")
-    count = LAST - ir.largest(LAST - FIRST, 0) % lines
-    return (
-        ir.Let(whole, count),
-        ir.For(var=LINE, low=FIRST, high=whole, step=ir.Int(lines), body=body),
-        ir.For(var=LINE, low=whole, high=LAST, body=rest),
-    )
+class PlanesFunction:
+    """A function that computes rows of some planes, with a table that holds the factors."""
+
+    def __init__(self, of: StageFunctions, code: RowCode) -> None:
+        stage, layout = of.stage, of.layout
+        self.stage, self.places = stage, of.places
+        # what it is given pointers to, the version and the position for planes from 0 on
+        self.reads: dict[ir.Var, tuple[Slabs, int]] = {}
+        self.results = {self._result(f, plane): (f.out, plane) for f in stage.outputs for plane in range(code.rows)}
+        factors = ir.Var("factors", ir.const_pointer(ir.weight_of(layout.dtype)))
+        operands = Operands(slab=self._slab, result=self._result, line=ir.Int(0), row=ir.Int(0), factors=factors)
+        each = BlockWriter(stage, code, operands).iteration()
+        self.table = ir.ConstArray(ir.Var(f"factors_{code.rows}", factors.type), each.weights)
+        name = f"rows_{stage.number}{layout.variant}_{code.rows}x{code.lines}"
+        b = ir.Builder(layout.name(name), about=_about(code))
+        scalars = of.scalars()
+        b.params(*([layout.site.scalar] if scalars else []), *self.places.values(), factors)
+        b.params(*self.reads, *self.results)
+        layout.name_sizes(b, v.PITCH)
+        b.emit(*scalars)
+        each.loop(b, ir.Int(0), v.in_vectors(v.VECTORS))
+        self.function = b.function()
+
+    def call(self, b: ir.Builder, shift: int) -> None:
+        """Call it for planes from ``shift`` on, at the line that a loop goes through."""
+        moves = (ir.Int(shift), v.LINE, ir.Int(0))
+        places = {var.name: var + moves[self.stage.layout.axis_of(node)] for node, var in self.places.items()}
+        slabs = {**self.reads, **self.results}
+        starts = {
+            var.name: version.at(position + shift) + v.LINE * v.PITCH for var, (version, position) in slabs.items()
+        }
+        v.call(b, self.function, factors=self.table.var, **places, **starts)
+
+    def _slab(self, number: int, level: int, position: int) -> ir.Var:
+        name = f"{self.stage.layout.fields[number].name}_{level_tag(level)}_{'m' * (position < 0)}{abs(position)}"
+        var = ir.Var(name, ir.const_pointer(self.stage.layout.dtype))
+        self.reads[var] = self.stage.source(number, level), position
+        return var
+
+    def _result(self, field: StreamField, plane: int) -> ir.Var:
+        return ir.Var(f"{field.name}_out_{plane}", ir.pointer(self.stage.layout.dtype))
 
 
-def _stage(plan: StreamingContext, stage: int, body: tuple[ir.Stmt, ...], *, distinct: bool) -> ir.Function:
-    new = ", ".join(plan.fields[field] for field in stage_outputs(plan, stage))
-    return ir.Function(
-        name=plan.name(f"stage_{stage}{plan.variant}"),
-        params=stage_params(plan, stage),
-        body=body,
-        distinct=distinct,
-        about=f"New values ({new}) in the rows of one advance of one level.",
-    )
+def next_rows(field: StreamField, age: int) -> tuple[ir.Var, ir.Var, ir.Var]:
+    """Names of the pointer to what the next advance loads, in 3D, and of the distances of planes and rows there."""
+    name = f"next_{field.name}{age or ''}"
+    return ir.Var(name, ir.const_pointer(field.layout.dtype)), ir.Var(f"{name}_plane"), ir.Var(f"{name}_row")
 
 
-def _rows(plan: StreamingContext, stage: int, lines: int, each: Iteration) -> tuple[ir.Stmt, ...]:
-    """Compute and finish the rows of one block."""
-    low: ir.Expr = (LINE * PITCH) if plan.rank == 3 else ir.Int(0)
-    return (*each.loop(plan, low, low + mul_vector(VECTORS)), *_finish(plan, stage, lines))
-
-
-def _finish(plan: StreamingContext, stage: int, lines: int) -> tuple[ir.Stmt, ...]:
-    """Finish the rows of one block, and ask for cells that the next advance loads."""
-    low: ir.Expr = (LINE * PITCH) if plan.rank == 3 else ir.Int(0)
-    ends = []
-    for field in stage_outputs(plan, stage):
-        for shift in range(plan.rows):
-            for line in range(lines):
-                at = moved(low, PITCH, line)
-                row = slab_at(plan, target(plan, field), shift) + at
-                ends.append(
-                    ir.Call(plan.name(f"ends_{field}"), (row, _previous(plan, stage, field, shift, at), GX, N, EDGE))
-                )
-    asks = tuple(ask for line in range(lines) for ask in _aheads(plan, stage, line)) if plan.rank == 3 else ()
-    return (*ends, *asks)
-
-
-def _aheads(plan: StreamingContext, stage: int, line: int) -> tuple[ir.Stmt, ...]:
-    """After every row, ask for a few cells that the next advance loads: memory works while the levels are computed."""
-    unit, x = line_cells(plan.site.problem), ir.Var("x")
-    body: list[ir.Stmt] = []
-    for field, age in loaded(plan, stage):
-        for r in range(plan.rows):
-            base = next_name(plan, field, age)
-            plane, pitch = next_strides(base)
-            at = base + (LINE + line) * pitch + plane * r + x
-            ask = ir.Intrinsic("prefetch", (at,), plan.site.dtype)
-            body.append(ir.For(var=x, low=ir.Int(0), high=CHUNK, step=ir.Int(unit), body=(ask,)))
-    return tuple(body)
-
-
-def _previous(plan: StreamingContext, stage: int, field: int, shift: int, low: ir.Expr) -> ir.Expr:
-    return slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)) + low
-
-
-def _scalars(plan: StreamingContext, stage: int) -> tuple[ir.Stmt, ...]:
-    statements = plan.site.problem.program.statements
-    return scalar_lets(plan.site, [statements[number] for number in plan.pipeline.stages[stage]])
+def _about(code: RowCode) -> str:
+    """What a function computes, and how pairs of planes are where it does not say."""
+    loaded = any(each.loaded for some in code.sums for each in some)
+    pairs = "" if loaded else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
+    numbers = f"{code.rows}, {code.lines}"
+    return f"New values in so many planes and rows of each: {numbers}{pairs}; a table holds the factors."
