@@ -158,7 +158,7 @@ def test_a_machine_file_on_disk(tmp_path):
         ("[quantities]", "[[quantities]]", "'quantities' of the machine file 'x' is a mapping, got"),
         ("value = 0.5,", "value = 7,", "fp64_ratio = 7, where 0.0001 to 2 are plausible"),
         ("[quantities]", "[quantities", "is not TOML"),
-        ('title = "A small machine"', 'title = ""', "'title' of the machine file 'x' is a text that is not empty, got ''"),
+        ('title = "A small machine"', 'title = ""', "'title' of the machine file 'x' is a text that is not empty"),
     ],
 )
 def test_a_bad_machine_file_is_one_sentence(old, new, message):
