@@ -56,9 +56,9 @@ def shot(
 
     Example: tilewright shot v.npy --spacing 10 --source 20,1500 --receiver-depth 20 --time 0.5 --cpml 20 -o traces.npz
     """
-    from tilewright.cli.jobs import shot as job
+    from tilewright.waves.files import ShotRequest, shoot_files
 
-    asked = job.ShotJob(
+    asked = ShotRequest(
         model=model,
         spacing=spacing,
         source=source,
@@ -79,7 +79,7 @@ def shot(
         dtype=dtype,
         threads=threads,
     )
-    done = job.perform(asked)
+    done = shoot_files(asked)
     if as_json:
         output.emit(done.to_dict())
     output.say(str(done), as_json)

@@ -14,10 +14,9 @@ from tilewright.base.options import Count, Options, Refusal, option
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.boundaries import BoundarySpec
-    from tilewright.programs.stencil.points import Points
+    from tilewright.programs.stencil.points import Points, SourceList
+    from tilewright.runtime.simulation import Callback
     from tilewright.schedules.tiling import Tiling
-    from tilewright.verbs.running.forcing import SourceList
-    from tilewright.verbs.running.monitor import Callback
 
 
 def _boundary(text: str) -> "BoundarySpec":
@@ -144,6 +143,11 @@ class RunFiles(Options):
         "Under mpiexec: on all ranks, each with a block of the grid.", default=False, kind=bool, rare=True
     )
     topology: str | None = option("Ranks per axis, -1 where MPI decides.", default=None, metavar="AxB", rare=True)
+
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """All files that are written."""
+        return self.outputs if self.snapshots is None else (*self.outputs, self.snapshots)
 
 
 _UNWATCHED = Refusal(("every", "callback", "until", "where", "record"))

@@ -1,4 +1,4 @@
-"""A shot as the command line asks for it: models, receivers and traces in files."""
+"""Shots from files to files: models, receivers and traces."""
 
 import io
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _LARGEST_TEXT = 2**26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShotJob:
+class ShotRequest:
     """What is asked for; the numbers are those of :func:`tilewright.waves.shot`."""
 
     model: Path  # a ``.npy`` file of speeds
@@ -44,14 +44,14 @@ class ShotJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShotReport:
+class FileShot:
     """What a shot did."""
 
     shot: Shot
     outputs: tuple[Path, ...]  # as written
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data."""
+        """Return it as plain data."""
         made = self.shot
         return {
             **made.run.to_dict(),
@@ -72,7 +72,7 @@ class ShotReport:
         return "\n".join(lines)
 
 
-def perform(job: ShotJob) -> ShotReport:
+def shoot_files(job: ShotRequest) -> FileShot:
     """Compute a shot and write its traces."""
     velocity = _array(job.model, "the model")
     model = Model(
@@ -99,10 +99,10 @@ def perform(job: ShotJob) -> ShotReport:
         dtype=job.dtype,
         threads=job.threads,
     )
-    return ShotReport(shot=made, outputs=() if job.target is None else (_write(made, job.target),))
+    return FileShot(shot=made, outputs=() if job.target is None else (_write(made, job.target),))
 
 
-def _layers(job: ShotJob) -> Layers:
+def _layers(job: ShotRequest) -> Layers:
     """The layers around the model, which one option says."""
     if sum(each is not None for each in (job.layer, job.cpml, job.absorb)) > 1:
         raise UsageError("layers are said once", "give one of --layer, --cpml and --absorb")
@@ -114,7 +114,7 @@ def _layers(job: ShotJob) -> Layers:
     return Sponge(cells) if cells else None
 
 
-def _receivers(job: ShotJob, model: Model) -> Floats:
+def _receivers(job: ShotRequest, model: Model) -> Floats:
     if (job.receivers is None) == (job.depth is None):
         raise UsageError("receivers are in a file or at a depth", "give --receivers FILE or --receiver-depth 20")
     if job.receivers is not None:
