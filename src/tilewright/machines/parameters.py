@@ -31,14 +31,14 @@ class Quantity:
             raise UsageError(f"a quantity lies in its range, got {self.value} in [{self.low}, {self.high}] {self.unit}")
         one_of("the source of a quantity", self.source, SOURCES)
 
-    def at(self, value: float) -> "Quantity":
-        """Return it with another value, which is taken as exact."""
-        return replace(self, value=value, low=None, high=None)
-
     def end(self, which: str) -> float:
         """Return the ``value``, or the ``low`` or ``high`` end of its range: the value where it is taken as exact."""
         number: float | None = getattr(self, which)
         return self.value if number is None else number
+
+    def at(self, value: float) -> "Quantity":
+        """Return it with another value, which is taken as exact."""
+        return replace(self, value=value, low=None, high=None)
 
 
 def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quantity:
