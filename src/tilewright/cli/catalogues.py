@@ -88,4 +88,4 @@ def tilings(
     if plot is not None:
         explain.draw(shown, plot)
         output.note(f"drew {shown.example} of {shown.program} to {plot}")
-    output.show({**shown.to_dict(), "plot": plot and str(plot)}, lambda: Pairs(shown.facts(), shown.name), as_json)
+    output.show({**shown.to_dict(), "plot": plot and str(plot)}, shown.shown, as_json)

@@ -57,8 +57,8 @@ def area(
     if machine is None:
         raise typer.BadParameter("give a machine, such as: tilewright area gtx980, or --check")
     known = api.read_points(asked.points) if isinstance(asked.points, Path) else None
-    one = api.area(machine, **replace(asked, points=known).keywords()).to_dict()
-    output.show(one, lambda: (tables.area(one), *([] if known is None else [tables.fits(one)])), as_json)
+    one = api.area(machine, **replace(asked, points=known).keywords())
+    output.show(one.to_dict(), one.shown, as_json)
 
 
 def area_range(text: str) -> tuple[float, float]:

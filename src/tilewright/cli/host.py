@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 
 from tilewright.base.options import Options, option
-from tilewright.base.tables import table
 from tilewright.cli import output
 from tilewright.cli.options import Json
 from tilewright.verbs.options import CalibrateOptions
@@ -68,7 +67,4 @@ def doctor(as_json: Json = False) -> None:
     from tilewright.verbs.doctor import diagnose
 
     diagnosis = diagnose()
-    rows = [(c.state, c.name, c.detail + (f"\nfix: {c.fix}" if c.fix else "")) for c in diagnosis.checks]
-    count = len(diagnosis.faults)
-    verdict = f"{count} fault{'s' * (count != 1)}" if count else "everything needed is there"
-    output.show(diagnosis.to_dict(), lambda: (table(("state", "what", "what is there"), rows), verdict), as_json)
+    output.show(diagnosis.to_dict(), diagnosis.shown, as_json)

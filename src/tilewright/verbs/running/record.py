@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import TilewrightError
+from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.interval import Interval, interval
 from tilewright.programs.stencil.problem import Problem
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from tilewright.report.study import Study
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Run:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Run(Record):
     """What ``tw.run(..., record=True)`` computed, and how.
 
     Attributes:
@@ -34,6 +35,11 @@ class Run:
         predicted_seconds: What the model predicts for the steps done, looks at the state excluded; s. None where there
             is no model: on NumPy, and of no step.
     """
+
+    KEYS = (
+        "program=problem.program.name shape=problem.shape steps=problem.steps steps_done dtype=problem.dtype "
+        "backend tiling=tiling.__str__ threads seconds predicted_seconds interval gcells_per_second"
+    )
 
     state: Any
     levels: tuple[Any, ...]
@@ -58,23 +64,6 @@ class Run:
             return None
         threads = bool(self.tiling.threads)
         return interval(self.tiling.family, self.predicted_seconds, cpu=self.backend == "c", threads=threads)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return everything but the arrays as plain data."""
-        return {
-            "program": self.problem.program.name,
-            "shape": list(self.problem.shape),
-            "steps": self.problem.steps,
-            "steps_done": self.steps_done,
-            "dtype": self.problem.dtype,
-            "backend": self.backend,
-            "tiling": str(self.tiling),
-            "threads": self.threads,
-            "seconds": self.seconds,
-            "predicted_seconds": self.predicted_seconds,
-            "interval": None if self.interval is None else self.interval.to_dict(),
-            "gcells_per_second": self.gcells_per_second,
-        }
 
     def study(self) -> "Study":
         """Return what a page shows of it."""
@@ -118,8 +107,6 @@ class Run:
             f"{what}: {self.backend}, {self.tiling}, {self._team()}\n"
             f"{format_seconds(self.seconds)}{predicted}, {self.gcells_per_second:.3g} GCells/s"
         )
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from tilewright.report.page import fragment
