@@ -105,7 +105,7 @@ def record(problem: Problem, tiling: Tiling, machine: Machine) -> dict[str, Any]
 def edge_tiles(problem: Problem, tiling: Tiling) -> float:
     """Return the share of streaming tiles whose cells do not all lie inside the grid along the axes threads share."""
     inside, axes = 1.0, range(1, problem.program.rank)
-    loaded = stream_block.loaded(problem, tiling.time, tiling.space)
+    loaded = stream_block.tile_of(problem, tiling).loaded
     for axis in axes:
         size, extent = tiling.space[axis], problem.shape[axis]
         reach, starts = (loaded[axis] - size) / 2, range(0, extent, size)

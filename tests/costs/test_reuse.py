@@ -18,7 +18,7 @@ def walked(name):
     """The pipeline of a program, its rows per advance and what lies between two uses of a row."""
     kernel = program(name)
     problem = make_problem(kernel, (64,) * kernel.rank, 64)
-    pipeline, rows = of_problem(problem), streaming.block_growth(problem).rows
+    pipeline, rows = of_problem(problem), streaming.tile_growth(problem).rows
     return kernel, pipeline, rows, reuse.uses(kernel, pipeline, rows)
 
 

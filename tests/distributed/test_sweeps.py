@@ -24,7 +24,7 @@ from tilewright.runtime import sweep as runtime
 from tilewright.runtime.memory import HUGE_PAGE
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
-from tilewright.schedules.parts import BEGIN, END
+from tilewright.schedules.family import BEGIN, END
 from tilewright.schedules.tiling import parse
 from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import Let

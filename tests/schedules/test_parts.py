@@ -9,7 +9,7 @@ from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.parts import BEGIN, END
+from tilewright.schedules.family import BEGIN, END
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole
 from tilewright.schedules.tree.nodes import Let, Loop

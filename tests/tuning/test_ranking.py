@@ -16,8 +16,7 @@ from tilewright.schedules.tiling import NONE
 from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.spaces import space
-from tilewright.tuning.spaces.enumeration import pieces
-from tilewright.tuning.spaces.thread_shapes import shapes
+from tilewright.tuning.spaces.gpu_tiles import pieces, shapes
 from tilewright.verbs.report import FileDefaults, of_problem
 
 SEARCHED, DRAWN = 100_000, 20_000

@@ -4,7 +4,7 @@ Kinds are ``scipy.ndimage``'s: ``nearest`` (a a a | a b c), ``reflect`` (c b a |
 ``wrap``. What is here agrees with the reference, :func:`tilewright.programs.stencil.reference.map_index`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
@@ -73,6 +73,19 @@ def constants_beyond(place: ir.Expr, size: ir.Expr, sides: Sides) -> Iterator[tu
     for low, side in zip((True, False), sides, strict=True):
         if side.kind == "constant":
             yield beyond(place, size, low=low), side.value
+
+
+def bounded(
+    places: Sequence[tuple[ir.Expr, ir.Expr, Sides | None]],
+    load: Callable[[tuple[ir.Expr, ...]], ir.Expr],
+    dtype: ir.Element,
+) -> ir.Expr:
+    """The value at a place along every axis, given with the extent and, where it may lie outside, with the sides."""
+    value = load(tuple(inside(place, size, sides) if sides else place for place, size, sides in places))
+    for place, size, sides in places:
+        for test, constant in constants_beyond(place, size, sides) if sides else ():
+            value = ir.select(test, literal(constant, dtype), value)
+    return value
 
 
 def literal(value: complex, dtype: ir.Element) -> ir.Real:

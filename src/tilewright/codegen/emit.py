@@ -19,7 +19,7 @@ from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import CpuSchedule
-from tilewright.schedules.parts import BEGIN, END
+from tilewright.schedules.family import BEGIN, END
 from tilewright.schedules.tiling import NONE
 
 DIALECTS = ("c",)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.fingerprint import identity
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import constants_beyond, inside, literal, outside
+from tilewright.codegen.boundary import bounded, outside
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.layouts import SLOT, Kept, Layout, Packed, Series, stride
 from tilewright.programs.stencil.expression import Placed, Scalar, placed
@@ -240,10 +240,7 @@ def cell_function(site: Site, field: str) -> ir.Function | None:
         return None
     b = ir.Builder(f"{site.prefix}_cell_{site.problem.program.fields.index(field)}", kind="inline")
     row, place, size = b.param("row", ir.const_pointer(site.dtype)), b.param("x", ir.INDEX), b.param("n", ir.INDEX)
-    value: ir.Expr = row[inside(place, size, sides)]
-    for test, constant in constants_beyond(place, size, sides):
-        value = ir.select(test, literal(constant, site.dtype), value)
-    return b.function(value, site.dtype)
+    return b.function(bounded([(place, size, sides)], lambda at: row[at[0]], site.dtype), site.dtype)
 
 
 def scalars_of(site: Site, step: ir.Expr) -> ir.Expr:

@@ -75,7 +75,7 @@ def facts_of(problem: Problem, *, cpu: bool, storage: Storage = PLAIN) -> Facts:
     program, reach = problem.program, slopes(problem)
     storage = replace(storage, series=tuple(field for field in storage.series if field in program.fields))
     updated, parts = len(program.updated), storage.subdomains
-    stream = streaming.block_growth(problem) if cpu and streaming.FAMILY.applies(problem, storage) else None
+    stream = streaming.tile_growth(problem) if cpu and streaming.FAMILY.applies(problem, storage) else None
     return Facts(
         **asdict(regions.counts(problem, regions.parts(problem, parts) if cpu else regions.undivided(problem))),
         problem=problem,

@@ -1,8 +1,8 @@
 """One pass over a grid on disk as a sweep: rows stream through memory, and no cell is read or computed twice.
 
-A sweep computes tiles that lean through time (:mod:`tilewright.schedules.parts`): while its front is at a row's
-first step, it ends as many rows behind as all steps of the pass lean. These rows are in memory, those to come are read
-ahead, those that are done are written behind.
+A sweep computes tiles that lean through time (:class:`tilewright.schedules.family.Parts`): while its front is at a
+row's first step, it ends as many rows behind as all steps of the pass lean. These rows are in memory, those to come are
+read ahead, those that are done are written behind.
 """
 
 import functools
@@ -34,8 +34,7 @@ from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import CpuSchedule
-from tilewright.schedules.family import Family
-from tilewright.schedules.parts import Parts
+from tilewright.schedules.family import Family, Parts
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,10 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.report import plots
 from tilewright.report.drawing_stream import draw_stream
 from tilewright.schedules import catalogue
-from tilewright.schedules.pieces import Piece
 from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.tree.axes import axes_of_subtiles, axis_of_tiles
-from tilewright.schedules.tree.nodes import Node
+from tilewright.schedules.tree.affine import Expr, names_in
+from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, Parallel, children, nodes
+from tilewright.schedules.tree.order import Piece
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +40,8 @@ _LABEL_SHARE = 0.02
 _CORNER_TILES = (4, 5)
 """Rows and columns of a table's tiles that are shown."""
 Key = tuple[int, ...]
+Roots = Mapping[str, frozenset[str]]
+"""Per name of a schedule tree the loops and ranges that it depends on."""
 Rows = dict[int, tuple[int, int]]
 """Per logical time, a half-open range of cells."""
 
@@ -67,7 +69,7 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
         draw = _draw_table if tiling.family.tables else draw_stream
         return draw(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
     tree = catalogue.tree(problem, tiling)
-    first = axis_of_tiles(tree)
+    first = _axis_of_tiles(tree)
     shown = _corner(problem, tiling, first)
     pieces = list(catalogue.scan(shown, tiling))
     chosen = _largest_tile(pieces)
@@ -92,7 +94,7 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
 
 def _cut_axes(tiling: Tiling, tree: Node, pieces: list[Piece]) -> dict[int, int]:
     """The axes along which tiles have sub-tiles, each with its place in the sub-tiles' numbers; some may not be cut."""
-    axes = axes_of_subtiles(tree)
+    axes = _axes_of_subtiles(tree)
     every = len(axes) == len(tiling.space)
     places = {axis: place for place, axis in enumerate(axes)}
     return {
@@ -271,3 +273,42 @@ def _table_tile(panel: "Axes", wavefront: int, boxes: list[tuple[tuple[int, int]
     )
     x, y = (left + right) / 2, (top + bottom) / 2
     panel.text(x, y, str(wavefront), ha="center", va="center", fontsize=10, color="#10161d", fontweight="bold")
+
+
+def _axis_of_tiles(tree: Node) -> int:
+    """Return the axis along which tiles of a wavefront lie side by side, the first if there are several; 0 for none."""
+    axes = _axes_of(tree)
+    found = (axes.get(each.ranges[0].name, 0) for each in nodes(tree) if isinstance(each, Parallel))
+    return next(found, 0)
+
+
+def _axes_of_subtiles(tree: Node) -> tuple[int, ...]:
+    """Return the axis along which the sub-tiles of every loop over sub-tiles lie, outermost loop first."""
+    axes = _axes_of(tree)
+    loops = dict.fromkeys(each.name for each in nodes(tree) if isinstance(each, Loop) and each.subtile)
+    return tuple(axes.get(name, 0) for name in loops)
+
+
+def _axes_of(tree: Node) -> dict[str, int]:
+    """Per loop and range the first axis on which cells depend on it."""
+    found: dict[str, int] = {}
+    for axis, name in sorted(_dependent(tree, {})):
+        found.setdefault(name, axis)
+    return found
+
+
+def _dependent(node: Node, roots: Roots) -> Iterator[tuple[int, str]]:
+    if isinstance(node, Compute):
+        for axis, (low, high) in enumerate(node.box):
+            yield from ((axis, root) for root in _roots(low, roots) | _roots(high, roots))
+        return
+    if isinstance(node, Let):
+        roots = {**roots, node.name: _roots(node.value, roots)}
+    own = (node,) if isinstance(node, Loop) else node.ranges if isinstance(node, Parallel) else ()
+    roots = {**roots, **{each.name: frozenset({each.name}) for each in own}}
+    for child in children(node):
+        yield from _dependent(child, roots)
+
+
+def _roots(expression: Expr, roots: Roots) -> frozenset[str]:
+    return frozenset[str]().union(*(roots.get(name, frozenset()) for name in names_in(expression)))

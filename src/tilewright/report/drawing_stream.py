@@ -10,8 +10,8 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
-from tilewright.schedules.pieces import Piece
 from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tree.order import Piece
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,7 @@
 """Grids larger than memory: rows are put in, swept through all steps a few tiles at a time, and taken out again.
 
-A sweep computes parts of a grid that lean through time (:mod:`tilewright.schedules.parts`): each is computed for
-all steps as soon as its rows are there, so that nothing is computed twice, and only the rows between the first and the
+A sweep computes parts of a grid that lean through time (:class:`tilewright.schedules.family.Parts`), each for all steps
+as soon as its rows are there, so that nothing is computed twice, and only the rows between the first and the
 last step are needed at once. All of the grid has its place in a range of addresses; memory is taken by the rows that
 are there alone, and goes back to the system once they have been taken out.
 """

@@ -194,8 +194,8 @@ class CpuSchedule:
     body: KernelCode  # how the code is written
     storage: Storage = PLAIN  # where the fields' versions and cells lie
     batch: bool = False  # whether there are many grids, each of which one thread computes
-    # whether a call computes some parts of a sweep alone (:mod:`tilewright.schedules.parts`); the first one and their
-    # end follow the distance between slots in ``size``
+    # whether a call computes some parts of a sweep alone (:class:`tilewright.schedules.family.Parts`); the first one
+    # and their end follow the distance between slots in ``size``
     swept: bool = False
 
 

@@ -18,11 +18,11 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.legality import Legal, Verdict, untileable
-from tilewright.schedules.parts import Parts
+from tilewright.schedules.tree.affine import Name
 from tilewright.schedules.tree.nodes import Node
 
 if TYPE_CHECKING:  # runs count nothing
-    from tilewright.schedules.counting.spans import TileWork
+    from tilewright.schedules.counting.counts import TileWork
 
 FAMILIES = ("none", "hexagonal", "hybrid", "streaming", "skewed", "diamond", "orthogonal")
 """The families, in the order in which they are listed: modules of ``schedules/families``."""
@@ -30,6 +30,31 @@ LONG = {"time": "t", "space": "s"}
 """Keys of a tiling that are written in short."""
 UNUSED = {"variant": "fixed", "reuse": "place"}
 """Keys that meant something until version 0.3.0: read, written as they always were, and without a meaning."""
+BEGIN, END = Name("begin"), Name("end")
+"""The parts of a sweep that run, half-open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """How a tiling sweeps over a grid: an order over all steps that is cut into parts, in turn along axis 0.
+
+    They lean through time: while a part begins at a row's first step, it ends as many rows behind as all steps lean.
+    Only rows between are needed at once, and nothing is computed twice.
+    """
+
+    tree: Node  # the order of the parts from :data:`BEGIN` to :data:`END`
+    count: int  # parts that cover the grid
+    pitch: int  # cells along axis 0 by which a part goes beyond the one before
+    behind: int  # cells below its number times the pitch that a part touches at most, reads included
+    ahead: int  # the cell, from its number times the pitch, from which on the parts before one touch nothing
+
+    def ends(self, part: int) -> int:
+        """Return the cell below which a part and later ones touch nothing."""
+        return part * self.pitch - self.behind
+
+    def begins(self, part: int) -> int:
+        """Return the cell from which on the parts before one have touched nothing."""
+        return part * self.pitch + self.ahead
 
 
 class Family(str):
@@ -104,7 +129,7 @@ class Family(str):
 
     def work(self, problem: Problem, tiling: "Tiling") -> "TileWork":
         """Return what tiles compute and move, and how many there are; by default by running the order of one."""
-        from tilewright.schedules.counting.spans import work_of
+        from tilewright.schedules.counting.counts import work_of
 
         return work_of(problem, self.tree(problem, tiling))
 

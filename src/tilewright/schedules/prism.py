@@ -17,10 +17,9 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import Family, Tiling
+from tilewright.schedules.family import BEGIN, END, Family, Parts, Tiling
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
-from tilewright.schedules.parts import BEGIN, END, Parts, reach
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 
@@ -126,7 +125,8 @@ class Prisms(Family):
             return None
         face, extent = cut.hexagon, problem.shape[0]
         waves = ceil_div(problem.steps * cut.stages, face.half) + 1
-        margin = face.overhang + reach(problem)
+        rows = max(abs(read.offset[0]) for each in problem.program.statements for read in each.reads)
+        margin = face.overhang + rows
         return Parts(
             tree=Mark(f"swept: {face.note}", wavefronts(cut.symbolic(), part=(BEGIN, END))),
             count=max(face.tiles(0, extent), face.tiles(1, extent)) + waves // 2,

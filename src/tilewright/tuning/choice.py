@@ -11,7 +11,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.ranking import best_tiling
-from tilewright.tuning.spaces.form_cost import arithmetic_ratio
+from tilewright.tuning.spaces.bodies import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import PeriodicBlocks, plan_blocks
 
 _FEWEST_STEPS = 3

@@ -17,7 +17,7 @@ from tilewright.base.records import Resources
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite
 from tilewright.codegen.gpu.streaming.kernels import kept
-from tilewright.codegen.gpu.streaming.tile import make_tile
+from tilewright.codegen.gpu.streaming.tile import StreamTile
 from tilewright.costs import time as model
 from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import make_setting
@@ -76,8 +76,8 @@ def test_what_is_counted_is_exact(name, shape, text):
     assert found.shared_bytes[0] == exact.footprint * problem.itemsize
     assert found.tiles_per_wavefront[0] == exact.tiles_per_wavefront
     assert found.wavefronts[0] == exact.wavefronts
-    assert block.row[0] == np.prod(stream_block.loaded(problem, tiling.time, tiling.space)[1:])
-    assert block.reads[0] == stream_block.written_reads(problem, tiling)
+    assert block.row[0] == np.prod(stream_block.tile_of(problem, tiling).loaded[1:])
+    assert block.reads[0] == stream_block.tile_of(problem, tiling).written_reads
     if name in {"j2d5pt", "star3d1r"}:  # of one stage and one version: no unit is narrower than the widest
         assert found.tile_points[0] == exact.points
         assert found.input_words[0] == exact.live_in
@@ -90,10 +90,9 @@ def test_advances_are_counted_of_both_kernels(name, levels):
     known = program(name)
     problem = make_problem(known, (64,) * known.rank, 8)
     foot = stream_block.block_growth(problem)
-    assert foot.rows_base + foot.rows_rate * levels == stream_block.extra_rows(problem, levels)
-    general = stream_block.of_general(problem)
-    assert foot.parts_base + foot.parts_rate * levels == stream_block.extra_rows(problem, levels, general)
-    low, high = stream_block.halo(stream_block.of_block(problem), levels)
+    assert foot.rows_base + foot.rows_rate * levels == foot.pipeline.extra_rows(levels)
+    assert foot.parts_base + foot.parts_rate * levels == foot.general.extra_rows(levels)
+    low, high = foot.pipeline.halo(levels)
     assert tuple(a + b * levels for a, b in zip(foot.low_base, foot.low_rate, strict=True)) == low
     grown = tuple(a + b * levels for a, b in zip(foot.halo_base, foot.halo_rate, strict=True))
     assert grown == tuple(a + b for a, b in zip(low, high, strict=True))
@@ -224,8 +223,8 @@ def test_the_space_is_legal_and_fits(name, machine):
     for index in range(0, len(sizes.time), len(sizes.time) // 15):
         tiling = space.tiling_at(family_named("streaming"), sizes, index)
         assert isinstance(catalogue.check(problem, tiling), Legal)
-        assert stream_block.chip_values(problem, tiling) * 4 <= setting.rates.block_bytes
-        assert stream_block.written_reads(problem, tiling) <= MOST_WRITTEN
+        assert stream_block.tile_of(problem, tiling).chip_values * 4 <= setting.rates.block_bytes
+        assert stream_block.tile_of(problem, tiling).written_reads <= MOST_WRITTEN
 
 
 LAUNCHED = covering(
@@ -276,7 +275,7 @@ def test_the_price_counts_what_a_run_launches(case, boundary, steps):
 def test_launches_that_are_repeated_are_the_bands_that_the_price_counts(name, levels):
     problem = make_problem(program(name), (40, 64), 1)
     schedule = gpu_schedule(problem, parse(f"streaming:t={levels},s=16x16,threads=1x8"))
-    versions = stream_block.history(problem)
+    versions = stream_block.block_growth(problem).most_versions
     for steps in range(1, 300, 7):
         portion = gpu.repeated_steps(problem, schedule, kept(problem), steps)
         parts = [*[portion] * (steps // portion), *([steps % portion] if steps % portion else [])]
@@ -301,8 +300,8 @@ def test_what_the_general_kernel_computes_costs_more_than_no_tiling():
 def by_the_kernels_tests(problem, schedule):
     """Tiles that pass the steady kernel's test, and those that pass its test of whether they are in the middle."""
     site = GpuSite(problem=problem, prefix="k", strict=False, kept=kept(problem))
-    low = stream_block.low_cells(problem, schedule.tiling)
-    tile = make_tile(site, schedule, stream_block.of_block(problem), schedule.tiling.space, low)
+    block = stream_block.tile_of(problem, schedule.tiling)
+    tile = StreamTile(site, schedule, block.growth.pipeline, block.space, block.low)
     names = {f"n{axis}": extent for axis, extent in enumerate(problem.shape)}
     names |= {"s0": 4 * problem.shape[-1], "s1": 4 * problem.shape[-1], "levels": tile.levels}
     steady = middle = 0

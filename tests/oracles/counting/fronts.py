@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.base.intmath import ceil_div
-from tilewright.schedules.pieces import Box
+from tilewright.schedules.tree.order import Box
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from tests.oracles.counting.fronts import Profile, overlapping, profile_of
 from tests.oracles.forms import Ambiguous, Class, Form, FormScope, Later, Names, number
 
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.pieces import Box, volume
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr
 from tilewright.schedules.tree.nodes import (
     Compute,
@@ -32,6 +31,7 @@ from tilewright.schedules.tree.nodes import (
     Wavefronts,
     nodes,
 )
+from tilewright.schedules.tree.order import Box, volume
 
 Reach = tuple[tuple[int, int], ...]
 Found = TypeVar("Found")

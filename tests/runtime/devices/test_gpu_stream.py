@@ -37,7 +37,7 @@ def small(name, dtype="float32", boundary="fixed", levels=2):
         problem = make_problem(known, (2 * reach + 4, 2 * reach + 3, 2 * reach + 5), 2, dtype, boundary)
         space = (3, 2, 4)
         tiling = Tiling(family="streaming", time=1, space=space)
-        threads = (1, *stream_block.loaded(problem, 1, space)[1:])
+        threads = (1, *stream_block.tile_of(problem, tiling).loaded[1:])
         return problem, catalogue.complete(problem, dataclasses.replace(tiling, threads=threads))
     levels = levels if reach < 3 else 1
     shape = tuple(min(2 * size + 3 + low + high, 24) for size, (low, high) in zip(space, known.reach, strict=True))

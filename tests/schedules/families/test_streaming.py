@@ -135,8 +135,8 @@ def test_thread_blocks_read_only_what_earlier_advances_have_brought(random_case,
 @pytest.mark.parametrize(("name", "period"), [("j2d5pt", 1), ("star2d2r", 2), ("box2d1r", 2)])
 def test_thread_blocks_wait_a_row_for_other_threads_alone(name, period):
     problem = make_problem(program(name), (40, 90), 6)
-    assert stream_block.of_block(problem).lag.period == period
-    assert stream_block.of_general(problem).lag.period == streaming.of_problem(problem).lag.period + 1
+    assert stream_block.block_growth(problem).pipeline.lag.period == period
+    assert stream_block.block_growth(problem).general.lag.period == streaming.of_problem(problem).lag.period + 1
 
 
 @pytest.mark.parametrize("steps", range(23))
@@ -329,11 +329,11 @@ def test_blocks_that_choose_their_threads_have_one_for_some_loaded_cells_up_to_a
         chosen = stream_block.threads_for(problem, Tiling(family="streaming", time=rng.randint(1, 3), space=space))
         first, *outer, inner = chosen.threads
         filled = catalogue.complete(problem, chosen)  # which refuses more than a block can have
-        rows = stream_block.loaded(problem, filled.time, filled.space)
+        rows = stream_block.tile_of(problem, filled).loaded
         assert first == 1
         assert known.rank == 3 or inner % 32 == 0
         assert math.prod(chosen.threads) <= 512
-        cells = stream_block.own_cells(problem, filled)
+        cells = stream_block.tile_of(problem, filled).cells
         for count, each, row in zip((*outer, inner), cells, rows[1:], strict=True):
             assert count * (each - 1) < row <= count * each
 

@@ -14,8 +14,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.spaces.enumeration import pieces
-from tilewright.tuning.spaces.thread_shapes import NEAR, default_threads, points, shapes
+from tilewright.tuning.spaces.gpu_tiles import NEAR, default_threads, pieces, points, shapes
 from tilewright.verbs.predict import as_machine
 
 

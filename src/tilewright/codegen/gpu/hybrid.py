@@ -146,7 +146,7 @@ class HybridKernel:
     def _load(self, field: ChipField, number: int, box: list[Span], unroll: int) -> None:
         """Bring the cells of a box of a slot: along axis 0 from the face on, then from the box's start."""
         b, rank = self.b, self.rank
-        base = self.site.slot(field.name, self._memory_slot(field.name, ir.Int(number)))
+        base = self._memory(field.name, ir.Int(number))
         cell: list[ir.Expr] = [_LEFT + _X, *(self._box_start(axis) + ir.Var(f"q{axis}") for axis in range(1, rank))]
         inner: list[ir.Expr] = [ir.Var(f"q{axis}") for axis in range(1, rank)]
         with ExitStack() as nest:
@@ -240,15 +240,14 @@ class HybridKernel:
             def read(node: Read, cell: int = cell) -> ir.Expr:
                 key = (node.field, node.level, node.offset[0] + cell, node.offset[1:])
                 if key not in loads:
-                    at = self._place(self._field(node.field), _X + (node.offset[0] + cell), self._near(node.offset))
+                    x, inner = _X + (node.offset[0] + cell), self._near(node.offset)
                     var = ir.Var(f"r{len(loads)}", site.dtype)
-                    loads[key] = ir.Let(var, self._slot_name(node.field, node.level)[at])
+                    loads[key] = ir.Let(var, self._on_chip(node.field, node.level, x, inner))
                 return loads[key].var
 
             prefix = f"t{cell}_" if cell else "t"
             value = site.value(work, statement, read, NewCell(self._cell(cell), self._time), prefix)
-            at = self._place(self._field(statement.field), _X + cell, self._near(own))
-            stores.append((self._slot_name(statement.field, 1)[at], value))
+            stores.append((self._on_chip(statement.field, 1, _X + cell, self._near(own)), value))
         self.b.emit(*loads.values(), *work.statements())
         for place, value in stores:
             self.b.set(place, value)
@@ -264,15 +263,14 @@ class HybridKernel:
             for end, cell in enumerate((0 - grow, base + grow))
         ]
         cell = self._cell(0)
-        memory = self.site.slot(statement.field, self._memory_slot(statement.field, self._slot(statement.field, 1)))
+        memory = self._memory(statement.field, self._slot(statement.field, 1))
         if self.rank == 1:
             target = b.let("out", memory + ir.wide(_LEFT))[_X]
         else:
             memory = memory + ir.wide(_LEFT) * stride(0)
             memory = memory + ir.wide(cell[1]) * stride(1) if self.rank == 3 else memory
             target = b.let("out", memory + cell[-1])[ir.wide(_X) * stride(0)]
-        at = self._place(self._field(statement.field), _X, self._near((0,) * self.rank))
-        value = self._slot_name(statement.field, 1)[at]
+        value = self._on_chip(statement.field, 1, _X, self._near((0,) * self.rank))
         if self.schedule.threads[0] > 1:  # every thread writes what it computed itself: no barrier is needed before
             with self._strided(_X.name, (_LOW, _HIGH), 0), b.when((_X < kept[0]) | (_X >= kept[1])):
                 b.set(target, value)
@@ -290,8 +288,7 @@ class HybridKernel:
             def load(cell: Cell) -> ir.Expr:
                 places = [cell[axis] - ir.Var(f"z{axis}") for axis in range(1, self.rank)]
                 places = [self._from_box(axis, place) for axis, place in enumerate(places, 1)]
-                at = self._place(self._field(node.field), cell[0] - _LEFT, self._ringed(places))
-                return self._slot_name(node.field, node.level)[at]
+                return self._on_chip(node.field, node.level, cell[0] - _LEFT, self._ringed(places))
 
             return site.guarded(node, here, load)
 
@@ -303,10 +300,10 @@ class HybridKernel:
             nest.enter_context(b.when(site.in_bounds(statement, here)))
             value = b.let("v", site.value(b, statement, read, NewCell(here, self._time)))
             own = self._ringed([self._from_box(axis) for axis in range(1, self.rank)])
-            b.set(self._slot_name(statement.field, 1)[self._place(self._field(statement.field), _X, own)], value)
+            b.set(self._on_chip(statement.field, 1, _X, own), value)
             with b.when(self._leaves(statement)):
-                slot = self._memory_slot(statement.field, self._slot(statement.field, 1))
-                b.set(site.slot(statement.field, slot)[_index(here)], value)
+                memory = self._memory(statement.field, self._slot(statement.field, 1))
+                b.set(memory[_index(here)], value)
 
     def _leaves(self, statement: Statement) -> ir.Expr:
         """Whether no later row of the tile writes a cell's place, so that its value goes to memory."""
@@ -397,6 +394,10 @@ class HybridKernel:
         outer: list[ir.Expr] = [self._from_box(axis) + offset[axis] for axis in range(1, self.rank - 1)]
         return [*outer, _beside(offset[-1])] if self.rank > 1 else []
 
+    def _on_chip(self, field: str, level: int, x: ir.Expr, inner: Sequence[ir.Expr]) -> ir.Load:
+        """A cell of a version, by its level from a row's step on."""
+        return self._slot_name(field, level)[self._place(self._field(field), x, inner)]
+
     def _place(self, field: ChipField, x: ir.Expr, inner: Sequence[ir.Expr]) -> ir.Expr:
         """Index in a slot on chip of a cell: ``x`` relative to the tile, inner places counted from the box's start."""
         result = x - field.low
@@ -424,10 +425,10 @@ class HybridKernel:
         suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
         return ir.Var(f"u{self.site.number(field)}{suffix}", ir.shared_pointer(self.site.dtype))
 
-    def _memory_slot(self, field: str, slot: ir.Expr) -> ir.Expr:
-        """The slot in memory of a slot on chip."""
+    def _memory(self, field: str, slot: ir.Expr) -> ir.Expr:
+        """Pointer to cell zero in memory of a slot on chip."""
         copies = self.site.copies(field)
-        return slot if copies == 1 else (ir.Var(f"turn{copies}") + slot) % copies
+        return self.site.slot(field, slot if copies == 1 else (ir.Var(f"turn{copies}") + slot) % copies)
 
 
 def _index(here: Cell) -> ir.Expr:

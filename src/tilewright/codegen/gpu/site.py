@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import inside, literal, outside
+from tilewright.codegen.boundary import bounded
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.points import pieces, touches
 from tilewright.codegen.sites import extent
@@ -263,20 +263,11 @@ class GpuSite:
 
     def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
-        sides = self.problem.sides(node.field)
-        at = tuple(place + offset for place, offset in zip(here, node.offset, strict=True))
-        value = load(
-            tuple(
-                inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
-                for axis, place in enumerate(at)
-            )
-        )
-        for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
-            for low_side, side in zip((True, False), sides[axis], strict=True):
-                if side.kind == "constant" and node.offset[axis]:
-                    test = at[axis] < 0 if low_side else at[axis] >= extent(axis)
-                    value = ir.select(test, literal(side.value, self.dtype), value)
-        return value
+        places = []
+        for axis, (place, offset) in enumerate(zip(here, node.offset, strict=True)):
+            sides = self.problem.sides(node.field)[axis] if offset else None
+            places.append((place + offset, extent(axis), sides))
+        return bounded(places, load, self.dtype)
 
 
 def every(tests: Iterable[ir.Expr]) -> ir.Expr:

@@ -122,9 +122,9 @@ class Block(NamedTuple):
 
 
 @functools.cache
-def blocks(file: str) -> Mapping[str, Block]:
-    """Return the blocks of a file of this package by name."""
-    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+def blocks(file: str, folder: Path = Path(__file__).parent) -> Mapping[str, Block]:
+    """Return the blocks of a file by name."""
+    text = (folder / file).read_text(encoding="utf-8")
     found = {}
     for part in text.split("//: ")[1:]:
         head, _, body = part.partition("\n")

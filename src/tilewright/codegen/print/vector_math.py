@@ -13,6 +13,7 @@ and addition, and for arguments that a short reduction does not serve, the lanes
 from collections.abc import Sequence
 
 from tilewright.codegen.ir.types import element
+from tilewright.codegen.print.base import Block, blocks
 from tilewright.codegen.print.elements import C_LANES, PAIRS, SUFFIX
 
 VECTOR_MATH = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "pow", "atan2"})
@@ -132,177 +133,22 @@ _POLYNOMIALS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-_APART = "static __attribute__((noinline, cold))"
-_HEAD = """#if defined(__FMA__) || defined(__AVX512F__) || defined(__ARM_FEATURE_FMA)
-#define TW_VECTOR_MATH 1
-#endif
-"""
-_COMMON = """#if defined(TW_VECTOR_MATH)
-typedef @U tw_n_@s __attribute__((vector_size(TW_BYTES)));
-/* a b + c, rounded once */
-static inline @v tw_fma_@s(@v a, @v b, @v c) {
-  @v r;
-  for (int64_t i = 0; i < @lanes; ++i) r[i] = __builtin_fma@f(a[i], b[i], c[i]);
-  return r;
-}
-/* a times 2 to the power of k, a whole number that may take the result out of the range of exponents */
-static inline @v tw_scaled_@s(@v a, @v k) {
-#if defined(__AVX512F__) && !defined(__clang__)
-  return (@v)__builtin_ia32_scalef@d512_mask(a, k, (@v){0}, (@k)-1, 4);
-#else
-  const @m bits = (@m)((@v){0} + @MAGIC), half = (@m)(k * (@T)0.5 + @MAGIC) - bits;
-  const @m rest = (@m)(k + @MAGIC) - bits - half;
-  return a * (@v)((half + @BIAS) << @MANTISSA) * (@v)((rest + @BIAS) << @MANTISSA);
-#endif
-}
-/* the whole number nearest to a, at most 2 to the power of @MANTISSA less 2 */
-static inline @v tw_nearest_@s(@v a) { return (a + @MAGIC) - @MAGIC; }
-static inline int tw_any_@s(@m m) {
-#if defined(__AVX512F__) && !defined(__clang__)
-  typedef int words __attribute__((vector_size(64)));
-  return __builtin_ia32_ptestmd512((words)m, (words)m, (unsigned short)-1) != 0;
-#elif defined(__AVX__) && TW_BYTES == 32 && !defined(__clang__)
-  typedef long long words __attribute__((vector_size(32)));
-  return !__builtin_ia32_ptestz256((words)m, (words)m);
-#else
-  int64_t part[TW_BYTES / 8], any = 0;
-  __builtin_memcpy(part, &m, sizeof part);
-  for (int i = 0; i < TW_BYTES / 8; ++i) any |= part[i];
-  return any != 0;
-#endif
-}
-#endif
-"""
-_EXP = """  const @v low = tw_pick_@s(a < @EXP_LOW, (@v){0} + @EXP_LOW, a);
-  const @v x = tw_pick_@s(low > @EXP_HIGH, (@v){0} + @EXP_HIGH, low);
-  const @v k = tw_nearest_@s(x * @LOG2E), r = (x - k * @LN2_HIGH) - k * @LN2_LOW;
-  return tw_scaled_@s(1 + (r + r * r * @exp(r)), k);
-"""
-_SPLIT = """  const @n bits = (@n)a - @HALF_ROOT + @ONE_BITS;
-  const @v m = (@v)((@m)(bits & ((((@n){0} + 1) << @MANTISSA) - 1)) + @HALF_ROOT), f = m - 1;
-  const @v k = (@v)((@m)(bits >> @MANTISSA) + ((@m)((@v){0} + @MAGIC) - @BIAS)) - @MAGIC;
-"""
-"""a, which is positive, finite and normal, as m times 2 to the power of k, m between the roots of a half and of 2."""
-_LOG = """  if (tw_any_@s(~((a >= @SMALL) & (a < __builtin_inf@f())))) return tw_lanes_@name_@s(a);
-@split
-F return (f - (f * f * (@T)0.5 - (f * f * f * @log(f) + k * @LN2_LOW))) + k * @LN2_HIGH;
-D const @v s = f / (2 + f), z = s * s, h = f * f * (@T)0.5;
-D return k * @LN2_HIGH + (f - (h - (s * (h + z * @atanh(z)) + k * @LN2_LOW)));
-"""
-_REDUCED = """  const @m sign = (@m){0} + @SIGN;
-  const @v x = (@v)((@m)a & ~sign);
-  if (tw_any_@s(~(x < @FAR))) return tw_lanes_@name_@s(a);
-  const @v shifted = x * @TWO_OVER_PI + @MAGIC, k = shifted - @MAGIC;
-  const @m n = (@m)shifted, odd = -(n & 1);
-  const @v near = tw_fma_@s(-k, (@v){0} + @HALF_PI, x);
-F const @v nearer = tw_fma_@s(-k, (@v){0} + @HALF_PI_2, near), r = nearer - k * @HALF_PI_3, z = r * r;
-F const @v s = r + r * z * @sin(z), c = (1 - z * (@T)0.5) + z * z * @cos(z);
-D const @v p = k * @HALF_PI_2, r = near - p, back = r - near;
-D const @v r_low = (near - (r - back)) - (p + back) - (tw_fma_@s(k, (@v){0} + @HALF_PI_2, -p) + k * @HALF_PI_3);
-D const @v z = r * r, half = z * (@T)0.5, one = 1 - half;
-D const @v sin = r_low + (r * z * @sin(z) - r_low * half), cos = ((1 - one) - half) + (z * z * @cos(z) - r * r_low);
-D const @v s = r + sin, c = one + cos;
-"""
-_SIN = """  return (@v)((@m)tw_pick_@s(odd, c, s) ^ (((n << (8 * sizeof(@T) - 2)) ^ (@m)a) & sign));
-"""
-_COS = """  return (@v)((@m)tw_pick_@s(odd, s, c) ^ (((n + 1) << (8 * sizeof(@T) - 2)) & sign));
-"""
-_TAN = """  /* sin / cos, or -cos / sin */
-  const @v above = tw_pick_@s(odd, -c, s), below = tw_pick_@s(odd, s, c);
-F const @v t = above / below;
-D const @v s_low = sin - (s - r), c_low = cos - (c - one), over = 1 / below, q = above * over;
-D const @v above_low = tw_pick_@s(odd, -c_low, s_low), below_low = tw_pick_@s(odd, s_low, c_low);
-D const @v t = q + (tw_fma_@s(-q, below, above) + (above_low - q * below_low)) * over;
-  return (@v)((@m)t ^ ((@m)a & sign));
-"""
-_TANH = """  /* t / (t + 2) of t = exp(2 x) - 1 */
-  const @m sign = (@m){0} + @SIGN;
-  const @v size = (@v)((@m)a & ~sign), x = 2 * tw_pick_@s(size > @TANH_HIGH, (@v){0} + @TANH_HIGH, size);
-  const @v shifted = x * @LOG2E + @MAGIC, k = shifted - @MAGIC, r = (x - k * @LN2_HIGH) - k * @LN2_LOW;
-  const @v power = (@v)(((@m)shifted << @MANTISSA) + @ONE_BITS), t = power * (r + r * r * @exp(r)) + (power - 1);
-  return (@v)((@m)(t / (t + 2)) | ((@m)a & sign));
-"""
-_ATAN2 = """  /* the angle of the quotient of both sizes, below an eighth of a turn less or more, and where that lies */
-  const @m sign = (@m){0} + @SIGN;
-  const @v u = (@v)((@m)b & ~sign), v = (@v)((@m)a & ~sign);
-  const @m steep = v > u, left = (@m)b < 0, turned = (steep ^ left) & sign;
-  const @v large = tw_pick_@s(steep, v, u), least = tw_pick_@s(steep, u, v);
-  const @m usual = (large >= @SMALL) & (large < @HUGE) & (least < @HUGE);
-F if (tw_any_@s(~usual)) return tw_lanes_@name_@s(a, b);
-  const @m apart = least > large * @TAN_EIGHTH;
-  const @v sum = large + least, difference = least - large;
-  const @v above = tw_pick_@s(apart, difference, least), below = tw_pick_@s(apart, sum, large);
-F const @v t = above / below, t_low = (@v){0}, z = t * t;
-D const @v above_low = (@v)((@m)(least - (difference + large)) & apart);
-D const @v below_low = (@v)((@m)(least - (sum - large)) & apart), over = 1 / below, t = above * over, z = t * t;
-D /* what the quotient loses is normal, too */
-D const @m faint = (least > 0) & ((least < @FAINT) | (t < @FAINT));
-D if (tw_any_@s(~usual | faint)) return tw_lanes_@name_@s(a, b);
-D const @v t_low = (tw_fma_@s(-t, below, above) + (above_low - t * below_low)) * over;
-  const @v eighths = (@v)((@m)((@v){0} + 1) & apart), quarters = tw_pick_@s(steep, 2 - eighths, eighths);
-  const @v count = tw_pick_@s(left, 4 - quarters, quarters);
-  const @v high = count * (@HALF_PI / 2), low = count * (@HALF_PI_2 / 2);
-  const @v angle = (@v)((@m)t ^ turned), rest = (@v)((@m)(t_low + t * z * @atan(z)) ^ turned);
-F const @v value = high + (angle + (low + rest));
-D const @v r = high + angle, value = r + ((angle - (r - high)) + (low + rest));
-  return (@v)((@m)value ^ ((@m)a & sign));
-"""
-_POW = """  /* log x = h + l, of s = (m - 1) / (m + 1): 2 s + 2/3 s^3 with what both lose, then the rest */
-@split
-  const @v d = m + 1, over = 1 / d, s = f * over, s_low = (tw_fma_@s(-s, d, f) - s * (m - (d - 1))) * over;
-  const @v z = s * s, z_low = tw_fma_@s(s, s, -z) + 2 * s * s_low, t = z * @atanh_rest(z);
-  const @v c = @THIRDS + t, c_low = t - (c - @THIRDS) + @THIRDS_LOW;
-  const @v w = s * z, w_low = tw_fma_@s(s, z, -w) + (s * z_low + s_low * z);
-  const @v p = w * c, p_low = tw_fma_@s(w, c, -p) + (w * c_low + w_low * c);
-  const @v whole = k * @LN2_HIGH, s2 = 2 * s, h1 = whole + s2, back = h1 - whole;
-  const @v l1 = (whole - (h1 - back)) + (s2 - back), h2 = h1 + p, l2 = p - (h2 - h1);
-  const @v rest = (l1 + l2) + ((2 * s_low + p_low) + k * @LN2_LOW), h = h2 + rest, l = rest - (h - h2);
-  /* exp of its product with b */
-  const @v e = h * b, e_low = tw_fma_@s(h, b, -e) + l * b;
-  const @v q = tw_pick_@s(e > @EXP_HIGH, (@v){0} + @EXP_HIGH, tw_pick_@s(e < @EXP_LOW, (@v){0} + @EXP_LOW, e));
-  const @v n = tw_nearest_@s(q * @LOG2E), r = (q - n * @LN2_HIGH) + ((@v)((@m)e_low & (q == e)) - n * @LN2_LOW);
-  return tw_scaled_@s(1 + (r + r * r * @exp(r)), n);
-}
-/* of zeros, of negative numbers, and what is not finite */
-static __attribute__((noinline, cold)) @v tw_powers_@s(@v a, @v b) {
-  const @m sign = (@m){0} + @SIGN;
-  const @v size = (@v)((@m)a & ~sign), half = b * (@T)0.5;
-  const @m normal = (size >= @SMALL) & (size < __builtin_inf@f()), zero = size == 0;
-  if (tw_any_@s(~((normal | zero) & ((@v)((@m)b & ~sign) < __builtin_inf@f())))) return tw_lanes_@name_@s(a, b);
-  @v whole, even;
-  for (int64_t i = 0; i < @lanes; ++i) whole[i] = __builtin_rint@f(b[i]), even[i] = __builtin_rint@f(half[i]);
-  const @v power = tw_power_@s(tw_pick_@s(zero, (@v){0} + 1, size), b);
-  const @v none = tw_pick_@s(b > 0, (@v){0}, tw_pick_@s(b == 0, (@v){0} + 1, (@v){0} + __builtin_inf@f()));
-  const @v value = (@v)((@m)tw_pick_@s(zero, none, power) ^ ((@m)a & sign & (whole == b) & ~(even == half)));
-  return tw_pick_@s((a < 0) & ~(whole == b), (@v){0} + __builtin_nan@f(""), value);
-}
-static inline @v @called(@v a, @v b) {
-  const @m normal = (a >= @SMALL) & (a < __builtin_inf@f());
-  if (tw_any_@s(~(normal & (b > -__builtin_inf@f()) & (b < __builtin_inf@f())))) return tw_powers_@s(a, b);
-  return tw_power_@s(a, b);
-"""
-_BODIES = {
-    "exp": _EXP,
-    "log": _LOG,
-    "sin": _REDUCED + _SIN,
-    "cos": _REDUCED + _COS,
-    "tan": _REDUCED + _TAN,
-    "tanh": _TANH,
-    "pow": _POW,
-    "atan2": _ATAN2,
-}
+_REDUCED = frozenset({"sin", "cos", "tan"})
+"""Functions of an argument that is reduced by quarters of a turn."""
 
 
 def common_text(dtypes: Sequence[str]) -> str:
     """Return what the functions of vectors of these element types use."""
-    return "".join([_HEAD, *(_filled(_COMMON, dtype, "") for dtype in dtypes)]) if dtypes else ""
+    own = blocks("vector_math.h")
+    return "".join([own["head"].text, *(_filled(own["common"].text, dtype, "") for dtype in dtypes)]) if dtypes else ""
 
 
 def function_text(name: str, dtype: str, called: str, lanes: str) -> str:
     """Return the C text of a function of vectors; ``lanes`` is that of C's library, lane after lane."""
-    params = "@v a, @v b" if name in PAIRS else "@v a"
-    own = "tw_power_@s" if name == "pow" else called
-    text = f"static inline @v {own}({params}) {{\n{_BODIES[name]}}}\n".replace("@called", called)
+    own, params = blocks("vector_math.h"), "@v a, @v b" if name in PAIRS else "@v a"
+    body = (own["reduced"].text if name in _REDUCED else "") + own[name].text
+    head = f"static inline @v {'tw_power_@s' if name == 'pow' else called}({params})"
+    text = f"{head} {{\n{body}}}\n".replace("@called", called)
     apart = lanes.replace(called, "tw_lanes_@name_@s").replace(
         "static inline", "static __attribute__((noinline, cold))"
     )
@@ -313,7 +159,7 @@ def function_text(name: str, dtype: str, called: str, lanes: str) -> str:
 def _filled(text: str, dtype: str, name: str) -> str:
     kind, s = C_LANES[dtype], SUFFIX[dtype]
     single = kind == "float"
-    text = text.replace("@split\n", _SPLIT)
+    text = text.replace("@split\n", blocks("vector_math.h")["split"].text)
     lines = [line for line in text.splitlines() if not line.startswith("D " if single else "F ")]
     text = "\n".join(f"  {line[2:]}" if line[:2] in {"F ", "D "} else line for line in lines) + "\n"
     for each, by_type in _POLYNOMIALS.items():
@@ -321,23 +167,20 @@ def _filled(text: str, dtype: str, name: str) -> str:
             call = f"@{each}({variable})"
             if call in text:
                 text = text.replace(call, _horner(by_type[kind], variable, "f" if single else ""))
-    constants = _CONSTANTS[kind]
     words = {
-        **{f"@{key}": value for key, value in sorted(constants.items(), key=lambda item: -len(item[0]))},
-        "@lanes": f"{'' if element(dtype).parts == 1 else '2 * '}TW_LANES_{s.upper()}",
-        "@name": name,
-        "@v": f"tw_v_{s}",
-        "@m": f"tw_m_{s}",
-        "@n": f"tw_n_{s}",
-        "@d": "ps" if single else "pd",
-        "@k": "unsigned short" if single else "unsigned char",
-        "@T": kind,
-        "@s": s,
-        "@f": "f" if single else "",
+        **_CONSTANTS[kind],
+        "lanes": f"{'' if element(dtype).parts == 1 else '2 * '}TW_LANES_{s.upper()}",
+        "name": name,
+        "v": f"tw_v_{s}",
+        "m": f"tw_m_{s}",
+        "n": f"tw_n_{s}",
+        "d": "ps" if single else "pd",
+        "k": "unsigned short" if single else "unsigned char",
+        "T": kind,
+        "s": s,
+        "f": "f" if single else "",
     }
-    for mark, meaning in words.items():
-        text = text.replace(mark, meaning)
-    return text
+    return Block(text, ()).filled(words)
 
 
 def _horner(coefficients: Sequence[str], variable: str, tail: str) -> str:

@@ -20,8 +20,8 @@ def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
     if tiling.family.untiled and len(analysis.stages) == 1 and not analysis.sweep:
         return float(schedule.column)
     if tiling.family.streams and schedule.written:
-        levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-        return float(levels * schedule.advances * stream_block.thread_cells(problem, tiling))
+        tile = stream_block.tile_of(problem, tiling)
+        return float(tile.levels * schedule.advances * tile.thread_cells)
     return None
 
 
@@ -42,13 +42,12 @@ def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
         useful = math.prod(shape) / (groups * math.prod(schedule.cells))
         return LaunchWork(updates=updates, useful=useful, tiles=groups, dram_bytes=float(moved * problem.itemsize))
     tiling = schedule.tiling
-    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
+    tile = stream_block.tile_of(problem, tiling)
     tiles = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
-    rows = min(tiling.space[0], shape[0]) + stream_block.extra_rows(problem, levels)
-    computed = rows * math.prod(schedule.threads) * stream_block.thread_cells(problem, tiling)
-    loaded = math.prod(stream_block.loaded(problem, tiling.time, tiling.space))
+    rows = min(tiling.space[0], shape[0]) + tile.growth.pipeline.extra_rows(tile.levels)
+    computed = rows * math.prod(schedule.threads) * tile.thread_cells
+    loaded = math.prod(tile.loaded)
     cells = math.prod(shape)
     moved = (tiles * loaded * (versions + constants) + cells * versions) * problem.itemsize
-    return LaunchWork(
-        updates=updates, useful=cells / (tiles * computed), tiles=tiles, dram_bytes=moved / (cells * levels)
-    )
+    useful = cells / (tiles * computed)
+    return LaunchWork(updates=updates, useful=useful, tiles=tiles, dram_bytes=moved / (cells * tile.levels))

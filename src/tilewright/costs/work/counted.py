@@ -20,7 +20,7 @@ from tilewright.schedules.family import Family, Tiling
 
 if TYPE_CHECKING:  # runs count nothing
     from tilewright.schedules.counting.block import BlockCounts
-    from tilewright.schedules.counting.spans import Spans, TileWork
+    from tilewright.schedules.counting.counts import Spans, TileWork
 
 
 @dataclass(frozen=True, slots=True)

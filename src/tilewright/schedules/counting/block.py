@@ -1,14 +1,17 @@
 """What one block of a schedule tree computes, reads and hands on, far from every edge of the grid."""
 
+import dataclasses
+import functools
+import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import MAX_RANK
-from tilewright.schedules.counting import words
-from tilewright.schedules.pieces import Box, volume
+from tilewright.programs.stencil.program import MAX_RANK, Program, Statement
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, extent_of, names_in, value
 from tilewright.schedules.tree.nodes import (
     Compute,
@@ -28,10 +31,13 @@ from tilewright.schedules.tree.nodes import (
     Wavefronts,
     nodes,
 )
+from tilewright.schedules.tree.order import Box, volume
 
 _FAR = 2**40
 """Cells, or steps, of a grid that is so large that the tile in its middle is far from every edge."""
 _FEW = 64
+_LOOKAHEAD = 4
+"""A value is read at most this many time steps after its own."""
 _EXTENTS = frozenset(extent_of(axis).name for axis in range(MAX_RANK))
 
 
@@ -98,12 +104,12 @@ def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> BlockCounts:
         axes = [axis for axis, (own, next_) in enumerate(zip(boxes[0], other, strict=True)) if own == next_]
     across = math.prod(high - low for axis, (low, high) in enumerate(boxes[0]) if axis not in axes)
     rows = [tuple(box[axis] for axis in axes) for box in boxes]
-    live_in, live_out = words.words(walk.problem.program, tuple(rows), tuple(axes))
+    live_in, live_out = _words(walk.problem.program, tuple(rows), tuple(axes))
     return BlockCounts(
         points=found.points,
         live_in=live_in * across,
         live_out=live_out * across,
-        footprint=words.footprint(walk.problem.program, boxes),
+        footprint=_footprint(walk.problem.program, boxes),
     )
 
 
@@ -112,7 +118,7 @@ class _Work:
     """What a block does."""
 
     points: int = 0  # cells that it computes
-    rows: dict[int, Box] = field(default_factory=dict)  # per logical step, the box of its cells
+    rows: dict[int, Box] = dataclasses.field(default_factory=dict)  # per logical step, the box of its cells
     loaded: int = 0  # values that it copies in
     stored: int = 0  # values that it copies out
     own: int = 0  # values that memory of its own holds; 0 where it has none
@@ -221,3 +227,114 @@ def _box(box: tuple[tuple[Expr, Expr], ...], names: Mapping[str, int]) -> Box:
 
 def _hull(boxes: list[Box]) -> Box:
     return tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in zip(*boxes, strict=True))
+
+
+@functools.lru_cache(maxsize=1024)
+def _words(program: Program, rows: tuple[Box, ...], axes: tuple[int, ...]) -> tuple[int, int]:
+    """Count live-in and live-out of a tile, given its cells per logical step (from stage 0 on) along ``axes``."""
+    analysis = program.analysis
+    stages = analysis.stages
+    stage_of = {program.statements[i].field: number for number, stage in enumerate(stages) for i in stage}
+    needed: dict[tuple[str, int], dict[Box, None]] = {}
+    kept: dict[tuple[str, int], Box | None] = {}
+    for row in range(len(rows) + _LOOKAHEAD * len(stages)):
+        box = rows[row] if row < len(rows) else None
+        for i in stages[row % len(stages)]:
+            _note_reads(program.statements[i], (row, box, axes), (stage_of, len(stages)), (needed, kept))
+    live_in = live_out = 0
+    for (field, source), boxes in needed.items():
+        own = rows[source] if field in stage_of and 0 <= source < len(rows) else None
+        live_in += _cells_outside(*_moved(tuple(sorted(boxes)), own))
+        if own is not None:
+            inner = kept[field, source]
+            live_out += volume(own) - (0 if inner is None else volume(_meet(own, inner)))
+    return live_in, live_out
+
+
+def _note_reads(
+    statement: Statement,
+    where: tuple[int, Box | None, tuple[int, ...]],
+    order: tuple[dict[str, int], int],
+    found: tuple[dict[tuple[str, int], dict[Box, None]], dict[tuple[str, int], Box | None]],
+) -> None:
+    """Note what one statement of one row reads; ``box`` is None for a row behind the tile's last one."""
+    (row, box, axes), (stage_of, stages), (needed, kept) = where, order, found
+    # reads that differ along other axes alone are one
+    reads = dict.fromkeys(
+        (each.field, each.level, tuple(each.offset[axis] for axis in axes)) for each in statement.reads
+    )
+    for field, level, offsets in reads:
+        source = -1
+        if field in stage_of:
+            source = (row // stages + level - 1) * stages + stage_of[field]
+        key = (field, source)
+        wanted = needed.setdefault(key, {})
+        if box is None:
+            kept[key] = None
+            continue
+        moved = _shifted(box, offsets)
+        if volume(moved):
+            wanted[moved] = None
+        before = kept.get(key, moved)
+        kept[key] = None if before is None else _meet(before, moved)
+
+
+def _shifted(box: Box, by: tuple[int, ...]) -> Box:
+    return tuple((low + o, high + o) for (low, high), o in zip(box, by, strict=True))
+
+
+def _meet(a: Box, b: Box) -> Box:
+    return tuple((max(p, r), min(q, s)) for (p, q), (r, s) in zip(a, b, strict=True))
+
+
+def _moved(boxes: tuple[Box, ...], own: Box | None) -> tuple[tuple[Box, ...], Box | None]:
+    """Move boxes so that equal pictures at different places are counted once."""
+    if not boxes:
+        return boxes, own
+    back = tuple(-low for low, _ in boxes[0])
+    return tuple(_shifted(box, back) for box in boxes), None if own is None else _shifted(own, back)
+
+
+@functools.lru_cache(maxsize=4096)
+def _cells_outside(boxes: tuple[Box, ...], own: Box | None) -> int:
+    """Cells of the union of boxes, less those of ``own``: counted on the grid of all their ends."""
+    if not boxes:
+        return 0
+    every = boxes if own is None else (*boxes, own)
+    ends = [sorted({end for box in every for end in box[axis]}) for axis in range(len(boxes[0]))]
+    inside = np.zeros([len(axis) - 1 for axis in ends], dtype=bool)
+
+    def place(box: Box) -> tuple[slice, ...]:
+        return tuple(
+            slice(axis.index(low), axis.index(high)) if low < high else slice(0, 0)
+            for axis, (low, high) in zip(ends, box, strict=True)
+        )
+
+    for box in boxes:
+        inside[place(box)] = True
+    if own is not None:
+        inside[place(own)] = False
+    total = inside.astype(object)
+    for axis in reversed(ends):
+        total = total @ np.array([b - a for a, b in itertools.pairwise(axis)], dtype=object)
+    return int(total)
+
+
+def _footprint(program: Program, rows: list[Box]) -> int:
+    """Count the values of the boxes, one per field and kept version, that hold all that a tile reads and writes."""
+    # ``rows`` has the cells per logical step, from one of stage 0 on.
+    analysis = program.analysis
+    hulls: dict[str, Box] = {}
+    for number, stage in enumerate(analysis.stages):
+        own = [row for row in rows[number :: len(analysis.stages)] if volume(row)]
+        if not own:
+            continue
+        box = _hull(own)
+        for i in stage:
+            statement = program.statements[i]
+            touched = [(statement.field, (0,) * program.rank), *((r.field, r.offset) for r in statement.reads)]
+            for field, offset in touched:
+                moved = _shifted(box, offset)
+                hulls[field] = _hull([hulls.get(field, moved), moved])
+    copies = dict(zip(program.fields, analysis.copies, strict=True))
+    return sum(copies[field] * volume(hull) for field, hull in hulls.items())

@@ -127,7 +127,7 @@ def _shares_products(problem: Problem) -> bool:
     return problem.rounds and shares_products(problem.program)
 
 
-def block_growth(problem: Problem) -> TileGrowth:
+def tile_growth(problem: Problem) -> TileGrowth:
     """Return how the streaming tiles of a problem grow."""
     pipeline = of_problem(problem)
     sides = zip(pipeline.below, pipeline.above, strict=True)
@@ -199,8 +199,8 @@ class Streaming(Family):
         """Whether any tiling of a problem is legal; on GPUs, any of thread blocks."""
         if problem.program.rank not in self.ranks or (gpu and problem.program.rank == 1) or untileable(problem):
             return False
-        plain = Tiling(family=self)
-        tiling = stream_block.threads_for(problem, plain) if gpu else plain
+        one = (1,) * problem.program.rank  # no size of a tile and no number of threads makes it illegal
+        tiling = Tiling(family=self, space=one, threads=one if gpu else ())
         return isinstance(self.check(problem, self.complete(problem, tiling), storage), Legal)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:
@@ -257,9 +257,10 @@ def geometry(problem: Problem, tiling: Tiling) -> Stream:
 
 
 def _of_block(problem: Problem, tiling: Tiling) -> Stream:
-    bands = stream_block.bands(problem.steps, tiling.time, stream_block.history(problem))
+    growth = stream_block.block_growth(problem)
+    bands = stream_block.bands(problem.steps, tiling.time, growth.most_versions)
     return Stream(
-        pipeline=stream_block.of_block(problem),
+        pipeline=growth.pipeline,
         rows=1,
         levels=tuple(band.levels for band in bands),
         axes=tuple(_blocks(extent, size) for extent, size in zip(problem.shape, tiling.space, strict=True)),
@@ -317,7 +318,7 @@ def _band(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> Node
 def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> tuple[Buffer, ...]:
     """Rows of all versions of a field; of a thread block, one for the rows on chip of all fields that are updated."""
     if tiling.threads:
-        return (Buffer(field=0, depth=stream_block.chip_values(problem, tiling), lengths=()),)
+        return (Buffer(field=0, depth=stream_block.tile_of(problem, tiling).chip_values, lengths=()),)
     pipeline, found = stream.pipeline, []
     largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
     for field, stage in enumerate(pipeline.stage_of):

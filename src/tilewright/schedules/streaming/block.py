@@ -12,8 +12,11 @@ The kernels keep ``2 * history`` versions of a field that is updated, slots 0, 1
 version ``b`` must not write a slot that it reads.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +36,17 @@ from tilewright.base.constants import (
     WORD,
 )
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.family import Tiling
-from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline, of_problem
+from tilewright.schedules.streaming.levels import LevelPipeline, of_problem
 from tilewright.schedules.streaming.rims import Rims, rims
 
 Ints = NDArray[np.int64]
+Integers = TypeVar("Integers", int, Ints)
 PAUSE = 1
 """Cells by which a unit runs behind what its reads of other threads' cells need: those of an advance."""
 VECTOR_BYTES = 16
@@ -66,10 +71,11 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockGrowth:
-    """What a cost model needs to know of a program's streaming tiles in thread blocks, whatever their sizes."""
+    """What the streaming tiles of a program in thread blocks have in common, whatever their sizes."""
 
     program: Program
-    pipeline: LevelPipeline
+    pipeline: LevelPipeline  # in the kernel of whole tiles
+    general: LevelPipeline  # in the kernel of everything else, whose units wait for all cells of a row
     # per axis, cells that a tile loads beyond its own on both sides, besides those per level
     halo_base: tuple[int, ...]
     halo_rate: tuple[int, ...]  # the same per level
@@ -77,10 +83,10 @@ class BlockGrowth:
     low_rate: tuple[int, ...]  # the same per level
     rows_base: int  # advances of a tile of a band besides one per own row, and besides those per level
     rows_rate: int  # the same per level
-    parts_base: int  # the same as ``rows_base`` of the general kernel, whose units wait for all cells of a row
+    parts_base: int  # the same as ``rows_base`` of the general kernel
     parts_rate: int  # the same per level
     ring: int  # rows of a ring of that kernel
-    bent: tuple[int, ...]  # axes at whose edges that kernel computes what the steady loop does not; see :func:`bent`
+    bent: tuple[int, ...]  # axes at whose edges that kernel computes what the steady loop does not; see :func:`_bent`
     bent_reads: int  # reads per cell that reach beyond such an edge
     stored_rows: int  # rows between the first and the last of the rows that an advance stores
     # per field, versions that are kept on the way, besides one per level if it is updated
@@ -96,13 +102,13 @@ class BlockGrowth:
     lanes: int  # values that one instruction of a thread moves at most
     itemsize: int  # bytes per value
 
-    def whole(self, time: Ints) -> Ints:
-        """Return :func:`whole_levels` of arrays."""
-        versions = self.most_versions
-        if versions == 1:
-            return time
-        ring = 2 * versions
-        return np.where(time <= versions, time, versions + (time - versions) // ring * ring)
+    def whole(self, time: Integers) -> Integers:
+        """Return the length of a whole band of at most so many steps, see :func:`whole_levels`."""
+        return whole_levels(time, self.most_versions)
+
+    def grown(self, levels: int) -> tuple[int, ...]:
+        """Return the cells per axis that a tile loads beyond its own, on both sides."""
+        return tuple(base + rate * levels for base, rate in zip(self.halo_base, self.halo_rate, strict=True))
 
     def rims(self, cells: tuple[int, ...]) -> Rims:
         """Return what threads hand to each other that own so many cells per shared axis."""
@@ -147,78 +153,155 @@ class BlockGrowth:
             widest = inner.argmax(axis=0) == np.arange(len(inner))[:, None]
             inner = np.where(cut & widest, -(-inner // 2), inner)
 
-    def written(self, levels: Ints, rows: Ints, cells: Ints) -> Ints:
-        """Return :func:`written_reads` of arrays of levels, rows in use and cells of a thread."""
-        return np.asarray(levels * cells * rows * (self.moving_reads + self.constant_reads))
+    def written(self, levels: Integers, rows: Integers, cells: Integers) -> Integers:
+        """Return the reads of a kernel in which levels, rows in use and a thread's cells are written out."""
+        return levels * cells * rows * (self.moving_reads + self.constant_reads)
 
 
+@fact
 def block_growth(problem: Problem) -> BlockGrowth:
     """Return how the streaming tiles of a problem in thread blocks grow, and what their cells read."""
-    program, pipeline = problem.program, of_block(problem)
-    low, high = zip(*(halo(pipeline, levels) for levels in (1, 2)), strict=True)
-    each = [tuple(a + b for a, b in zip(low[i], high[i], strict=True)) for i in (0, 1)]
+    program = problem.program
+    pipeline, general = of_problem(problem, PAUSE, columns=True), of_problem(problem, PAUSE)
+    low, high = pipeline.halo(0)
     reads = [read for statement in program.statements for read in statement.reads]
     moving = [read for read in reads if read.field in program.updated]
-    lows = [halo(pipeline, levels)[0] for levels in (0, 1)]
-    rows = [extra_rows(problem, levels) for levels in (0, 1)]
-    parts = [extra_rows(problem, levels, of_general(problem)) for levels in (0, 1)]
-    updated = len(program.updated)
-    stages = zip(pipeline.history, pipeline.stage_of, program.fields, strict=True)
-    stored = [pipeline.lag.at(-age, stage) for kept, stage, f in stages if f in program.updated for age in range(kept)]
+    later = {read.field for read in moving if read.level == 1}
+    history = {field: program.history(field) for field in program.updated}
+    stages = {field: stage for field, stage in zip(program.fields, pipeline.stage_of, strict=True) if field in history}
+    stored = [pipeline.lag.at(-age, stages[field]) for field, kept in history.items() for age in range(kept)]
+    bent = _bent(problem)
     return BlockGrowth(
         program=program,
         pipeline=pipeline,
-        halo_base=tuple(2 * a - b for a, b in zip(*each, strict=True)),
-        halo_rate=tuple(b - a for a, b in zip(*each, strict=True)),
-        low_base=lows[0],
-        low_rate=tuple(b - a for a, b in zip(*lows, strict=True)),
-        rows_base=rows[0],
-        rows_rate=rows[1] - rows[0],
-        parts_base=parts[0],
-        parts_rate=parts[1] - parts[0],
-        ring=ring_rows(problem),
-        bent=bent(problem),
-        bent_reads=sum(any(read.offset[axis] for axis in bent(problem)) for read in reads),
+        general=general,
+        halo_base=tuple(a + b for a, b in zip(low, high, strict=True)),
+        halo_rate=tuple(a.period + b.period for a, b in zip(pipeline.below, pipeline.above, strict=True)),
+        low_base=low,
+        low_rate=tuple(each.period for each in pipeline.below),
+        rows_base=pipeline.extra_rows(0),
+        rows_rate=pipeline.lag.period + pipeline.below[0].period,
+        parts_base=general.extra_rows(0),
+        parts_rate=general.lag.period + general.below[0].period,
+        ring=max(general.keep[program.fields.index(field)] for field in history) + 1,
+        bent=bent,
+        bent_reads=sum(any(read.offset[axis] for axis in bent) for read in reads),
         stored_rows=max(stored) - min(stored),
-        kept_base=tuple(max(0, versions - 1) for versions, _ in rings(problem, 1)),
-        versions=sum(program.history(field) for field in program.updated),
-        most_versions=history(problem),
-        constants=len(program.fields) - updated,
+        # The version that a band ends with is kept only where a later stage of its step reads it.
+        kept_base=tuple(history[field] - (field not in later) if field in history else 0 for field in program.fields),
+        versions=sum(history.values()),
+        most_versions=max(history.values()),
+        constants=len(program.fields) - len(history),
         moving_reads=len(moving),
         constant_reads=len(reads) - len(moving),
         stores=len(program.statements),
         stages=len(pipeline.stages),
         most_reads=MOST_WRITTEN,
-        lanes=lanes(problem),
+        lanes=max(1, VECTOR_BYTES // problem.itemsize),
         itemsize=problem.itemsize,
     )
 
 
-def of_block(problem: Problem) -> LevelPipeline:
-    """Return the pipeline of a problem in a thread block, in the kernel of whole tiles."""
-    return of_problem(problem, PAUSE, columns=True)
+def _bent(problem: Problem) -> tuple[int, ...]:
+    """The axes along which a read beyond the edge is anything but a cell that keeps its value."""
+    found = {
+        axis
+        for statement in problem.program.statements
+        for read in statement.reads
+        for axis, offset in enumerate(read.offset)
+        if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
+    }
+    return tuple(sorted(found))
 
 
-def of_general(problem: Problem) -> LevelPipeline:
-    """Return the pipeline of a problem in a thread block, in the kernel of everything else."""
-    return of_problem(problem, PAUSE)
+@dataclass(frozen=True, kw_only=True)
+class BlockTile:
+    """A tile of a thread block: what it loads, and what its threads own, keep and read."""
+
+    growth: BlockGrowth  # what does not depend on its sizes
+    levels: int  # of a whole band
+    space: tuple[int, ...]  # own cells per axis
+    threads: tuple[int, ...]  # per axis, along the first one 1
+
+    @cached_property
+    def loaded(self) -> tuple[int, ...]:
+        """Cells per axis that it loads, its neighbours' cells included."""
+        return tuple(size + more for size, more in zip(self.space, self.growth.grown(self.levels), strict=True))
+
+    @cached_property
+    def cells(self) -> tuple[int, ...]:
+        """Cells of a thread, which lie side by side, per axis that threads share."""
+        return tuple(ceil_div(extent, count) for extent, count in zip(self.loaded[1:], self.threads[1:], strict=True))
+
+    @cached_property
+    def thread_cells(self) -> int:
+        """Cells of a thread in a row or plane that the tile loads."""
+        return math.prod(self.cells)
+
+    @cached_property
+    def rims(self) -> Rims:
+        """What its threads hand to each other."""
+        return self.growth.rims(self.cells)
+
+    @property
+    def low(self) -> tuple[int, ...]:
+        """Cells that it loads below its own per axis that threads share, see :meth:`BlockGrowth.low`."""
+        shared = zip(self.space[1:], self.cells, self.threads[1:], strict=True)
+        each = (map(np.array, axis) for axis in shared)
+        return tuple(int(self.growth.low(axis, np.array(self.levels), *n)) for axis, n in enumerate(each, start=1))
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Size of the general kernel's tiles, see :meth:`BlockGrowth.parts`."""
+        found = self.growth.parts(np.array([self.levels]), tuple(np.array([size]) for size in self.space))
+        return tuple(int(size[0]) for size in found)
+
+    @property
+    def written_reads(self) -> int:
+        """Reads of its kernel, if levels, a thread's cells and the rows in use are written out."""
+        return self.growth.written(self.levels, self.rims.rows, self.thread_cells)
+
+    @property
+    def written(self) -> bool:
+        """Whether they are."""
+        return self.written_reads <= self.growth.most_reads
+
+    @property
+    def chip_values(self) -> int:
+        """Values that it keeps on chip, in the kernel that computes most of a grid."""
+        if self.written:
+            return self.rims.values(self.growth.kept(self.levels), self.threads[1:])
+        return int(self.growth.part_values(np.array(self.levels), tuple(map(np.array, self.parts))))
+
+    @property
+    def held_values(self) -> int:
+        """Values that a thread keeps in registers: its rows, what it keeps of others, and what it fetches."""
+        kept = zip(self.growth.kept(self.levels), self.rims.held, strict=True)
+        return sum(n * each for n, each in kept) + self.thread_cells * self.growth.versions + self.rims.passing
+
+    @property
+    def in_registers(self) -> bool:
+        """Whether what a thread keeps should fit into its registers."""
+        words = self.held_values * self.growth.itemsize // WORD
+        asked = words + STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(self.space)] * self.thread_cells
+        warps = round_up(ceil_div(math.prod(self.threads), WARP), WARP_UNIT)
+        return asked <= min(SAFE_REGISTERS, REGISTERS // (warps * WARP) // REGISTER_UNIT * REGISTER_UNIT)
 
 
-def history(problem: Problem) -> int:
-    """Return the most versions that a step of a problem starts from, over the fields that it updates."""
-    return max(problem.program.history(field) for field in problem.program.updated)
+def tile_of(problem: Problem, tiling: Tiling) -> BlockTile:
+    """Return the tile of a completed tiling with threads."""
+    growth = block_growth(problem)
+    return BlockTile(growth=growth, levels=growth.whole(tiling.time), space=tiling.space, threads=tiling.threads)
 
 
-def whole_levels(most: int, versions: int) -> int:
+def whole_levels(most: Integers, versions: int) -> Integers:
     """Return the length of a whole band of at most so many steps.
 
     >>> whole_levels(8, 1), whole_levels(8, 2), whole_levels(1, 2)
     (8, 6, 1)
     """
-    if versions == 1 or most <= versions:
-        return most
-    ring = 2 * versions
-    return versions + (most - versions) // ring * ring
+    beyond = most - versions
+    return most if versions == 1 else most - beyond % (2 * versions) * (beyond > 0)
 
 
 def bands(steps: int, most: int, versions: int) -> Iterator[Band]:
@@ -286,10 +369,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
         raise UsageError(
             f"threads of a streaming tiling are given per axis, {rank} here, the first one 1, got {tiling}", example
         )
-    count = 1
-    for each in tiling.threads:
-        count *= each
-    if count > MAX_BLOCK_THREADS:
+    if math.prod(tiling.threads) > MAX_BLOCK_THREADS:
         raise UsageError(f"a thread block has at most {MAX_BLOCK_THREADS} threads, got {tiling}", example)
     time = time if tiling.time == 1 and not tiling.space else tiling.time
     return replace(tiling, time=time, space=tiling.space or space)
@@ -297,202 +377,51 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 
 def threads_for(problem: Problem, tiling: Tiling) -> Tiling:
     """Return a streaming tiling with threads: those given, or as many as have a few cells of the loaded row each."""
-    rank = problem.program.rank
-    if tiling.threads or rank not in _ROWS:
+    if tiling.threads or problem.program.rank not in _ROWS:
         return tiling
     time, space = (tiling.time, tiling.space) if tiling.space else default_sizes(problem)
-    row = loaded(problem, time, space)
+    return replace(tiling, threads=_threaded(problem, time, space).threads, rows=None)
+
+
+def _threaded(problem: Problem, time: int, space: tuple[int, ...]) -> BlockTile:
+    """The tile whose threads have as many cells as fit into registers."""
+    rank, growth = problem.program.rank, block_growth(problem)
+    levels = growth.whole(time)
+    row = [size + more for size, more in zip(space, growth.grown(levels), strict=True)]
     for cells in _CELLS[rank]:
         counts = [ceil_div(extent, count) for extent, count in zip(row[1:], cells, strict=True)]
         if rank == 2:
             counts[-1] = round_up(counts[-1], WARP)
         inner = min(counts[-1], _MOST_THREADS)
         outer = tuple(max(1, min(_MOST_THREADS // inner, count)) for count in counts[:-1])
-        found = replace(tiling, time=time, space=space, threads=(1, *outer, inner), rows=None)
-        if in_registers(problem, found):
+        tile = BlockTile(growth=growth, levels=levels, space=space, threads=(1, *outer, inner))
+        if tile.in_registers:
             break
-    return replace(tiling, threads=found.threads, rows=None)
+    return tile
 
 
 def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
     """Return levels and sizes of a tile where nothing else is asked for: the most levels that are not too many."""
-    rank, chosen = problem.program.rank, (1, _ROWS[problem.program.rank])
+    rank, growth = problem.program.rank, block_growth(problem)
+    rows = _ROWS[rank]
     for time in reversed(_HEIGHTS[rank]):
-        low, high = halo(of_block(problem), whole_levels(time, history(problem)))
-        grown = [a + b for a, b in zip(low, high, strict=True)]
-        space = tuple(max(1, row - more) for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
-        tiling = Tiling(family="streaming", time=time, space=(_ROWS[rank][0], *space))
-        wide = all(2 * more <= row for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
-        small = _bytes(problem, time, tiling.space) <= STATIC_SHARED
-        threaded = threads_for(problem, tiling)
-        short = written_reads(problem, threaded) <= MOST_WRITTEN and in_registers(problem, threaded)
-        if time == _HEIGHTS[rank][-1] or (wide and small and short):
-            chosen = time, tiling.space
+        grown = growth.grown(growth.whole(time))[1:]
+        space = (rows[0], *(max(1, row - more) for row, more in zip(rows[1:], grown, strict=True)))
+        tile = _threaded(problem, time, space)
+        wide = all(2 * more <= row for row, more in zip(rows[1:], grown, strict=True))
+        if time == _HEIGHTS[rank][-1] or (wide and tile.written and _fits(tile)):
+            chosen = time, space
     return chosen[0], _narrowed(problem, *chosen)
 
 
 def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
     """Halve the loaded cells along axis 1 until the tile fits on the chip and into registers: of wide reaches."""
-    low, high = halo(of_block(problem), whole_levels(time, history(problem)))
-
-    def fits() -> bool:
-        tiling = threads_for(problem, Tiling(family="streaming", time=time, space=space))
-        return in_registers(problem, tiling) and _bytes(problem, time, space) <= STATIC_SHARED
-
-    while space[1] > 1 and not fits():
-        more = low[1] + high[1]
+    growth = block_growth(problem)
+    more = growth.grown(growth.whole(time))[1]
+    while space[1] > 1 and not _fits(_threaded(problem, time, space)):
         space = (space[0], max(1, (space[1] + more) // 2 - more), *space[2:])
     return space
 
 
-def _bytes(problem: Problem, time: int, space: tuple[int, ...]) -> int:
-    """Bytes on chip of a tile."""
-    tiling = threads_for(problem, Tiling(family="streaming", time=time, space=space))
-    return chip_values(problem, tiling) * problem.itemsize
-
-
-def chip_values(problem: Problem, tiling: Tiling) -> int:
-    """Return the values that a block keeps on chip, in the kernel that computes most of a grid."""
-    levels = whole_levels(tiling.time, history(problem))
-    kept = tuple(versions for versions, _ in rings(problem, levels))
-    if not tiling.threads or written_reads(problem, tiling) > MOST_WRITTEN:
-        return general_values(problem, tiling)
-    return rims_of(problem, own_cells(problem, tiling)).values(kept, tiling.threads[1:])
-
-
-def general_values(problem: Problem, tiling: Tiling) -> int:
-    """Return the values that a block of the general kernel keeps on chip."""
-    foot, levels = block_growth(problem), np.array([whole_levels(tiling.time, history(problem))])
-    space = tuple(np.array([size]) for size in general_space(problem, tiling))
-    return int(foot.part_values(levels, space)[0])
-
-
-def general_space(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Return the size of the general kernel's tiles, see :meth:`BlockGrowth.parts`."""
-    levels = np.array([whole_levels(tiling.time, history(problem))])
-    space = tuple(np.array([size]) for size in tiling.space)
-    return tuple(int(size[0]) for size in block_growth(problem).parts(levels, space))
-
-
-def bent(problem: Problem) -> tuple[int, ...]:
-    """Return the axes along which a read beyond the edge is anything but a cell that keeps its value."""
-    found = {
-        axis
-        for statement in problem.program.statements
-        for read in statement.reads
-        for axis, offset in enumerate(read.offset)
-        if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
-    }
-    return tuple(sorted(found))
-
-
-def own_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Return the cells of a thread, which lie side by side, per axis that threads share."""
-    row = loaded(problem, tiling.time, tiling.space)
-    return tuple(ceil_div(extent, count) for extent, count in zip(row[1:], tiling.threads[1:], strict=True))
-
-
-def low_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Return the cells that a tile loads below its own per axis that threads share, see :meth:`BlockGrowth.low`."""
-    foot, levels = block_growth(problem), np.array([whole_levels(tiling.time, history(problem))])
-    shared = zip(tiling.space[1:], own_cells(problem, tiling), tiling.threads[1:], strict=True)
-    each = (tuple(map(np.array, zip(axis, strict=True))) for axis in shared)
-    return tuple(int(foot.low(axis, levels, *numbers)[0]) for axis, numbers in enumerate(each, start=1))
-
-
-def rims_of(problem: Problem, cells: tuple[int, ...]) -> Rims:
-    """Return what threads hand to each other that own so many cells."""
-    return rims(problem.program, of_block(problem), cells, lanes(problem))
-
-
-def lanes(problem: Problem) -> int:
-    """Return the values that one instruction of a thread moves at most."""
-    return max(1, VECTOR_BYTES // problem.itemsize)
-
-
-def thread_cells(problem: Problem, tiling: Tiling) -> int:
-    """Return the cells of a thread in a row or plane that a tile loads."""
-    cells = 1
-    for count in own_cells(problem, tiling):
-        cells *= count
-    return cells
-
-
-def held_values(problem: Problem, tiling: Tiling) -> int:
-    """Return the values that a thread keeps in registers: its rows, what it keeps of others, and what it fetches."""
-    levels, cells = whole_levels(tiling.time, history(problem)), own_cells(problem, tiling)
-    found, count = rims_of(problem, cells), thread_cells(problem, tiling)
-    kept = [versions for versions, _ in rings(problem, levels)]
-    ahead = count * sum(problem.program.history(field) for field in problem.program.updated)
-    return sum(n * each for n, each in zip(kept, found.held, strict=True)) + ahead + found.passing
-
-
-def in_registers(problem: Problem, tiling: Tiling) -> bool:
-    """Say whether what a thread keeps should fit into its registers."""
-    words = held_values(problem, tiling) * problem.itemsize // WORD
-    asked = words + STREAM_REGISTERS + STREAM_CELL_REGISTERS[problem.program.rank] * thread_cells(problem, tiling)
-    count = 1
-    for each in tiling.threads:
-        count *= each
-    warps = round_up(ceil_div(count, WARP), WARP_UNIT)
-    return asked <= min(SAFE_REGISTERS, REGISTERS // (warps * WARP) // REGISTER_UNIT * REGISTER_UNIT)
-
-
-def written_reads(problem: Problem, tiling: Tiling) -> int:
-    """Return the reads of a kernel in which levels, a thread's cells and the rows in use are written out."""
-    levels = whole_levels(tiling.time, history(problem))
-    rows = rims_of(problem, own_cells(problem, tiling)).rows
-    reads = sum(len(statement.reads) for statement in problem.program.statements)
-    return levels * rows * thread_cells(problem, tiling) * reads
-
-
-def loaded(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the cells per axis that a tile of a whole band loads, its neighbours' cells included."""
-    levels = whole_levels(time, history(problem))
-    low, high = halo(of_block(problem), levels)
-    return tuple(size + a + b for size, a, b in zip(space, low, high, strict=True))
-
-
-def halo(pipeline: LevelPipeline, levels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the cells that a tile of some levels loads below and above its own, per axis."""
-    pairs = zip(pipeline.history, pipeline.stage_of, strict=True)
-    ages = [(levels + age, stage) for versions, stage in pairs for age in range(versions)]
-
-    def most(sides: tuple[LevelGrowth, ...]) -> tuple[int, ...]:
-        return tuple(max(side.at(left, stage) for left, stage in ages) for side in sides)
-
-    return most(pipeline.below), most(pipeline.above)
-
-
-def extra_rows(problem: Problem, levels: int, pipeline: LevelPipeline | None = None) -> int:
-    """Return the advances of a tile of a band besides one per own row: its halo, and the lag of its levels."""
-    pipeline = pipeline or of_block(problem)  # that of whole tiles
-    lag, below, above = pipeline.lag, pipeline.below[0], pipeline.above[0]
-    versions = zip(pipeline.history, pipeline.stage_of, strict=True)
-    first = [lag.at(-1 - age, stage) - below.at(levels + age, stage) for kept, stage in versions for age in range(kept)]
-    last = [lag.at(levels - 1, stage) + above.at(0, stage) for stage in range(len(pipeline.stages))]
-    return max(last) - min(first)
-
-
-def ring_rows(problem: Problem) -> int:
-    """Return the rows of a ring of the general kernel."""
-    program, pipeline = problem.program, of_general(problem)
-    return max(pipeline.keep[program.fields.index(field)] for field in program.updated) + 1
-
-
-def rings(problem: Problem, levels: int) -> tuple[tuple[int, int], ...]:
-    """Return per field the versions that a block keeps on chip, and the cells of axis 0 of each.
-
-    Fields that are never updated are read from memory, (0, 0). The version that a band ends with is kept only where a
-    later stage of its step reads it.
-    """
-    program, pipeline = problem.program, of_block(problem)
-    depth = ring_rows(problem)
-    found = []
-    for field, versions in zip(program.fields, pipeline.history, strict=True):
-        if field not in program.updated:
-            found.append((0, 0))
-            continue
-        again = any(read.field == field and read.level == 1 for s in program.statements for read in s.reads)
-        found.append((versions + levels - (not again), depth))
-    return tuple(found)
+def _fits(tile: BlockTile) -> bool:
+    return tile.in_registers and tile.chip_values * tile.growth.itemsize <= STATIC_SHARED

@@ -46,6 +46,26 @@ class LevelPipeline:
     # per field and axis, cells outside the grid that are read below and above
     ghosts: tuple[tuple[tuple[int, int], ...], ...]
 
+    def halo(self, levels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the cells that a tile of some levels loads below and above its own, per axis."""
+        pairs = zip(self.history, self.stage_of, strict=True)
+        ages = [(levels + age, stage) for versions, stage in pairs for age in range(versions)]
+
+        def most(sides: tuple[LevelGrowth, ...]) -> tuple[int, ...]:
+            return tuple(max(side.at(left, stage) for left, stage in ages) for side in sides)
+
+        return most(self.below), most(self.above)
+
+    def extra_rows(self, levels: int) -> int:
+        """Return the advances of a tile of a band besides one per own row: its halo, and the lag of its levels."""
+        lag, below, above = self.lag, self.below[0], self.above[0]
+        versions = zip(self.history, self.stage_of, strict=True)
+        first = [
+            lag.at(-1 - age, stage) - below.at(levels + age, stage) for kept, stage in versions for age in range(kept)
+        ]
+        last = [lag.at(levels - 1, stage) + above.at(0, stage) for stage in range(len(self.stages))]
+        return max(last) - min(first)
+
 
 @dataclass(frozen=True, slots=True)
 class _Edge:

@@ -1,1 +1,1 @@
-"""Schedule trees: nodes, affine bounds, the order of execution, and the axes of tiles."""
+"""Schedule trees: nodes, affine bounds, and the order of execution."""

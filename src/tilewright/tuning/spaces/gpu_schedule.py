@@ -6,14 +6,13 @@ its steps, as the text does.
 
 import math
 
-from tilewright.base.constants import MOST_WRITTEN
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.spaces.thread_shapes import default_threads
+from tilewright.tuning.spaces.gpu_tiles import default_threads
 
 _PLANE_THREADS, _COPY_THREADS = 128, 256
 _ROWS, _BLOCK_READS = 4, 30
@@ -60,27 +59,26 @@ def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
             f"streaming tiles of GPUs are for 2D and 3D programs, {problem.program.name!r} is 1D", "use hexagonal"
         )
     tiling = complete(problem, stream_block.threads_for(problem, tiling))
+    tile = stream_block.tile_of(problem, tiling)
     return GpuSchedule(
         tiling=tiling,
         threads=tiling.threads,
         plane_threads=_PLANE_THREADS,
         copy_threads=_COPY_THREADS,
-        written=stream_block.written_reads(problem, tiling) <= MOST_WRITTEN,
-        advances=_advances(problem, tiling),
+        written=tile.written,
+        advances=_advances(tile),
     )
 
 
-def _advances(problem: Problem, tiling: Tiling) -> int:
+def _advances(tile: stream_block.BlockTile) -> int:
     """Advances of a streaming tile that are written out: as many as rows are in use, or more.
 
     What a thread fetches passes through one more set of registers than rows are in use, and one while it is fetched.
     All are back in their places after a common multiple; after fewer advances a value is moved once per advance, a
     share of a level's work that few levels feel.
     """
-    found = stream_block.rims_of(problem, stream_block.own_cells(problem, tiling))
-    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-    turn = math.lcm(found.rows, found.rows + 2)
-    if not found.taken or levels > _FEW_LEVELS:
-        return found.rows
-    reads = stream_block.written_reads(problem, tiling) // found.rows * turn
-    return turn if reads <= MOST_WRITTEN else found.rows
+    rows = tile.rims.rows
+    turn = math.lcm(rows, rows + 2)
+    if not tile.rims.taken or tile.levels > _FEW_LEVELS:
+        return rows
+    return turn if tile.written_reads // rows * turn <= tile.growth.most_reads else rows

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.base.constants import CACHE_LINE
+from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate, sizes_of
@@ -18,13 +20,19 @@ from tilewright.schedules.family import Family
 from tilewright.schedules.legality import untileable
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces import strategies as strategy_space
-from tilewright.tuning.spaces import streaming as streaming_space
-from tilewright.tuning.spaces.enumeration import pieces
 
 _CPU_HEIGHTS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
 _CPU_BASES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
 _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
+_LEVELS = {
+    1: (8, 16, 24, 32, 52, 64, 100, 128),
+    2: (4, 6, 8, 12, 16, 20, 24, 32, 52),
+    3: (2, 3, 4, 5, 6, 7, 8, 10),
+}
+_STRIPS = (1, 2, 4, 8, 16)
+_MIDDLES = (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)
+_WIDTHS = (256, 352, 512, 704, 1024, 2048, 4096, 8192)
 
 
 def families(
@@ -49,7 +57,7 @@ def feasible(
 
     On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
     in 1D and where ``coarse`` a grid of them. By the exact model hybrid tiles have thread blocks there, see
-    :func:`tilewright.tuning.spaces.thread_shapes.points`. On a CPU, where nothing fails but only spills, a grid of
+    :func:`tilewright.tuning.spaces.gpu_tiles.points`. On a CPU, where nothing fails but only spills, a grid of
     sizes whose innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the
     problem's own. Sizes are in lexicographic order of (t_T, t_S1, …), k left open.
     """
@@ -60,27 +68,28 @@ def parts(
     setting: Setting, *, coarse: bool = False, family: Family | None = None, model: str = "exact"
 ) -> Iterator[TileSizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
-    if family and family.streams:
-        if setting.cpu:
-            yield streaming_space.points(setting)
-            return
-        from tilewright.tuning.spaces import stream_block as stream_block_space
-
-        yield stream_block_space.points(setting)
-    elif family and not family.modelled:
+    if family and not family.modelled:
         yield named(family, setting)
-    elif family and not family.hexagons:
+    elif family and not (family.hexagons or family.streams):
         yield strategy_space.points(family, setting)
-    elif setting.cpu:
-        yield _product(_cpu_axes(setting))
-    elif model == "exact" and len(setting.facts.shape) > 1:
-        from tilewright.tuning.spaces import thread_shapes
+    elif not setting.cpu:
+        yield from _on_gpu(setting, family, model, coarse=coarse)
+    else:
+        yield _cpu_streams(setting) if family and family.streams else _product(_cpu_axes(setting))
 
-        yield from thread_shapes.points(setting, coarse=coarse, rival=math.inf if coarse else _rival(setting))
+
+def _on_gpu(setting: Setting, family: Family | None, model: str, *, coarse: bool) -> Iterator[TileSizes]:
+    from tilewright.tuning.spaces import gpu_tiles, stream_block
+
+    rank = len(setting.facts.shape)
+    if family and family.streams:
+        yield stream_block.points(setting)
+    elif model == "exact" and rank > 1:
+        yield from gpu_tiles.points(setting, coarse=coarse, rival=math.inf if coarse else _rival(setting))
     else:
         empty = np.zeros(0, dtype=np.int64)
-        yield TileSizes(time=empty, space=(empty,) * len(setting.facts.shape), k=empty)
-        yield from pieces(setting, coarse=coarse or len(setting.facts.shape) == 1)
+        yield TileSizes(time=empty, space=(empty,) * rank, k=empty)
+        yield from gpu_tiles.pieces(setting, coarse=coarse or rank == 1)
 
 
 def named(family: Family, setting: Setting) -> TileSizes:
@@ -92,9 +101,9 @@ def named(family: Family, setting: Setting) -> TileSizes:
 
 def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
     """Return the hybrid tiles of a GPU with thread blocks that may beat ``rival`` seconds, and a few in any case."""
-    from tilewright.tuning.spaces import thread_shapes
+    from tilewright.tuning.spaces import gpu_tiles
 
-    return thread_shapes.near_best(setting, rival, share=0.0, fewest=fewest)
+    return gpu_tiles.near_best(setting, rival, share=0.0, fewest=fewest)
 
 
 def _rival(setting: Setting) -> float:
@@ -162,3 +171,22 @@ def _product(axes: list[Ints]) -> TileSizes:
 
 def _ints(values: list[int]) -> Ints:
     return np.array(values, dtype=np.int64)
+
+
+def _cpu_streams(setting: Setting) -> TileSizes:
+    """Levels and sizes of streaming tiles worth a look on a CPU; shape (n,)."""
+    rank, unit = len(setting.facts.shape), max(1, CACHE_LINE // setting.facts.itemsize)
+    times = sorted({min(t, max(1, setting.facts.steps)) for t in _LEVELS[rank]})
+    axes = [_equal_parts(setting.facts.shape[0], 1, _STRIPS, 16)] if rank > 1 else []
+    if rank == 3:
+        axes.append(_equal_parts(setting.facts.shape[1], 1, _MIDDLES, 8))
+    last = setting.facts.shape[-1]
+    counts = sorted({1, *(max(1, round(last / width)) for width in _WIDTHS)})
+    axes.append(_equal_parts(last, unit, tuple(counts), unit))
+    return _product([_ints(each) for each in (times, *axes)])
+
+
+def _equal_parts(extent: int, unit: int, counts: tuple[int, ...], least: int) -> list[int]:
+    """Sizes that cut an extent into these numbers of equal parts, none below ``least`` unless whole."""
+    found = {ceil_div(ceil_div(extent, unit), count) * unit for count in counts}
+    return sorted(size for size in found if size >= least) or [ceil_div(extent, unit) * unit]

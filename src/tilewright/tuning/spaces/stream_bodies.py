@@ -15,8 +15,7 @@ from tilewright.schedules.code import Block, RowCode, Stage, StageCode, Sum
 from tilewright.schedules.streaming.levels import LevelPipeline, of_problem
 from tilewright.schedules.sums import CANDIDATES
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.spaces.statement_cycles import statement_cycles
-from tilewright.tuning.spaces.sum_forms import asked_form, column_sum, fastest
+from tilewright.tuning.spaces.sum_forms import asked_form, column_sum, fastest, statement_cycles
 
 _MANY_PLANES, _MANY_LINES = 2, 3
 """Planes, and rows of each, computed together where two results are: the sums of 12 results fit into 32 registers."""

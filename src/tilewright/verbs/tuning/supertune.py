@@ -252,9 +252,9 @@ def _of_family(family: Family, sizes: TileSizes, setting: Setting, how: _How) ->
     """Return sizes as a family has them: hybrid tiles on a GPU with the thread blocks expected to be fastest."""
     if how[0] == "published" or not time_model.models_threads(family, setting):
         return sizes
-    from tilewright.tuning.spaces import thread_shapes
+    from tilewright.tuning.spaces import gpu_tiles
 
-    return thread_shapes.best_shapes(sizes, setting)
+    return gpu_tiles.best_shapes(sizes, setting)
 
 
 def _points(setting: Setting, families: list[Family], how: _How) -> TileSizes:

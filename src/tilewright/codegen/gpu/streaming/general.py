@@ -36,7 +36,7 @@ class GeneralKernel:
 
     def __init__(self, whole: StreamTile, part: StreamTile) -> None:
         self.whole, self.tile, self.site, self.here = whole, part, part.site, part.site.places
-        self.depth = stream_block.ring_rows(self.site.problem)  # rows of a ring
+        self.depth = stream_block.block_growth(self.site.problem).ring  # rows of a ring
         self.plane = math.prod(part.extent[1:])  # values of one of them
 
     def kernel(self, number: int) -> Kernel:

@@ -21,7 +21,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, dated
 from tilewright.codegen.gpu.streaming.general import GeneralKernel
 from tilewright.codegen.gpu.streaming.steady import SteadyKernel
-from tilewright.codegen.gpu.streaming.tile import make_tile
+from tilewright.codegen.gpu.streaming.tile import StreamTile
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
@@ -29,17 +29,16 @@ from tilewright.schedules.streaming import block as stream_block
 
 def kept(problem: Problem) -> tuple[int, ...]:
     """Return the versions that are kept of every field: two sets that a band reads and writes in turn."""
-    program, ring = problem.program, 2 * stream_block.history(problem)
+    program, ring = problem.program, 2 * stream_block.block_growth(problem).most_versions
     return tuple(ring if field in program.updated else 1 for field in program.fields)
 
 
 def stream_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
     """Make the kernels of a streaming tiling: the steady one, where everything may be written out, and the general."""
     problem, space = site.problem, schedule.tiling.space
-    low = stream_block.low_cells(problem, schedule.tiling)
-    tile = make_tile(site, schedule, stream_block.of_block(problem), space, low)
-    part_space = stream_block.general_space(problem, schedule.tiling)
-    part = make_tile(site, schedule, stream_block.of_general(problem), part_space)
+    block = stream_block.tile_of(problem, schedule.tiling)
+    tile = StreamTile(site, schedule, block.growth.pipeline, space, block.low)
+    part = StreamTile(site, schedule, block.growth.general, block.parts)
     steady = (SteadyKernel(tile).kernel(0),) if schedule.written else ()
     return (*steady, GeneralKernel(tile, part).kernel(len(steady)))
 
@@ -48,15 +47,14 @@ def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iter
     """Yield the launches of every band, for some steps that start at version 0."""
     tiling = schedule.tiling
     tiles = [ceil_div(n, size) for n, size in zip(problem.shape, tiling.space, strict=True)]
-    small = stream_block.general_space(problem, tiling)
-    parts = math.prod(ceil_div(size, part) for size, part in zip(tiling.space, small, strict=True))
-    whole = stream_block.whole_levels(tiling.time, stream_block.history(problem))
+    block = stream_block.tile_of(problem, tiling)
+    parts = math.prod(ceil_div(size, part) for size, part in zip(tiling.space, block.parts, strict=True))
     base = 0
-    for band in stream_block.bands(steps, tiling.time, stream_block.history(problem)):
+    for band in stream_block.bands(steps, tiling.time, block.growth.most_versions):
         numbers = (band.levels, band.source, band.target, *tiles[1:], *([base] if dated(problem) else []))
         base += band.levels
-        steady = schedule.written and band.levels == whole
+        steady = schedule.written and band.levels == block.levels
         if steady:
             yield Launch(0, math.prod(tiles), numbers)
-        if not steady or stream_block.bent(problem):
+        if not steady or block.growth.bent:
             yield Launch(int(schedule.written), parts * math.prod(tiles), numbers)

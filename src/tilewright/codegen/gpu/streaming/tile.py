@@ -4,20 +4,18 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, dated, every, stride, unpack
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import linear_sum
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
-from tilewright.schedules.streaming.rims import Cell, Rims, age_of
+from tilewright.schedules.streaming.rims import age_of
 
 BASE = ir.Var("base")
 """The step with which a band starts: a number of launches whose kernels look up what is a step's."""
@@ -33,36 +31,47 @@ def own_tests(at: Sequence[ir.Expr]) -> list[ir.Expr]:
     return [test for place, low, high in ends for test in (place >= low, place < high)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTile:
     """A tile of a streaming kernel."""
 
-    site: GpuSite
-    schedule: GpuSchedule  # the tiling, and what it leaves open
-    pipeline: LevelPipeline  # lags and growth
-    levels: int  # steps of a whole band
-    space: tuple[int, ...]  # own cells of a block per axis
-    # cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs
-    low: tuple[int, ...]
-    extent: tuple[int, ...]  # cells that it loads, per axis
-    # versions of each field kept on the way; 0 for fields that are read from memory
-    kept_versions: tuple[int, ...]
-    rims: Rims  # what threads hand to each other
-
-    @property
-    def threads(self) -> tuple[int, ...]:
-        """Threads per inner axis."""
-        return self.schedule.threads[1:]
-
-    @property
-    def covered(self) -> tuple[int, ...]:
-        """Cells that the threads own together, per inner axis: those of the extent, and more."""
-        return tuple(count * cells for count, cells in zip(self.threads, self.rims.cells, strict=True))
-
-    @property
-    def vector(self) -> int:
-        """Values along the last axis that threads load and store together, always from a multiple of them on."""
-        return math.gcd(self.rims.lanes, self.rims.cells[-1], self.low[-1], self.space[-1])
+    def __init__(
+        self,
+        site: GpuSite,
+        schedule: GpuSchedule,
+        pipeline: LevelPipeline,
+        space: tuple[int, ...],  # own cells of a block per axis
+        low: tuple[int, ...] = (),  # cells that it loads below its own, per inner axis; empty: as many as it needs
+    ) -> None:
+        program = site.problem.program
+        block = stream_block.tile_of(site.problem, replace(schedule.tiling, space=space, threads=schedule.threads))
+        self.site, self.schedule, self.pipeline, self.space = site, schedule, pipeline, space
+        self.levels = block.levels  # steps of a whole band
+        self.inner = range(1, site.rank)  # the axes that threads share
+        self.threads = schedule.threads[1:]  # per inner axis
+        self.updated = program.updated  # the fields that a block keeps
+        self.stages = [tuple(program.statements[number] for number in stage) for stage in pipeline.stages]
+        self.units = list(itertools.product(range(self.levels), range(len(self.stages))))  # steps and stages in order
+        self.extent = block.loaded  # cells that it loads, per axis
+        # Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
+        halo, _ = pipeline.halo(self.levels)
+        self.low = (halo[0], *(low or halo[1:]))
+        # Versions of each field kept on the way; 0 for fields that are read from memory.
+        self.kept_versions = block.growth.kept(self.levels)
+        # The versions that a band starts from, by field and age.
+        self.first_versions = [(field, age) for field in self.updated for age in range(self.history(field))]
+        cells, self.rims = block.cells, block.rims  # of a thread; what threads hand to each other
+        rims = self.rims
+        # A thread's cells and lines of cells, as their distances to its first one, and the cells of all threads.
+        self.cells = list(itertools.product(*map(range, cells)))
+        self.lines = list(itertools.product(*map(range, cells[:-1])))
+        self.covered = [count * size for count, size in zip(self.threads, cells, strict=True)]
+        # Values along the last axis that threads load and store together, always from a multiple of them on.
+        self.vector = math.gcd(rims.lanes, cells[-1], self.low[-1], space[-1])
+        # Weights of what rows add to several results each; nothing where the order of operations is kept.
+        self.sums = () if site.strict else rims.sums
+        # Weights of a program's only value, where its newest row is added to a sum of all others; else None.
+        ordered = not rims.taken or site.strict or site.dtype.is_integer
+        self.weights = None if ordered else linear_sum(program.statements[0].tape)
 
     def together(self, axis: int) -> int:
         """Cells of a thread along an inner axis all of which are a tile's own, or none."""
@@ -71,46 +80,9 @@ class StreamTile:
             return cells
         return self.vector if axis == self.site.rank - 1 else 1
 
-    @property
-    def sums(self) -> tuple[tuple[Read, float], ...]:
-        """Weights of what rows add to several results each; nothing where the order of operations is kept."""
-        return () if self.site.strict else self.rims.sums
-
-    @property
-    def weights(self) -> dict[Read, float] | None:
-        """Weights of a program's only value, where its newest row is added to a sum of all others; else None."""
-        if not self.rims.taken or self.site.strict or self.site.dtype.is_integer:
-            return None
-        return linear_sum(self.site.problem.program.statements[0].tape)
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """A thread's cells, as their distances to its first one."""
-        return tuple(itertools.product(*map(range, self.rims.cells)))
-
-    @property
-    def lines(self) -> tuple[Cell, ...]:
-        """The lines of cells among them, as their distances along all axes but the last."""
-        return tuple(itertools.product(*map(range, self.rims.cells[:-1])))
-
-    @property
-    def updated(self) -> tuple[str, ...]:
-        """The fields that a block keeps."""
-        return self.site.problem.program.updated
-
-    @property
-    def inner(self) -> range:
-        """The axes that threads share."""
-        return range(1, self.site.rank)
-
     def history(self, field: str) -> int:
         """Versions that a band starts from."""
         return self.pipeline.history[self.site.number(field)]
-
-    @property
-    def first_versions(self) -> list[tuple[str, int]]:
-        """The versions that a band starts from, by field and age."""
-        return [(field, age) for field in self.updated for age in range(self.history(field))]
 
     def versions(self, field: str) -> range:
         """Versions of a whole band that are kept on the way."""
@@ -120,17 +92,6 @@ class StreamTile:
     def stage_of(self, field: str) -> int:
         """The stage that computes a field."""
         return self.pipeline.stage_of[self.site.number(field)]
-
-    @property
-    def stages(self) -> tuple[tuple[Statement, ...], ...]:
-        """The statements of every stage."""
-        statements = self.site.problem.program.statements
-        return tuple(tuple(statements[number] for number in stage) for stage in self.pipeline.stages)
-
-    @property
-    def units(self) -> list[tuple[int, int]]:
-        """Steps and stages of a whole band, in their order."""
-        return list(itertools.product(range(self.levels), range(len(self.pipeline.stages))))
 
     def first_lag(self, field: str, age: int) -> int:
         """Rows by which a version that the band starts from comes behind."""
@@ -191,7 +152,7 @@ class StreamTile:
 
     def whole_test(self, low: str) -> ir.Expr:
         """Whether this is a whole band, inside the grid where no edge is ``fixed``; its cells' names begin so."""
-        bent = stream_block.bent(self.site.problem)
+        bent = stream_block.block_growth(self.site.problem).bent
         return every([LEVELS.equals(self.levels), *(test for axis in bent for test in self._within(axis, low))])
 
     def inner_test(self) -> ir.Expr:
@@ -210,29 +171,3 @@ class StreamTile:
 def _grown(growth: LevelGrowth, steps: ir.Expr, stage: int) -> ir.Expr:
     """:meth:`LevelGrowth.at` as an expression."""
     return steps * growth.period + growth.offsets[stage]
-
-
-def make_tile(
-    site: GpuSite,
-    schedule: GpuSchedule,
-    pipeline: LevelPipeline,
-    space: tuple[int, ...],  # own cells of a block per axis
-    low: tuple[int, ...] = (),  # cells that it loads below its own, per inner axis; empty: as many as it needs
-) -> StreamTile:
-    """Lay a streaming kernel's tile out."""
-    problem, tiling = site.problem, schedule.tiling
-    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-    extent = stream_block.loaded(problem, tiling.time, space)
-    cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
-    halo, _ = stream_block.halo(pipeline, levels)
-    return StreamTile(
-        site=site,
-        schedule=schedule,
-        pipeline=pipeline,
-        levels=levels,
-        space=space,
-        low=(halo[0], *(low or halo[1:])),
-        extent=extent,
-        kept_versions=tuple(versions for versions, _ in stream_block.rings(problem, levels)),
-        rims=stream_block.rims_of(problem, cells),
-    )

@@ -15,7 +15,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named
 from tilewright.tuning.select import select, select_pieces
-from tilewright.tuning.spaces import enumeration, space
+from tilewright.tuning.spaces import gpu_tiles, space
 
 
 def setting(name, shape, steps, block_bytes=None):
@@ -28,8 +28,8 @@ def setting(name, shape, steps, block_bytes=None):
 def test_pieces_are_cut_without_loss(monkeypatch):
     place = setting("heat3d", (64, 96, 128), 20)
     whole = space.feasible(place, model="published")
-    monkeypatch.setattr(enumeration, "PIECE_POINTS", 100)
-    cut = list(enumeration.pieces(place))
+    monkeypatch.setattr(gpu_tiles, "PIECE_POINTS", 100)
+    cut = list(gpu_tiles.pieces(place))
     assert len(cut) > 50
     assert max(len(piece.time) for piece in cut) <= 100
     for axis in range(3):
@@ -41,13 +41,13 @@ def test_every_point_fits_and_every_one_left_out_does_not():
     place = setting("star3d2r", (40, 30, 100), 6, 2**17)
     got = {
         (t, *sizes)
-        for piece in enumeration.pieces(place)
+        for piece in gpu_tiles.pieces(place)
         for t, *sizes in zip(piece.time.tolist(), *(axis.tolist() for axis in piece.space), strict=True)
     }
     values = 2**17 // (place.facts.itemsize * place.facts.copies)
     expected = set()
     for t in range(2, 13, 2):
-        rows = int(enumeration.hexagonal.grown_rows(np.array([t * place.facts.stages]), 3)[0])
+        rows = int(gpu_tiles.hexagonal.grown_rows(np.array([t * place.facts.stages]), 3)[0])
         a, b, c = (slope * rows for slope in place.facts.slopes)
         for s in itertools.product(range(place.facts.slopes[0], 41), range(1, 31 + b), range(32, 132 + c + 32, 32)):
             fits = (s[0] + a) * (s[1] + b) * (s[2] + c) <= values
@@ -60,7 +60,7 @@ def test_every_point_fits_and_every_one_left_out_does_not():
 def test_ten_million_points_in_bounded_memory():
     place = setting("gradient2d", (8192, 8192), 8192, 6 * 2**20)
     tracemalloc.start()
-    total = sum(len(piece.time) for piece in enumeration.pieces(place))
+    total = sum(len(piece.time) for piece in gpu_tiles.pieces(place))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert total > 10**7
@@ -76,13 +76,13 @@ def evaluator(place: Setting):
 
 @pytest.mark.parametrize(("within", "top"), [(0.1, None), (0.5, 7), (np.inf, 20), (0.0, None)])
 def test_selecting_from_pieces_is_selecting_from_all(monkeypatch, within, top):
-    monkeypatch.setattr(enumeration, "PIECE_POINTS", 500)
+    monkeypatch.setattr(gpu_tiles, "PIECE_POINTS", 500)
     monkeypatch.setattr("tilewright.tuning.select._MERGE_POINTS", 300)
     place = setting("j2d5pt", (2000, 3000), 100)
     whole = space.feasible(place, model="published")
     cost = evaluator(place)(whole)
     index = select(cost, whole, within=within, top=top)
-    sizes, costs, seen = select_pieces(enumeration.pieces(place), evaluator(place), within=within, top=top)
+    sizes, costs, seen = select_pieces(gpu_tiles.pieces(place), evaluator(place), within=within, top=top)
     assert seen == len(whole.time)
     assert np.array_equal(costs, cost[index])
     assert np.array_equal(sizes.time, whole.time[index])
