@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tilewright.base import tables
 from tilewright.base.tables import Pairs, Table
 from tilewright.cli import output
 from tilewright.cli.app import app
@@ -75,21 +76,21 @@ def nothing_is_cut(shown):
 
     Rows that are stacked repeat their headings. No line is wider than the terminal but one that cannot be folded.
     """
-    piped = output.lay_out(shown, None)
+    piped = tables.lay_out(shown, None)
     headings = Counter(word for column in _headings(shown) for word in column.split())
     for width in (20, 60, 80, 120):
-        lines = output.lay_out(shown, width)
+        lines = tables.lay_out(shown, width)
         words, narrow = (
             Counter(word for line in many for word in line.split() if word.strip("-")) for many in (piped, lines)
         )
         assert words.keys() == narrow.keys()
         assert all(narrow[word] == words[word] or word in headings for word in words)
         assert all(any(part in line for line in lines) for part in _texts(shown)), (width, lines)
-        assert all(output._cells(line) <= width or len(_parts(line)) == 1 for line in lines), (width, lines)
+        assert all(tables._cells(line) <= width or len(_parts(line)) == 1 for line in lines), (width, lines)
 
 
 def _parts(line):
-    return output._PART.findall(line)
+    return tables._PART.findall(line)
 
 
 def _headings(shown):

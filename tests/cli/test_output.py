@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.conftest import nothing_is_cut
 
+from tilewright.base import tables
 from tilewright.base.tables import Pairs, Table, table
-from tilewright.cli import output
 
 GPU = ("--machine", "gtx980", "--shape", "4096x4096", "--steps", 512)
 COMMANDS = {
@@ -69,7 +69,7 @@ def test_every_recorded_command_is_run():
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_terminal_of_a_certain_width(cli, golden, whole, name, width):
     cli(*COMMANDS[name])
-    lines = [line for shown in whole for line in output.lay_out(shown, width)]
+    lines = [line for shown in whole for line in tables.lay_out(shown, width)]
     golden(f"commands/{name}.{width}.txt", "".join(f"{line}\n" for line in lines))
 
 
@@ -100,19 +100,19 @@ def test_a_table_that_is_too_wide_is_folded_or_stacked():
     one = Table(
         (">n", "tiling", "what it is"), (("1", "hybrid:t=2", "the best of 12 tilings that were measured"),), "three"
     )
-    assert output.lay_out(one, None) == [
+    assert tables.lay_out(one, None) == [
         "three",
         "n  tiling      what it is",
         "-  ----------  -----------------------------------------",
         "1  hybrid:t=2  the best of 12 tilings that were measured",
     ]
-    assert output.lay_out(one, 54)[-1] == "1 hybrid:t=2 the best of 12 tilings that were measured"
-    assert output.lay_out(one, 45)[2:] == [
+    assert tables.lay_out(one, 54)[-1] == "1 hybrid:t=2 the best of 12 tilings that were measured"
+    assert tables.lay_out(one, 45)[2:] == [
         "-  ----------  ------------------------------",
         "1  hybrid:t=2  the best of 12 tilings that",
         "               were measured",
     ]
-    assert output.lay_out(one, 30) == [
+    assert tables.lay_out(one, 30) == [
         "three",
         "n           1",
         "tiling      hybrid:t=2",
@@ -124,13 +124,13 @@ def test_a_table_that_is_too_wide_is_folded_or_stacked():
 
 def test_a_number_stays_with_its_unit_and_a_tiling_whole():
     tiling = "streaming:t=20,s=1024x456,threads=1x124"
-    assert output.lay_out("it takes 12.5 GB/s of 3 TB/s", 14) == ["it takes", "  12.5 GB/s of", "  3 TB/s"]
-    assert output.lay_out(f"tile {tiling} it is", 20) == ["tile", f"  {tiling}", "  it is"]
-    assert output.lay_out(Pairs({"tiling": tiling}), 20) == ["tiling", f"  {tiling}"]
+    assert tables.lay_out("it takes 12.5 GB/s of 3 TB/s", 14) == ["it takes", "  12.5 GB/s of", "  3 TB/s"]
+    assert tables.lay_out(f"tile {tiling} it is", 20) == ["tile", f"  {tiling}", "  it is"]
+    assert tables.lay_out(Pairs({"tiling": tiling}), 20) == ["tiling", f"  {tiling}"]
 
 
 def test_letters_of_two_columns_are_counted_as_two():
-    lines = output.lay_out(Table(("name", "x"), (("拡散", "1"), ("heat", "2"))), None)
+    lines = tables.lay_out(Table(("name", "x"), (("拡散", "1"), ("heat", "2"))), None)
     assert lines[2:] == ["拡散  1", "heat  2"]
 
 

@@ -133,7 +133,7 @@ def test_a_trace_must_be_increasing_and_finite(tmp_path, text):
 def test_other_files_are_no_traces(tmp_path):
     path = tmp_path / "trace.csv"
     path.write_text("time,power\n0,1\n")
-    with pytest.raises(UsageError, match="must be a CSV file of seconds and watts"):
+    with pytest.raises(UsageError, match="needs the columns seconds, watts"):
         power.trace(path)
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         power.trace(tmp_path / "absent.csv")

@@ -4,7 +4,7 @@ Every error states what was expected, what was got (quoted) and where, and offer
 ``str(error)`` and exits with :attr:`TilewrightError.exit_status`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _LONGEST = 500
@@ -79,6 +79,18 @@ def sentence(text: str) -> str:
     """
     line = " ".join(filter(None, map(str.strip, text.splitlines())))
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+
+
+def one_of(name: str, value: object, choices: Iterable[object], hint: str = "") -> None:
+    """Refuse a value that is none of several.
+
+    >>> one_of("the metric", "speed", ("time", "energy"))
+    Traceback (most recent call last):
+    tilewright.base.errors.UsageError: the metric is one of time, energy, got 'speed'
+    """
+    known = list(choices)
+    if value not in known:
+        raise UsageError(f"{name} is one of {', '.join(map(str, known))}, got {value!r:.60}", hint)
 
 
 @contextmanager

@@ -4,11 +4,14 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
+from tilewright.base.documents import Check, decode_json, parse
 from tilewright.base.errors import UsageError
-from tilewright.base.paths import replaced
+from tilewright.base.paths import read_bounded, replaced
 
 _VERSION = 1
+_LARGEST = 2**16
 NAME = "journal.json"
 """Of the file in its folder."""
 
@@ -17,41 +20,28 @@ NAME = "journal.json"
 class RunProgress:
     """Where a run is."""
 
+    version: Annotated[int, Check(f"{_VERSION}", lambda value: value == _VERSION)] = _VERSION
     run: str  # fingerprint of what is computed, from what and into what
-    steps: int  # per pass
-    done: int  # passes whose results are on the disk
+    steps: Annotated[int, Check("at least 1", lambda value: value >= 1)]  # per pass
+    done: Annotated[int, Check("at least 0", lambda value: value >= 0)]  # passes whose results are on the disk
 
 
 def read(folder: Path) -> RunProgress | None:
     """Return what a folder's journal says, or None if there is none."""
-    path = folder / NAME
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    path, hint = folder / NAME, "delete its folder to begin again"
+    if not path.exists():
         return None
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"the journal {str(path)!r} cannot be read", "delete its folder to begin again") from None
+    text = read_bounded(path, _LARGEST, "journal")
     try:
-        data = json.loads(text)
-        found = RunProgress(run=str(data["run"]), steps=data["steps"], done=data["done"])
-        known = (
-            data["version"] == _VERSION
-            and isinstance(found.steps, int)
-            and isinstance(found.done, int)
-            and found.steps >= 1
-            and found.done >= 0
-        )
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        known = False
-    if not known:
-        raise UsageError(f"{str(path)!r} is no journal of this version", "delete its folder to begin again")
-    return found
+        return parse(RunProgress, decode_json(text, NAME), NAME, complete=True, alone=False)
+    except UsageError as error:
+        raise UsageError(f"{str(path)!r} is no journal of this version: {error.message}", hint) from None
 
 
 def write(folder: Path, progress: RunProgress) -> None:
     """Write the journal, whole or not at all; it is on the disk when this returns."""
     with replaced(folder / NAME, 0o600, follow=False) as place:
-        place.write_text(json.dumps({"version": _VERSION, **asdict(progress)}), encoding="utf-8")
+        place.write_text(json.dumps(asdict(progress)), encoding="utf-8")
     directory = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(directory)

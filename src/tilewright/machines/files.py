@@ -19,10 +19,11 @@ A file is::
 
 import functools
 import importlib.resources
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tilewright.base.documents import decode_toml, refuse_unknown
+from tilewright.base.documents import parse as parse_entry
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
@@ -33,7 +34,6 @@ SCHEMA = 1
 MAX_BYTES = 2**20
 HOST = "host"
 _KEYS = ("schema", "name", "title", "kind", "quantities", "c_iter", "area")
-_QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
 _LIKE = (
     "take what nobody measured from a machine like it, which `tilewright machines NAME` lists, "
     'with source = "estimated" and a range from low to high'
@@ -77,7 +77,7 @@ def load(name: str) -> Machine:
     if canonical(name) in _NAMES:
         return _load_named(canonical(name))
     if name.endswith(".toml"):
-        return parse(_read(Path(name)), name)
+        return parse(read_bounded(Path(name), MAX_BYTES, "machine file"), name)
     if name == HOST:
         raise UsageError("the machine 'host' has no file: it is this computer", "give its name, machine='host'")
     hint = f"{meant(name, names())} `tilewright machines` lists them all".strip()
@@ -99,20 +99,10 @@ def _load_named(name: str) -> Machine:
     return parse(text, name)
 
 
-def _read(path: Path) -> str:
-    try:
-        return read_bounded(path, MAX_BYTES, "machine file").decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"a machine file is UTF-8 text, {str(path)!r} is not") from None
-
-
-def parse(text: str, where: str) -> Machine:
+def parse(text: str | bytes, where: str) -> Machine:
     """Parse the text of a machine file."""
-    try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also whole numbers of thousands of digits
-        raise UsageError(f"the machine file {where!r} is not TOML: {error}") from None
-    _known_keys(data, _KEYS, where)
+    data = decode_toml(text, f"the machine file {where!r}")
+    refuse_unknown(data, _KEYS, f"the machine file {where!r}")
     if data.get("schema") != SCHEMA or isinstance(data.get("schema"), bool):
         raise UsageError(
             f"the machine file {where!r} must have schema = {SCHEMA}, got {data.get('schema')!r}",
@@ -164,7 +154,7 @@ def _nothing_missing(data: Mapping[str, object], where: str) -> None:
     for title, schema in (("quantities", PARAMETERS), ("area", AREA_PARAMETERS)):
         table = data.get(title, {} if title == "quantities" else None)
         if isinstance(table, Mapping):
-            _known_keys(table, schema, where)
+            refuse_unknown(table, schema, f"the machine file {where!r}")
             absent = [name for name, parameter in schema.items() if parameter.needed and name not in table]
             listed = ", ".join(absent)
             missing += [f"{title}.{listed if len(absent) == 1 else f'{{{listed}}}'}"] if absent else []
@@ -179,35 +169,15 @@ def _coefficients(data: Mapping[str, object], where: str) -> tuple[tuple[str, Qu
 
 
 def _by_schema(table: Mapping[str, object], schema: Mapping[str, Parameter], where: str) -> dict[str, Quantity]:
-    _known_keys(table, tuple(schema), where)
+    refuse_unknown(table, schema, f"the machine file {where!r}")
     return {name: _quantity(value, schema[name].unit, f"{name} of {where!r}") for name, value in table.items()}
 
 
 def _quantity(data: object, unit: str, where: str) -> Quantity:
-    if not isinstance(data, Mapping):
-        raise UsageError(f"{where} is a table of value, unit and source, got {data!r}")
-    _known_keys(data, _QUANTITY_KEYS, where)
-    numbers = {key: data.get(key) for key in ("value", "low", "high")}
-    for key, number in numbers.items():
-        wrong = isinstance(number, bool) or not isinstance(number, int | float)
-        if wrong and not (number is None and key != "value"):
-            raise UsageError(f"the {key} of {where} is a number, got {number!r}")
-    if data.get("unit") != unit:
-        raise UsageError(f"the unit of {where} must be {unit!r}, got {data.get('unit')!r}")
-    note = data.get("note", "")
-    if not isinstance(note, str) or not isinstance(data.get("source"), str):
-        raise UsageError(f"{where} has a source and possibly a note, both text")
-    try:
-        return Quantity(unit=unit, source=str(data["source"]), note=note, **numbers)  # type: ignore[arg-type]
-    except UsageError as error:
-        raise UsageError(f"{where}: {error.message}", error.hint) from None
-
-
-def _known_keys(data: Mapping[str, object], known: Iterable[str], where: str) -> None:
-    for key in data:
-        if key not in known:
-            hint = meant(key, known, f"the keys are {', '.join(known)}")
-            raise UsageError(f"the machine file has an unknown key {key!r}, in {where}", hint)
+    quantity = parse_entry(Quantity, data, where)
+    if quantity.unit != unit:
+        raise UsageError(f"the unit of {where} must be {unit!r}, got {quantity.unit!r}")
+    return quantity
 
 
 def _table(data: Mapping[str, object], key: str, where: str, *, needed: bool = True) -> Mapping[str, object]:

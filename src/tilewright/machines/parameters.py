@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 
 SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
 KINDS = ("gpu", "cpu")
@@ -28,8 +28,7 @@ class Quantity:
                 raise UsageError(f"a quantity is a finite number of at least 0, got {number!r} {self.unit}")
         if not (self.low is None or self.low <= self.value) or not (self.high is None or self.value <= self.high):
             raise UsageError(f"a quantity lies in its range, got {self.value} in [{self.low}, {self.high}] {self.unit}")
-        if self.source not in SOURCES:
-            raise UsageError(f"the source of a quantity is one of {', '.join(SOURCES)}, got {self.source!r}")
+        one_of("the source of a quantity", self.source, SOURCES)
 
 
 def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quantity:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import write_text
+from tilewright.base.records import Record
+from tilewright.base.tables import STYLE, Pairs, Table, as_html
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.report.figures import figures, tile
 from tilewright.report.study import StudiedTiling, Study, TradeOff
@@ -19,13 +21,6 @@ body{font-family:system-ui,sans-serif;color:#10161d;background:#fff;max-width:72
 .tw .plots{display:flex;flex-wrap:wrap;gap:1rem}
 .tw figure{margin:0;flex:1 1 28rem;min-width:20rem;max-width:36rem}
 .tw svg{width:100%;height:auto}
-.tw table{border-collapse:collapse;font-size:.9rem;margin:.8rem 0}
-.tw th,.tw td{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #eee}
-.tw .n{text-align:right;font-variant-numeric:tabular-nums}
-.tw code{font-family:ui-monospace,monospace;font-size:.85rem}
-.tw .note{color:#7a4b00}
-.tw .small{color:#555;font-size:.85rem}
-.tw .wide{overflow-x:auto}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Said to the browser as well: nothing is loaded, no script runs."""
@@ -37,7 +32,7 @@ def page(studies: Sequence[Study], title: str, made: str = "") -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{html.escape(title)}</title><style>{_STYLE}{STYLE}</style></head>\n"
         f'<body class="tw"><h1>{html.escape(title)}</h1>\n{_small(made)}{body}\n</body></html>\n'
     )
 
@@ -48,8 +43,21 @@ def fragment(study: Study) -> str:
         plots = figures(study)
     except UsageError:
         plots = {}
-    style = "".join(line for line in _STYLE.splitlines() if line.startswith(".tw"))
+    style = "".join(line for line in (_STYLE + STYLE).splitlines() if line.startswith(".tw"))
     return f'<div class="tw"><style>{style}</style>{_section(study, plots, _FEW_ROWS)}</div>'
+
+
+class Studied(Record):
+    """A result that a page can show, with its plots."""
+
+    __slots__ = ()
+
+    def study(self) -> Study:
+        """Return what a page shows of it."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return fragment(self.study())
 
 
 def write(studies: Sequence[Study], path: Path, title: str, made: str = "") -> Path:
@@ -65,14 +73,14 @@ def _section(study: Study, plots: Mapping[str, str], rows: int) -> str:
     first = "".join(f"<figure>{plots[name]}</figure>" for name in ("tile",) if name in plots)
     parts = [f"<h2>{html.escape(study.title)}</h2>"]
     parts += [f"<p>{html.escape(study.plain)}</p>"] if study.plain else []
-    parts.append(f'<div class="plots"><div>{_pairs((*study.facts, *study.made))}</div>{first}</div>')
+    parts.append(f'<div class="plots"><div>{as_html(Pairs(dict((*study.facts, *study.made))))}</div>{first}</div>')
     parts += [f'<p class="note">{html.escape(note)}</p>' for note in study.notes]
     if study.explanation:
         lines = "<br>".join(html.escape(line) for line in study.explanation)
         parts.append(f"<h3>Why this tiling</h3><p>{lines}</p>")
     if study.gains:
         gains = [(text, f"{factor:.3f}x") for text, factor in study.gains]
-        parts.append(_table(("the same tile with", ">speed"), gains))
+        parts.append(as_html(Table(("the same tile with", ">speed"), tuple(gains))))
     drawn = "".join(f"<figure>{svg}</figure>" for name, svg in plots.items() if name != "tile")
     parts.append(f'<div class="plots">{drawn}</div>' if drawn else "")
     parts.append(_ranked(study.candidates, rows))
@@ -101,11 +109,9 @@ def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
             "-" if each.joules is None else f"{each.joules:.4g}",
             _outcome(each),
         )
-        for place, each in enumerate(candidates[:most], 1)
+        for place, each in enumerate(candidates, 1)
     ]
-    more = len(candidates) - len(rows)
-    rest = f"<p>… and {more} more</p>" if more > 0 else ""
-    return f"<h3>Candidates</h3>{_table(columns, rows)}{rest}"
+    return f"<h3>Candidates</h3>{as_html(Table(columns, tuple(rows)), most)}"
 
 
 def _predicted(each: StudiedTiling) -> str:
@@ -132,26 +138,5 @@ def _outcome(each: StudiedTiling) -> str:
 
 
 def _choices(many: Sequence[TradeOff]) -> str:
-    rows = [(each.tiling, format_seconds(each.seconds, keep=True), f"{each.joules:.4g}") for each in many[:MOST_ROWS]]
-    return _table(("tiling", ">predicted", ">joules"), rows)
-
-
-def _pairs(facts: Sequence[tuple[str, str]]) -> str:
-    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in facts)
-    return f"<table>{rows}</table>"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Make a table; columns whose name starts with ``>`` are right-aligned, tilings are set as code."""
-    kinds = [' class="n"' if column.startswith(">") else "" for column in columns]
-    head = "".join(
-        f"<th{kind}>{html.escape(name.removeprefix('>'))}</th>" for kind, name in zip(kinds, columns, strict=True)
-    )
-    body = ""
-    for row in rows:
-        cells = [
-            f"<code>{html.escape(c)}</code>" if n == "tiling" else html.escape(c)
-            for n, c in zip(columns, row, strict=True)
-        ]
-        body += "<tr>" + "".join(f"<td{k}>{c}</td>" for k, c in zip(kinds, cells, strict=True)) + "</tr>"
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    rows = [(each.tiling, format_seconds(each.seconds, keep=True), f"{each.joules:.4g}") for each in many]
+    return as_html(Table(("tiling", ">predicted", ">joules"), tuple(rows)), MOST_ROWS)

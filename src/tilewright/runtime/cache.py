@@ -10,6 +10,7 @@ import os
 import stat
 from pathlib import Path
 
+from tilewright.base.documents import user_folder
 from tilewright.base.fingerprint import digest
 from tilewright.base.paths import replaced
 from tilewright.runtime.warn import warn_once
@@ -28,10 +29,8 @@ def directory() -> Path | None:
     ``TILEWRIGHT_CACHE`` overrides the user's cache directory. A directory that others may write to, or that belongs to
     another user, is refused: a kernel there may be anyone's.
     """
-    asked = os.environ.get(_VARIABLE, "")
     try:
-        root = Path(asked) if asked else _user_directory()
-        root = root / "kernels"
+        root = user_folder("cache", _VARIABLE) / "kernels"
         make_private(root)
         problem = distrust(root, _VARIABLE) or distrust(root.parent, _VARIABLE)
     except (OSError, RuntimeError) as error:
@@ -48,12 +47,6 @@ def make_private(path: Path) -> None:
     if not path.parent.exists():
         make_private(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
-
-
-def _user_directory() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("tilewright", appauthor=False))
 
 
 def distrust(path: Path, variable: str) -> str:

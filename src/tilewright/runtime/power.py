@@ -5,9 +5,7 @@ else power is sampled in a thread and integrated. A measurement repeats its work
 full, since counters and sensors update only every 1 to 100 ms, and the spread over several windows is its uncertainty.
 """
 
-import csv
 import importlib
-import io
 import itertools
 import math
 import threading
@@ -17,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from tilewright.base.documents import read_rows
 from tilewright.base.errors import UsageError
-from tilewright.base.paths import read_bounded
 
 POWERCAP = Path("/sys/class/powercap")
 WINDOW = 1.0
@@ -198,21 +196,22 @@ def nvml(device: int | str = 0) -> Nvml:
     return meter
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sample:
+    """A row of a recorded power trace."""
+
+    seconds: float
+    watts: float
+
+
 def trace(path: Path) -> Trace:
     """Read a recorded power trace: a CSV file with the columns ``seconds`` and ``watts``."""
-    data = read_bounded(path, _MAX_BYTES, "power trace")
-    try:
-        lines = io.StringIO(data.decode("utf-8"), newline="")
-        rows = [(float(row["seconds"]), float(row["watts"])) for row in csv.DictReader(lines)]
-    except (KeyError, TypeError, ValueError, csv.Error):
-        raise UsageError(f"the power trace {str(path)!r} must be a CSV file of seconds and watts") from None
-    seconds = [row[0] for row in rows]
-    good = (
-        all(math.isfinite(number) for row in rows for number in row) and min((row[1] for row in rows), default=0) >= 0
-    )
+    rows = read_rows(path, _MAX_BYTES, "power trace", _Sample)
+    seconds, watts = (tuple(getattr(row, name) for row in rows) for name in ("seconds", "watts"))
+    good = all(math.isfinite(number) for number in (*seconds, *watts)) and min(watts, default=0) >= 0
     if len(rows) < 2 or not good or any(b <= a for a, b in itertools.pairwise(seconds)):
         raise UsageError(f"the power trace {str(path)!r} must have two samples or more, at increasing times")
-    return Trace(seconds=tuple(seconds), watts=tuple(row[1] for row in rows))
+    return Trace(seconds=seconds, watts=watts)
 
 
 def measure(

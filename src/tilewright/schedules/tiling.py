@@ -4,7 +4,7 @@ import re
 from typing import overload
 
 from tilewright.base.deprecations import GONE
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.units import parse_shape
 from tilewright.schedules.code import FORMS, NEIGHBOURS
 from tilewright.schedules.families import none
@@ -57,8 +57,7 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
             raise UsageError(f"{name} of a tiling is a whole number of at least 1, got {value!r} in {text!r}")
         return int(value)
     if name in _WORDS:
-        if value not in _WORDS[name]:
-            raise UsageError(f"the {name} of a tiling is one of {', '.join(_WORDS[name])}, got {value!r}")
+        one_of(f"the {name} of a tiling", value, _WORDS[name])
         return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",

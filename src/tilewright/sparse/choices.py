@@ -3,9 +3,11 @@
 import functools
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Annotated, Protocol
 
+from tilewright.base.documents import Check, parse
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.matrices.vectors import VectorKernel
@@ -95,25 +97,25 @@ class KeptChoices:
     choices: Mapping[str, Mapping[int, KernelChoice]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """A choice in the store, as far as it is read."""
+
+    key: str
+    length: Annotated[int, Check("at least 1", lambda value: value >= 1)]
+    vectors: Annotated[int, Check("a number of registers that is tried", lambda value: value in REGISTERS)]
+    threads: int
+    stream: bool
+
+
 @functools.cache
 def known() -> KeptChoices:
-    """Return what tuning has found on this machine."""
+    """Return what tuning has found on this machine; a record that makes no sense is skipped."""
     place = store.directory()
     found: dict[str, dict[int, KernelChoice]] = {}
     for record in store.read(place / _FILE) if place is not None else []:
-        choice = _choice(record)
-        if choice is not None:
-            found.setdefault(str(record["key"]), {})[int(record["length"])] = choice
+        with suppress(UsageError):
+            kept = parse(_Kept, record, "a choice", alone=False)
+            choice = KernelChoice(vectors=kept.vectors, threads=thread_count(kept.threads), stream=kept.stream)
+            found.setdefault(kept.key, {})[kept.length] = choice
     return KeptChoices(found)
-
-
-def _choice(record: Mapping[str, Any]) -> KernelChoice | None:
-    """Read a record; one that makes no sense is skipped."""
-    try:
-        choice = KernelChoice(
-            vectors=record["vectors"], threads=thread_count(record["threads"]), stream=record["stream"]
-        )
-        sane = choice.vectors in REGISTERS and isinstance(choice.stream, bool) and record["length"] >= 1
-    except (KeyError, TypeError, ValueError, UsageError):
-        return None
-    return choice if sane and isinstance(record.get("key"), str) else None

@@ -6,7 +6,6 @@ computations on GPUs", CLUSTER 2012, section II); here nothing outside the matri
 that couple nothing, such as a grid line's end with the next one's start, are stored zeros.
 """
 
-import html
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.extras import needed
+from tilewright.base.tables import small_page
 from tilewright.base.units import format_bytes
 from tilewright.runtime.call import overlap, packed, scratch
 from tilewright.runtime.memory import Array
@@ -312,7 +312,7 @@ class Dia:
         )
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        return small_page(repr(self))
 
 
 def _scipy(part: str) -> Any:  # noqa: ANN401

@@ -11,7 +11,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import native
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
+from tilewright.base.records import Record
 from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.runtime.call import address, compiled, first_byte, packed
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
@@ -314,8 +315,8 @@ def smallest(dtype: np.dtype[Any]) -> float:
     return _RANGES[dtype][0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KrylovTrial:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class KrylovTrial(Record):
     """What tuning measured.
 
     Attributes:
@@ -333,10 +334,6 @@ class KrylovTrial:
     choice: KernelChoice
     seconds: float
     measured: tuple[tuple[KernelChoice, float], ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 @checked

@@ -7,13 +7,14 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.paths import written
+from tilewright.base.records import Record
 from tilewright.codegen.matrices.dia import library_text
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
@@ -37,9 +38,11 @@ class Petsc:
     dtype: str  # of its scalars
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plugin(Record):
     """A compiled plug-in."""
+
+    KEYS = "library petsc compiler dtype options"
 
     library: str  # path of its file
     petsc: str  # version of the PETSc that it was compiled against
@@ -50,10 +53,6 @@ class Plugin:
     def options(self) -> tuple[str, ...]:
         """What a PETSc program is started with."""
         return "-dll_append", self.library, "-mat_type", "seqdia"
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {**asdict(self), "options": list(self.options)}
 
 
 def find() -> Petsc:

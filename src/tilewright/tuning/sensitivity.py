@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
 from tilewright.costs.arrays import Floats
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
@@ -19,9 +20,11 @@ INSENSITIVE = 0.999
 """A ranking that agrees at least so far with the unmoved one, and has the same winner, is called insensitive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sensitivity:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Sensitivity(Record):
     """What moving one parameter does to a ranking."""
+
+    KEYS = "parameter share tau_down tau_up loss winner_moves insensitive"
 
     parameter: str  # name; ``c_iter`` for that of the program, ``c_iter streaming`` for that of its streaming tiles
     share: float  # by how much it was moved, up and down
@@ -35,10 +38,6 @@ class Sensitivity:
     def insensitive(self) -> bool:
         """Whether the parameter hardly matters for the choice of a tiling."""
         return min(self.tau_down, self.tau_up) >= INSENSITIVE and not self.winner_moves
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {**asdict(self), "insensitive": self.insensitive}
 
 
 def sensitivities(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
 from tilewright.costs.arrays import Floats, Ints
 
 TOPS = (1, 5, 10, 50)
@@ -18,9 +19,11 @@ NEAR = 0.2
 """A point is near the best if its speed is at least ``1 - NEAR`` of the best measured one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Scores(Record):
     """The scores of predictions; errors are relative: ``predicted / measured - 1``."""
+
+    KEYS = "points rmse_all rmse_top20 spearman kendall fraction_of_best=_fractions"
 
     points: int
     near: int  # points within 20 % of the best
@@ -33,6 +36,9 @@ class Scores:
     # per number of first choices (:data:`TOPS`), the best measured speed among them as a share of the best measured
     # speed of all
     fraction_of_best: tuple[float, ...]
+
+    def _fractions(self) -> dict[int, float]:
+        return dict(zip(TOPS, self.fraction_of_best, strict=True))
 
 
 def scores(predicted: Floats, measured: Floats) -> Scores:

@@ -4,8 +4,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.time import Costs
+from tilewright.report import energy
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.sensitivity import moved
 from tilewright.verbs.prediction import Prediction
@@ -20,9 +23,11 @@ _PARAMETERS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation(Record):
     """Why a tiling takes the time that it does."""
+
+    KEYS = "resources saturated speedups=_changes k_effect=_resident ideal_seconds overhead printed_overhead"
 
     resources: tuple[Resource, ...]  # the use of every resource and its slack
     # gains from more of a resource: a sentence and the factor, the largest first
@@ -38,17 +43,15 @@ class Explanation:
         """Names of the resources of which hardly anything is left."""
         return tuple(each.name for each in self.resources if each.saturated)
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {
-            "resources": [dataclasses.asdict(each) for each in self.resources],
-            "saturated": list(self.saturated),
-            "speedups": [{"change": text, "factor": factor} for text, factor in self.speedups],
-            "k_effect": [{"k": k, "seconds": seconds} for k, seconds in self.k_effect],
-            "ideal_seconds": self.ideal_seconds,
-            "overhead": self.overhead,
-            "printed_overhead": self.printed_overhead,
-        }
+    def _changes(self) -> list[dict[str, object]]:
+        return [{"change": text, "factor": factor} for text, factor in self.speedups]
+
+    def _resident(self) -> list[dict[str, object]]:
+        return [{"k": k, "seconds": seconds} for k, seconds in self.k_effect]
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return energy.explanation(self.to_dict())
 
 
 def explain(prediction: Prediction) -> Explanation:

@@ -1,6 +1,5 @@
 """``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters."""
 
-import html
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import check_place, write_text
-from tilewright.base.records import Outcome
+from tilewright.base.records import Outcome, Record
 from tilewright.base.units import format_seconds
 from tilewright.codegen.emit import StencilLayout
 from tilewright.costs.arrays import Floats
@@ -73,9 +72,11 @@ _SPREAD = 0.35
 """A range, of the 5th to 95th percentile and of what was found at the end, wider than this share is called unstable."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Calibration(Record):
     """What a calibration found."""
+
+    KEYS = "machine path unstable left_out sensitivity=_sensitivity"
 
     machine: Machine  # with what was measured
     path: Path | None  # the machine file, or None if it could not be written
@@ -99,15 +100,8 @@ class Calibration:
         known = [(name, getattr(self.machine, name)) for name in names]
         return tuple(name for name, q in known if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the calibration as plain data, the JSON document of ``tilewright calibrate``."""
-        return {
-            "machine": self.machine.to_dict(),
-            "path": None if self.path is None else str(self.path),
-            "unstable": list(self.unstable),
-            "left_out": list(self.left_out),
-            "sensitivity": {"problem": self.subject, "parameters": [each.to_dict() for each in self.sensitivity]},
-        }
+    def _sensitivity(self) -> dict[str, object]:
+        return {"problem": self.subject, "parameters": self.sensitivity}
 
     def __str__(self) -> str:
         bandwidth = self.machine.dram_bandwidth
@@ -134,9 +128,6 @@ class Calibration:
             verdict = "insensitive" if each.insensitive else f"Kendall's tau {tau:.3f}, loses {each.loss:.1%}"
             lines.append(f"  {each.parameter:<16} {verdict}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def calibrate(

@@ -1,12 +1,12 @@
 """``calibrate --disk`` and ``calibrate --network``: what runs beyond memory and one machine depend on, measured."""
 
-import html
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import write_text
+from tilewright.base.records import Record
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.distributed import measure
 from tilewright.machines.dump import to_toml
@@ -16,21 +16,19 @@ from tilewright.runtime.store import hosts
 from tilewright.verbs import memo
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Measured(Record):
     """What was measured."""
+
+    KEYS = "path *=_quantities"
 
     machine: Machine  # ``host``, with what was measured
     path: Path | None  # its machine file, or None if it could not be written
     found: dict[str, Quantity]  # the quantities by name
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
+    def _quantities(self) -> dict[str, object]:
         keys = ("value", "unit", "low", "high", "note")
-        return {
-            "path": None if self.path is None else str(self.path),
-            **{name: {key: getattr(quantity, key) for key in keys} for name, quantity in self.found.items()},
-        }
+        return {name: {key: getattr(quantity, key) for key in keys} for name, quantity in self.found.items()}
 
     def __str__(self) -> str:
         lines = []
@@ -39,9 +37,6 @@ class Measured:
             spread = f"{shown(each.low or 0.0)} to {shown(each.high or 0.0)}"
             lines.append(f"{name.replace('_', ' ')}: {shown(each.value)} ({spread}), {each.note}")
         return "\n".join([*lines, f"kept in {self.path}" if self.path else "not kept"])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def calibrate_disk(folder: str | Path, output: Path | None = None) -> Measured:

@@ -1,15 +1,15 @@
 """What a program costs on many ranks: ``tw.predict(…, ranks=, network=, topology=)``, and how that scales."""
 
 import functools
-import html
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
+from tilewright.base.records import Record
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
-from tilewright.costs.interval import unmeasured
+from tilewright.costs.interval import Interval, unmeasured
 from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchange, exchanges
 from tilewright.distributed.compute import expected_seconds
 from tilewright.distributed.windows import check_cut, depths
@@ -22,8 +22,8 @@ from tilewright.report import tables
 _MOST_RANKS = 10**7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPrediction:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ClusterPrediction(Record):
     """What a run on many ranks costs.
 
     Attributes:
@@ -36,6 +36,12 @@ class ClusterPrediction:
         every: With an exchange in every step.
         one: Seconds on one rank that had memory for the whole grid.
     """
+
+    KEYS = (
+        "program=problem.program.name machine=hardware.name network=network.name shape=problem.shape "
+        "steps=problem.steps dtype=problem.dtype ranks topology block efficiency *=_best interval=_interval "
+        "every_step=_every"
+    )
 
     problem: Problem
     hardware: Machine
@@ -61,36 +67,14 @@ class ClusterPrediction:
         """Seconds of one rank over those of all together."""
         return self.one / (self.ranks * self.best.seconds)
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the prediction as plain data."""
+    def _best(self) -> dict[str, object]:
+        return _exchanged(self.best)
 
-        def plain(found: Exchanges) -> dict[str, object]:
-            return {
-                "seconds": found.seconds,
-                "steps_per_exchange": found.steps,
-                "exchanges": found.count,
-                "messages": found.messages,
-                "bytes": found.bytes,
-                "message_seconds": found.message_seconds,
-                "compute_seconds": found.compute_seconds,
-                "redundant_work": found.redundant - 1.0,
-            }
+    def _every(self) -> dict[str, object]:
+        return _exchanged(self.every)
 
-        return {
-            "program": self.problem.program.name,
-            "machine": self.hardware.name,
-            "network": self.network.name,
-            "shape": list(self.problem.shape),
-            "steps": self.problem.steps,
-            "dtype": self.problem.dtype,
-            "ranks": self.ranks,
-            "topology": list(self.topology),
-            "block": list(self.block),
-            "efficiency": self.efficiency,
-            **plain(self.best),
-            "interval": unmeasured(self.seconds).to_dict(),
-            "every_step": plain(self.every),
-        }
+    def _interval(self) -> Interval:
+        return unmeasured(self.seconds)
 
     def __str__(self) -> str:
         best, every = self.best, self.every
@@ -117,8 +101,18 @@ class ClusterPrediction:
             )
         )
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+
+def _exchanged(found: Exchanges) -> dict[str, object]:
+    return {
+        "seconds": found.seconds,
+        "steps_per_exchange": found.steps,
+        "exchanges": found.count,
+        "messages": found.messages,
+        "bytes": found.bytes,
+        "message_seconds": found.message_seconds,
+        "compute_seconds": found.compute_seconds,
+        "redundant_work": found.redundant - 1.0,
+    }
 
 
 def predict_cluster(
@@ -194,16 +188,12 @@ def _factors(number: int, count: int) -> Iterator[tuple[int, ...]]:
             yield (first, *others)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scaling:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Scaling(Record):
     """How a run scales."""
 
     strong: tuple[ClusterPrediction, ...]  # the same grid on more and more ranks
     weak: tuple[ClusterPrediction, ...]  # a grid that grows with them, blocks of one size
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {name: [each.to_dict() for each in getattr(self, name)] for name in ("strong", "weak")}
 
 
 def scaling(last: ClusterPrediction) -> Scaling:

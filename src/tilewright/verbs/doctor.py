@@ -7,10 +7,12 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 
 from tilewright.base.errors import TilewrightError, ToolchainError
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown, table
 from tilewright.base.units import format_bytes
 from tilewright.runtime import cache, host
 from tilewright.runtime.store import hosts
@@ -47,9 +49,11 @@ class Check:
     fix: str = ""  # the command or the sentence that mends it; empty where nothing is wrong
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Diagnosis(Record):
     """Everything that was looked at."""
+
+    KEYS = "healthy=_healthy checks"
 
     checks: tuple[Check, ...]
 
@@ -58,9 +62,16 @@ class Diagnosis:
         """The checks that failed."""
         return tuple(check for check in self.checks if check.state == "fault")
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the diagnosis as plain data."""
-        return {"healthy": not self.faults, "checks": [asdict(check) for check in self.checks]}
+    def _healthy(self) -> bool:
+        return not self.faults
+
+    def shown(self) -> Shown:
+        """Return what was found and what to do about it."""
+        rows = [
+            (check.state, check.name, f"{check.detail}; {check.fix}" if check.fix else check.detail)
+            for check in self.checks
+        ]
+        return table(("state", "what", "what is there"), rows)
 
 
 def diagnose() -> Diagnosis:

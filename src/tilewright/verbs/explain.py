@@ -5,6 +5,8 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import check_place
+from tilewright.base.records import Record
+from tilewright.base.tables import Pairs, Shown
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.counting.counts import Counts
@@ -22,8 +24,8 @@ _TILES = 3
 """Tiles along an axis, and in time, of an example."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedFamily:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExplainedFamily(Record):
     """A tiling family, with an example of it."""
 
     name: Family
@@ -83,6 +85,10 @@ class ExplainedFamily:
     def to_dict(self) -> dict[str, object]:
         """Return the family, its example and the example's counts as plain data."""
         return {**self.outline(), "counts": asdict(self.counts)}
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return Pairs(self.facts(), self.name)
 
 
 def families() -> tuple[ExplainedFamily, ...]:

@@ -9,6 +9,8 @@ from typing import Any
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.paths import make_folder, write_text
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.codegen.gpu.emit import launches
 from tilewright.codegen.gpu.host import HostRun, host_program
 from tilewright.codegen.gpu.site import DeviceLayout, dated
@@ -101,8 +103,8 @@ class KernelText:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Exported(Record):
     """What became of tilings whose kernels were to be written."""
 
     tilings: tuple[Tiling, ...]  # those that were written, in order
@@ -117,6 +119,11 @@ class Exported:
             ],
             "left_out": [{"tile": str(tiling), "reason": reason} for tiling, reason in self.left_out],
         }
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        written = (f"{tile}: {file}" for tile, file in zip(self.tilings, self.files, strict=False))
+        return (*written, *(f"no code of {tile}: {reason}" for tile, reason in self.left_out))
 
 
 def export(kernels: Sequence[KernelText], path: str | Path, dialect: str) -> Exported:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.costs import time
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import models_threads, sizes_of, thread_terms
@@ -19,7 +19,7 @@ from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
 from tilewright.verbs.dispatch import AnyProgram, workload_of
-from tilewright.verbs.prediction import Prediction
+from tilewright.verbs.prediction import Prediction, Ranking
 from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.workload import Request, Workload
 
@@ -171,11 +171,7 @@ def select(
     Raises:
         UsageError: If anything is unknown or does not fit, or the metric has no model here.
     """
-    if metric not in METRICS:
-        raise UsageError(
-            f"the metric of a selection is one of {', '.join(METRICS)}, got {metric!r}",
-            "per_area is a metric of codesign",
-        )
+    one_of("the metric of a selection", metric, METRICS, "per_area is a metric of codesign")
     if within is not None and not within >= 0:
         raise UsageError(f"within is a share of the best cost, at least 0, got {within!r}")
     if threads:
@@ -183,7 +179,7 @@ def select(
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, as_machine(machine))
     found = work.ranked(metric, within=within, top=top)
-    return tuple(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
+    return Ranking(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
 
 
 def choose_tiling(

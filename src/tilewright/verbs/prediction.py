@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
 from tilewright.costs.interval import Interval, interval
 from tilewright.costs.roofline import Roofline
@@ -14,20 +16,25 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report import tables
+from tilewright.report.page import Studied
+from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import Tiling
 from tilewright.workload import Workload
 
 if TYPE_CHECKING:
-    from tilewright.report.study import StudiedTiling, Study
     from tilewright.verbs.kernel_files import KernelText
+
+
+def _sourced(quantity: Quantity) -> dict[str, object]:
+    return {key: getattr(quantity, key) for key in ("value", "source", "low", "high", "note")}
 
 
 def _rate(billions_per_second: float, unit: str) -> str:
     return format_rate(1e9 * billions_per_second, unit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Prediction(Studied):
     """What one tiling of a problem costs on a machine.
 
     Attributes:
@@ -35,6 +42,11 @@ class Prediction:
         tiling: The tiling.
         costs: Its costs.
     """
+
+    KEYS = (
+        "program machine shape steps dtype model tiling=tiling.to_dict costs interval c_iter=_iteration "
+        "dram_bandwidth=_bandwidth energy=costs.energy notes"
+    )
 
     work: Workload
     tiling: Tiling
@@ -117,24 +129,11 @@ class Prediction:
         """Element type."""
         return self.problem.dtype
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the prediction as plain data, the JSON document of ``tilewright predict``."""
-        keys = ("value", "source", "low", "high", "note")
-        return {
-            "program": self.program,
-            "machine": self.machine,
-            "shape": list(self.shape),
-            "steps": self.steps,
-            "dtype": self.dtype,
-            "model": self.model,
-            "tiling": self.tiling.to_dict(),
-            "costs": self.costs.to_dict(),
-            "interval": self.interval.to_dict(),
-            "c_iter": {key: getattr(self.c_iter, key) for key in keys} | self._code(),
-            "dram_bandwidth": {key: getattr(self.hardware.dram_bandwidth, key) for key in keys},
-            "energy": self.costs.energy.to_dict() if self.costs.energy else None,
-            "notes": list(self.notes),
-        }
+    def _iteration(self) -> dict[str, object]:
+        return _sourced(self.c_iter) | self._code()
+
+    def _bandwidth(self) -> dict[str, object]:
+        return _sourced(self.hardware.dram_bandwidth)
 
     @property
     def expected(self) -> str:
@@ -189,19 +188,15 @@ class Prediction:
 
         return export([self.kernel], path, self.dialect).files
 
-    def study(self) -> "Study":
+    def study(self) -> Study:
         """Return what a page shows of it, from nothing but what it holds."""
-        from tilewright.report.study import Study
-
         return Study(
             title=self.title, facts=self.facts(), candidates=(self.candidate(),), roof=self.roof,
             explanation=(str(self),), notes=self.notes,
         )  # fmt: skip
 
-    def candidate(self) -> "StudiedTiling":
+    def candidate(self) -> StudiedTiling:
         """Return it as a candidate of a page."""
-        from tilewright.report.study import StudiedTiling
-
         return StudiedTiling(
             tiling=str(self.tiling),
             predicted=self.costs.seconds,
@@ -243,7 +238,22 @@ class Prediction:
             f"{'; '.join([tables.described(self.constants), *self.notes])}"
         )
 
-    def _repr_html_(self) -> str:
-        from tilewright.report.page import fragment
 
-        return fragment(self.study())
+class Ranking(tuple[Prediction, ...], Record):
+    """Predictions of one problem, best first."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the best prediction with all of them as its candidates."""
+        return {**self[0].to_dict(), "candidates": [each.to_dict() for each in self]}
+
+    def shown(self) -> Shown:
+        """Return the table of them."""
+        if not self:
+            return "no tiling"
+        rows = [(str(each.tiling), each.costs, each.interval) for each in self]
+        return tables.candidates(rows, self[0].constants, self[0].title)
+
+    __str__ = Record.__str__
+    __repr__ = Record.__repr__

@@ -1,12 +1,13 @@
 """``tilewright report``: results as one self-contained HTML page."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from tilewright.base import documents
+from tilewright.base.documents import Amount, Check, shortened
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -97,17 +98,10 @@ def of_file(path: Path, known: FileDefaults) -> Study:
         raise _missing(str(path))
     if path.suffix == ".jsonl":
         return _of_log(path, known)
-    text = read_text(path)
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise UsageError(
-            f"{where} is no JSON document", "give a file that `tilewright tune … --json` printed"
-        ) from None
+    hint = "give a file that `tilewright tune … --json` printed"
+    document = documents.decode_json(read_text(path), where, hint)
     if not isinstance(document, dict) or "program" not in document or "machine" not in document:
-        raise UsageError(
-            f"{where} is not what tune or predict print", "give a file that `tilewright tune … --json` printed"
-        )
+        raise UsageError(f"{where} is not what tune or predict print", hint)
     rows = document.get("candidates") or [document.get("winner") or document]
     if not isinstance(rows, list) or not 0 < len(rows) <= _MOST:
         raise UsageError(f"the candidates in {where} are a list of 1 to {_MOST}")
@@ -157,45 +151,77 @@ def _of_log(path: Path, known: FileDefaults) -> Study:
     return study.of_case(case, many, (f"{len(many)} tilings in the log {path.name}",))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Problem:
+    """What a file is of."""
+
+    program: object
+    machine: str
+    shape: tuple[int, ...]
+    steps: Annotated[int, Check("a whole number above 0", lambda value: value >= 1)]
+    dtype: str = "float32"
+    model: str = "exact"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Costs:
+    """What a file predicts of a tiling."""
+
+    seconds: Amount | None = None
+    flops: Amount | None = None
+    dram_bytes: Amount | None = None
+    joules: Amount | None = None
+    bound_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """A tiling of a file, what was predicted and what was measured; of a prediction the costs alone."""
+
+    predicted_seconds: Amount | None = None
+    measured_seconds: Amount | None = None
+    range_seconds: tuple[Amount, Amount] | None = None
+    spread: Amount | None = None
+    unstable: bool = False
+    outcome: str | None = None
+    costs: object = None
+
+
 def _case(document: Mapping[str, Any], known: FileDefaults, where: str) -> StudyCase:
     """Return what a document is of, checked."""
-    name, shape, steps = document["program"], document.get("shape"), document.get("steps")
+    one = documents.parse(_Problem, document, where, alone=False)
+    name, machine = one.program, one.machine
     program = known.program or (study.known_program(name) if isinstance(name, str) else None)
     if program is None:
         raise UsageError(
-            f"{where} is of the program {_short(name)}, which is not built in", "give --program FILE.py:FUNCTION"
+            f"{where} is of the program {shortened(name)}, which is not built in", "give --program FILE.py:FUNCTION"
         )
-    whole = isinstance(shape, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in shape)
-    if not whole or not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise UsageError(
-            f"the shape and the steps in {where} are whole numbers above 0, got {_short(shape)}, {_short(steps)}"
-        )
-    machine, dtype = document["machine"], document.get("dtype", "float32")
-    if not isinstance(machine, str) or not isinstance(dtype, str):
-        raise UsageError(f"the machine and the dtype in {where} are names, got {_short(machine)} and {_short(dtype)}")
     if known.machine is None and ("/" in machine or machine.endswith(".toml")):
-        raise UsageError(f"{where} names the machine {_short(machine)}, which is no name", "give --machine FILE.toml")
-    problem = make_problem(program, tuple(shape or ()), steps, dtype, known.boundary)
-    model = "published" if document.get("model") == "published" else "exact"
+        raise UsageError(
+            f"{where} names the machine {shortened(machine)}, which is no name", "give --machine FILE.toml"
+        )
+    problem = make_problem(program, one.shape, one.steps, one.dtype, known.boundary)
+    model = "published" if one.model == "published" else "exact"
     return StudyCase(problem=problem, machine=as_machine(known.machine or machine), model=model)
 
 
-def _candidate(row: object, where: str) -> StudiedTiling:
-    if not isinstance(row, dict):
-        raise UsageError(f"a candidate in {where} is a mapping, got {_short(row)}")
-    inner = row.get("costs")
-    costs: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
+def _candidate(row: Any, where: str) -> StudiedTiling:  # noqa: ANN401
+    one = documents.parse(_Candidate, row, f"a candidate in {where}", alone=False)
+    costs = _Costs()
+    if isinstance(one.costs, dict):
+        costs = documents.parse(_Costs, one.costs, f"the costs in {where}", alone=False)
+    predicted = costs.seconds if one.predicted_seconds is None else one.predicted_seconds
     return StudiedTiling(
         tiling=_tile(row, where),
-        predicted=_number(row.get("predicted_seconds", costs.get("seconds")), where) or math.nan,
-        measured=_number(row.get("measured_seconds"), where),
-        measured_range=_range(row.get("range_seconds"), where),
-        spread=_number(row.get("spread"), where),
-        outcome="unstable" if row.get("unstable") is True else str(row.get("outcome") or "")[:_LONGEST],
-        flops=_number(costs.get("flops"), where),
-        dram_bytes=_number(costs.get("dram_bytes"), where),
-        joules=_number(costs.get("joules"), where),
-        bound_by=str(costs.get("bound_by") or "")[:_LONGEST],
+        predicted=predicted or math.nan,
+        measured=one.measured_seconds,
+        measured_range=one.range_seconds,
+        spread=one.spread,
+        outcome="unstable" if one.unstable else (one.outcome or "")[:_LONGEST],
+        flops=costs.flops,
+        dram_bytes=costs.dram_bytes,
+        joules=costs.joules,
+        bound_by=(costs.bound_by or "")[:_LONGEST],
     )
 
 
@@ -220,24 +246,6 @@ def _tile(row: Mapping[str, Any], where: str) -> str:
     return str(found)
 
 
-def _number(value: object, where: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"a cost in {where} is a number, got {_short(value)}")
-    number = float(value) if abs(value) < 1e300 else math.inf
-    if not math.isfinite(number) or number < 0:
-        raise UsageError(f"a cost in {where} is a finite number of at least 0, got {_short(value)}")
-    return number
-
-
-def _range(value: object, where: str) -> tuple[float, float] | None:
-    if not isinstance(value, list) or len(value) != 2:
-        return None
-    low, high = (_number(each, where) for each in value)
-    return None if low is None or high is None else (low, high)
-
-
 def _lines(document: Mapping[str, Any], candidates: Sequence[StudiedTiling]) -> tuple[str, ...]:
     """Say what a tuning did; a prediction says nothing more than its numbers."""
     if "evaluated" not in document:
@@ -245,8 +253,3 @@ def _lines(document: Mapping[str, Any], candidates: Sequence[StudiedTiling]) -> 
     measured = sum(each.measured is not None for each in candidates)
     counts = f"{document.get('evaluated')} of {document.get('space_size')} tilings were tried, {measured} measured"
     return (f"{counts}; effort {document.get('effort')}, backend {document.get('backend')}",)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.base.constants import STATIC_SHARED
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.facts import facts_of
@@ -23,6 +25,7 @@ from tilewright.costs.work import hexagonal
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.report import validation as report
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.runtime.formats.tuner_files import read_tuner_file
 from tilewright.schedules.families import hybrid
@@ -36,9 +39,11 @@ _NAMED = 5
 """Lines that are named at most where people read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StencilValidation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StencilValidation(Record):
     """Predicted against measured times of one stencil."""
+
+    KEYS = "name *=scores"
 
     name: str  # the stencil
     scores: Scores  # over the points that were not used for calibration
@@ -61,14 +66,16 @@ class StencilValidation:
         rest = np.setdiff1d(np.arange(len(self.measured)), self.used)
         return self.predicted[rest], self.measured[rest]
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the scores as plain data."""
-        return {"name": self.name, **_plain(self.scores)}
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return report.score_table([(self.name, self.scores)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Validation(Record):
     """How good a model's predictions and choices are."""
+
+    KEYS = "machine model stencils overall skipped=skipped.__len__ skipped_lines=skipped"
 
     machine: str  # the machine's name
     model: str  # ``exact`` or ``published``
@@ -77,17 +84,6 @@ class Validation:
     calibration: GpuFit | None = None  # the constants, or None where the model has none of its own
     # lines of the logs that are cut short, each with its number and the file
     skipped: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the scores as plain data, the JSON document of ``tilewright validate``."""
-        return {
-            "machine": self.machine,
-            "model": self.model,
-            "stencils": [each.to_dict() for each in self.stencils],
-            "overall": _plain(self.overall),
-            "skipped": len(self.skipped),
-            "skipped_lines": list(self.skipped),
-        }
 
     def left_out(self) -> str:
         """Say how many lines were left out, and which; nothing where none was."""
@@ -140,8 +136,7 @@ def validate(
     known = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
     where = as_machine(machine)
     skipped = tuple(line for log in known for line in log.skipped)
-    if model not in time_model.MODELS:
-        raise UsageError(f"the model is one of {', '.join(time_model.MODELS)}, got {model!r}")
+    one_of("the model", model, time_model.MODELS)
     measured = [np.array([point.seconds for point in log.measured]) for log in known]
     for log, seconds in zip(known, measured, strict=True):
         if len(seconds) < points + 2:
@@ -321,14 +316,3 @@ def _result(
 
 def _overall(many: Sequence[StencilValidation]) -> Scores:
     return mean(tuple(each.scores for each in many))
-
-
-def _plain(one: Scores) -> dict[str, object]:
-    return {
-        "points": one.points,
-        "rmse_all": one.rmse_all,
-        "rmse_top20": one.rmse_top20,
-        "spearman": one.spearman,
-        "kendall": one.kendall,
-        "fraction_of_best": {str(top): value for top, value in zip(TOPS, one.fraction_of_best, strict=True)},
-    }

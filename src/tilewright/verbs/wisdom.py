@@ -6,22 +6,29 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import write_text
+from tilewright.base.records import Record
 from tilewright.base.units import format_shape
 from tilewright.runtime.store import wisdom as store
 from tilewright.runtime.store.wisdom import Circumstances, Wisdom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreEntry:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StoreEntry(Record):
     """An entry of the store, and whether it may be used here."""
+
+    KEYS = "*=wisdom stale"
 
     wisdom: Wisdom
     # what differs from the device of its name here (``hardware``, ``compiler``, ``version``); empty if it may be used
     stale: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {**self.wisdom.to_dict(), "stale": list(self.stale)}
+    def __str__(self) -> str:
+        return f"{self.wisdom}, {self.state}"
+
+    @property
+    def state(self) -> str:
+        """Whether it may be used."""
+        return f"other {' and '.join(self.stale)}" if self.stale else ("noisy" if self.wisdom.unstable else "good")
 
 
 def known(program: str | None = None) -> tuple[StoreEntry, ...]:
@@ -93,7 +100,7 @@ def rows(entries: Sequence[StoreEntry]) -> list[tuple[str, ...]]:
             str(each.wisdom.threads),
             each.wisdom.tiling,
             f"{each.wisdom.seconds:.4g} s",
-            f"other {' and '.join(each.stale)}" if each.stale else ("noisy" if each.wisdom.unstable else "good"),
+            each.state,
             each.wisdom.when,
         )
         for each in entries

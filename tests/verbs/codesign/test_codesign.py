@@ -84,9 +84,9 @@ def test_area_points(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("memory,kb\nl1,1\n", "need the columns memory, kb and mm2"),
-        ("memory,kb,mm2\nl9,1,1\n", "a memory is one of register, shared, l1, l2, got 'l9' in line 2"),
-        ("memory,kb,mm2\nl1,x,1\n", "a size or an area is a number of at least 0, got 'x' in line 2"),
+        ("memory,kb\nl1,1\n", "needs the columns memory, kb, mm2"),
+        ("memory,kb,mm2\nl9,1,1\n", "'memory' of line 2 of points.csv is one of register, shared, l1, l2, got 'l9'"),
+        ("memory,kb,mm2\nl1,x,1\n", "'kb' of line 2 of points.csv is a number from 0 to 1e9, got 'x'"),
         ("memory,kb,mm2\n", "are empty"),
     ],
 )
@@ -112,7 +112,7 @@ def test_workloads(workload):
     ("text", "message"),
     [
         ("x = 1", "is a list of \\[\\[stencil\\]\\] tables, got x"),
-        ("[[stencil]]\nprogram = 1", "program in stencil 1 of w.toml is of type str, got 1"),
+        ("[[stencil]]\nprogram = 1", "'program' of stencil 1 of w.toml is a text, got 1"),
         ('[[stencil]]\nprogram = "heat2d"\ncolour = 1', "stencil 1 of w.toml has an unknown key 'colour'"),
         ('[[stencil]]\nprogram = "heat9d"', "heat9d"),
         ('[[stencil]]\nprogram = "x.py:f"', "x.py:f"),

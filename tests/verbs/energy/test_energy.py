@@ -20,10 +20,9 @@ from tilewright.verbs.energy.energy import compare, energy
 from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.verbs.predict import predict, select
 from tilewright.verbs.stencil import stencil
-from tilewright.verbs.sweep import VARIED
 from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune
-from tilewright.verbs.whatif import largest_shape, reuse, whatif
+from tilewright.verbs.whatif import VARIED, largest_shape, reuse, whatif
 from tilewright.workloads.stencil import on_machine
 
 CASE = {"shape": (1024, 1024), "steps": 128, "machine": "k20c"}
@@ -199,11 +198,14 @@ def test_the_energy_commands(runs, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("program,shape\nheat2d,4x4\n", "line 2 of .* lacks a column"),
-        ("program,shape,steps,tiling,seconds,joules\nheat2d,4x4,8,none,1,-1\n", "must have seconds and joules above 0"),
+        ("program,shape\nheat2d,4x4\n", "needs the columns program, shape, steps, tiling"),
+        (
+            "program,shape,steps,tiling,seconds,joules\nheat2d,4x4,8,none,1,-1\n",
+            "'joules' of line 2 of runs.csv is a finite number above 0",
+        ),
         (
             "program,shape,steps,tiling,seconds,joules\nheat2d,4x4,x,none,1,1\n",
-            "line 2 of .* lacks a column",
+            "'steps' of line 2 of runs.csv is a whole number, got 'x'",
         ),
     ],
 )

@@ -7,7 +7,7 @@ of Ben Cheikh et al., "Tuning framework for stencil computation in heterogeneous
 from dataclasses import dataclass, replace
 
 from tilewright.base.dtypes import is_rounded
-from tilewright.base.errors import TraceError, UsageError
+from tilewright.base.errors import TraceError, UsageError, one_of
 from tilewright.programs.stencil.expression import Read, Scalar, Tape, flops, reads
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.program import refuse_bits
@@ -101,8 +101,7 @@ class Pipeline:
         if len(given) != len(self.inputs):
             raise UsageError(f"{self.name!r} has {len(self.inputs)} inputs, got {len(given)} element types")
         for dtype in given:
-            if dtype not in DTYPES:
-                raise UsageError(f"the element type of a grid is one of {', '.join(DTYPES)}, got {dtype!r}")
+            one_of("the element type of a grid", dtype, DTYPES)
         types = dict(zip(self.inputs, given, strict=True))
         for stencil in self.stencils:
             found = {types[grid] for grid in stencil.inputs}

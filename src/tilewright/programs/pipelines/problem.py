@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.units import format_shape
 from tilewright.programs.pipelines.pipeline import ITEMSIZE, Pipeline, PipelineStencil
 from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, sides_of
@@ -88,8 +88,7 @@ def _borders(pipeline: Pipeline, border: BoundarySpec) -> tuple[Sides, ...]:
         every = (sides_of(pipeline.rank, border),) * len(pipeline.grids)
     for sides in every:
         for side in (side for pair in sides for side in pair):
-            if side.kind not in BORDERS:
-                raise UsageError(f"the boundary of a grid is one of {', '.join(BORDERS)}, got {side.kind!r}")
+            one_of("the boundary of a grid", side.kind, BORDERS)
     return every
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import check_fits
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, UsageError, one_of
 from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape, check_constants
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 from tilewright.programs.stencil.program import refuse_bits
@@ -30,8 +30,7 @@ class TableData:
 
 def check_data(program: Recurrence, data: TableData) -> None:
     """Check that data fit a recurrence."""
-    if data.dtype not in DTYPES:
-        raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {data.dtype!r}")
+    one_of("the dtype of a table", data.dtype, DTYPES)
     if min(data.shape) < 1:
         raise ArrayError(f"a table has at least one row and one column, got {data.shape[0]} x {data.shape[1]}")
     wanted = {"row": data.shape[:1], "column": data.shape[1:], "cell": data.shape}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tilewright.base.errors import TraceError, UsageError
+from tilewright.base.errors import TraceError, one_of
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.expression import (
     Apply,
@@ -177,8 +177,7 @@ def recurrence(  # noqa: PLR0913  (a constructor: one argument per part)
         TraceError: If it reads a cell that is not computed yet, or something that is no input.
         UsageError: If there is no such semiring.
     """
-    if semiring not in SEMIRINGS:
-        raise UsageError(f"a semiring is one of {', '.join(SEMIRINGS)}, got {semiring!r}")
+    one_of("a semiring", semiring, SEMIRINGS)
     kinds, edges = dict(inputs or {}), dict(outside or {})
     tapes = {table: flatten(as_value(value)) for table, value in values.items()}
     around = {table: flatten(as_value(edges[table])) if table in edges else None for table in tapes}

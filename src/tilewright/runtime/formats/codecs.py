@@ -4,11 +4,11 @@ numcodecs' ``pickle`` runs what it unpacks, and whatever is installed may add co
 read before zarr is asked to open an array, and codecs that are not listed are refused.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tilewright.base.documents import decode_json
 from tilewright.base.errors import ArrayError
 from tilewright.base.paths import read_bounded
 
@@ -27,7 +27,8 @@ def check_codecs(*folders: Path) -> None:
     for folder in folders:
         for name in _METADATA:
             if (folder / name).is_file():
-                check_metadata(json.loads(read_bounded(folder / name, _LARGEST_METADATA, "metadata file")), str(folder))
+                data = read_bounded(folder / name, _LARGEST_METADATA, "metadata file")
+                check_metadata(decode_json(data, f"the metadata file {str(folder / name)!r}"), str(folder))
 
 
 def check_metadata(document: object, name: str) -> None:

@@ -13,13 +13,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tilewright.base.documents import user_folder
 from tilewright.base.fingerprint import digest
 from tilewright.runtime import cache
 from tilewright.runtime.warn import warn_once
 
 Record = Mapping[str, Any]
 """Plain data: texts, finite numbers, booleans, None, lists and mappings of them."""
-_VARIABLE = "TILEWRIGHT_STORE"
+VARIABLE = "TILEWRIGHT_STORE"
 _LARGEST_FILE = 2**28
 _LARGEST_RECORD = 2**16
 _LOCK_SECONDS = 5.0
@@ -31,11 +32,10 @@ def directory() -> Path | None:
 
     ``TILEWRIGHT_STORE`` overrides the user's data directory. A directory that others may write to is refused.
     """
-    asked = os.environ.get(_VARIABLE, "")
     try:
-        root = Path(asked) if asked else _user_directory()
+        root = user_folder("data", VARIABLE)
         cache.make_private(root)
-        problem = cache.distrust(root, _VARIABLE)
+        problem = cache.distrust(root, VARIABLE)
     except (OSError, RuntimeError) as error:
         warn_once(f"what is measured cannot be kept for later runs: {error}")
         return None
@@ -43,12 +43,6 @@ def directory() -> Path | None:
         warn_once(f"the store {problem}")
         return None
     return root
-
-
-def _user_directory() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("tilewright", appauthor=False))
 
 
 def encode(record: Record) -> bytes:

@@ -5,9 +5,9 @@ simply not found. Files appear by atomic renaming; one that cannot be read is as
 """
 
 import functools
-import os
 from pathlib import Path
 
+from tilewright.base.documents import user_folder
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.paths import replaced
@@ -17,17 +17,14 @@ from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Machine
 from tilewright.runtime import cache
 from tilewright.runtime.host import available_cpus, cpu_features
+from tilewright.runtime.store.folder import VARIABLE
 from tilewright.runtime.toolchains.cpu import compiler_identity, target_cpu
 from tilewright.runtime.warn import warn_once
-
-_VARIABLE = "TILEWRIGHT_STORE"
 
 
 def path() -> Path:
     """Return where this host's calibration is kept; ``TILEWRIGHT_STORE`` overrides the user's data directory."""
-    asked = os.environ.get(_VARIABLE, "")
-    root = Path(asked) if asked else _user_directory()
-    return root / "machines" / f"host-{identity()[:16]}.toml"
+    return user_folder("data", VARIABLE) / "machines" / f"host-{identity()[:16]}.toml"
 
 
 def identity() -> str:
@@ -86,12 +83,6 @@ def keep(machine: Machine) -> Path | None:
         with replaced(target, 0o600, follow=False) as place:
             place.write_text(to_toml(machine), encoding="utf-8")
     except (OSError, RuntimeError) as error:
-        warn_once(f"the calibration cannot be kept: {error} (hint: set {_VARIABLE} to a directory of your own)")
+        warn_once(f"the calibration cannot be kept: {error} (hint: set {VARIABLE} to a directory of your own)")
         return None
     return target
-
-
-def _user_directory() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("tilewright", appauthor=False))

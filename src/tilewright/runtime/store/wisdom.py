@@ -8,14 +8,17 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from tilewright.base import documents
+from tilewright.base.documents import Check, within
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.fingerprint import DATA_MODEL_VERSION, digest, fingerprint
 from tilewright.base.paths import read_bounded
+from tilewright.base.records import Record
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import DTYPES, Problem
 from tilewright.runtime.host import cpu_features, describe_cpu
@@ -33,45 +36,48 @@ NEAR_STEPS = 4.0
 _LARGEST_IMPORT = 2**24
 _LONGEST = 300
 _KEY = re.compile(r"[0-9a-f]{32}")
+Text = Annotated[str, Check("a short printable text", lambda value: len(value) <= _LONGEST and value.isprintable())]
+Seconds = Annotated[float, Check("a positive number", lambda value: 0 < value < 1e9)]
+Extent = Annotated[int, within(1, 2**46)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
     """What a measurement depends on beside the problem: texts for people, keys for comparing."""
 
-    device: str  # name
-    device_key: str  # fingerprint of everything the device says about itself
-    compiler: str  # name and version
-    compiler_key: str  # fingerprint of its identity and flags
-    version: str  # our version, and a digest of what writes kernels
+    device: Text  # name
+    device_key: Text  # fingerprint of everything the device says about itself
+    compiler: Text  # name and version
+    compiler_key: Text  # fingerprint of its identity and flags
+    version: Text  # our version, and a digest of what writes kernels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wisdom:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Wisdom(Record):
     """One thing learned."""
 
-    program: str  # name
-    problem_key: str  # fingerprint of program, dtype and boundaries
-    dtype: str
-    shape: tuple[int, ...]
-    steps: int
-    threads: int  # used in the measurement
-    tiling: str  # the winner, as text
-    seconds: float  # median of the whole problem
-    samples: int = 1  # behind the median
+    KEYS = (
+        "id program problem_key dtype shape steps threads tiling seconds samples unstable confirmed circumstances when"
+    )
+
+    program: Text  # name
+    problem_key: Annotated[Text, Check("a key of 32 digits", _KEY.fullmatch)]  # of program, dtype and boundaries
+    dtype: Annotated[Text, Check("the name of an element type", lambda value: value in DTYPES)]
+    shape: Annotated[tuple[Extent, ...], Check("a list of 1 to 3 extents", lambda value: 1 <= len(value) <= 3)]
+    steps: Annotated[int, within(1, 2**31)]
+    threads: Annotated[int, within(1, 4096)]  # used in the measurement
+    tiling: Text  # the winner
+    seconds: Seconds  # median of the whole problem
+    samples: Annotated[int, within(1, 10**6)] = 1  # behind the median
     unstable: bool = False  # whether they differed too much to be trusted
     confirmed: bool = True  # whether the result was compared with a second schedule on this very problem
     circumstances: Circumstances
-    when: str  # ISO 8601 in UTC
+    when: Text  # ISO 8601 in UTC
 
     @property
     def id(self) -> str:
         """Short name of what it is about: a newer measurement of the same replaces this one."""
         return fingerprint(self.problem_key, self.shape, self.steps, self.threads, asdict(self.circumstances))[:12]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {"id": self.id, **asdict(self), "shape": list(self.shape)}
 
     def __str__(self) -> str:
         return f"{self.id} {self.program} {format_shape(self.shape)} x {self.steps}, {self.dtype}: {self.tiling}"
@@ -244,10 +250,7 @@ def read_document(path: Path) -> tuple[Wisdom, ...]:
 def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
     """Parse an exported document; nothing in it is executed, and every value is checked."""
     hint = "wisdom files are written by `tilewright wisdom export`"
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        raise UsageError(f"{name!r} is not valid JSON", hint) from None
+    document = documents.decode_json(data, repr(name), hint)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise UsageError(f"{name!r} is no wisdom file", hint)
     if document.get("version") != FORMAT_VERSION or not isinstance(document.get("entries"), list):
@@ -259,56 +262,11 @@ def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
 
 def from_dict(record: object) -> Wisdom:
     """Return the entry that a record describes."""
-    names = {item.name for item in fields(Wisdom)}
-    if not isinstance(record, dict) or not set(record) - {"id"} == names:
-        raise UsageError("a wisdom entry lacks values or has unknown ones", f"it has {', '.join(sorted(names))}")
-    texts = {name: _text(record[name], name) for name in ("program", "dtype", "tiling", "when", "problem_key")}
-    if not _KEY.fullmatch(texts["problem_key"]) or texts["dtype"] not in DTYPES:
-        raise UsageError(f"a wisdom entry has the dtype {texts['dtype']!r} or a key that is none")
-    parse(texts["tiling"])
-    shape = record["shape"]
-    if not isinstance(shape, list) or not 1 <= len(shape) <= 3:
-        raise UsageError("the shape of a wisdom entry is a list of 1 to 3 extents")
-    seconds = record["seconds"]
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
-        raise UsageError(f"the seconds of a wisdom entry are a positive number, got {_short(seconds)}")
-    return Wisdom(
-        **texts,
-        shape=tuple(_count(extent, "extent", 2**46) for extent in shape),
-        steps=_count(record["steps"], "number of steps", 2**31),
-        threads=_count(record["threads"], "number of threads", 4096),
-        samples=_count(record["samples"], "number of samples", 10**6),
-        seconds=float(seconds),
-        unstable=record["unstable"] is True,
-        confirmed=record["confirmed"] is True,
-        circumstances=_circumstances_from(record["circumstances"]),
-    )
-
-
-def _circumstances_from(record: object) -> Circumstances:
-    names = {item.name for item in fields(Circumstances)}
-    if not isinstance(record, dict) or set(record) != names:
-        raise UsageError("the circumstances of a wisdom entry lack values or have unknown ones")
-    return Circumstances(**{name: _text(record[name], name) for name in sorted(names)})
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
-        raise UsageError(f"the {name} of a wisdom entry is a short printable text, got {_short(value)}")
-    return value
-
-
-def _count(value: object, name: str, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise UsageError(f"the {name} of a wisdom entry is a whole number from 1 to {most}, got {_short(value)}")
-    return value
-
-
-def _short(value: object) -> str:
-    if isinstance(value, int) and value.bit_length() > 128:
-        return "a huge number"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
+    if isinstance(record, dict):
+        record = {key: value for key, value in record.items() if key != "id"}
+    entry = documents.parse(Wisdom, record, "a wisdom entry", complete=True)
+    parse(entry.tiling)
+    return entry
 
 
 def here() -> Circumstances | None:

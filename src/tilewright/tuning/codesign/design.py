@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.base.deprecations import GONE
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
@@ -96,8 +96,7 @@ class DesignOptions:
             ("metric of codesign", self.metric, METRICS),
             ("grid of tiles", self.grid, GRIDS),
         ):
-            if value not in known:
-                raise UsageError(f"the {name} is one of {', '.join(known)}, got {value!r}")
+            one_of(f"the {name}", value, known)
         for name, least in (("blocks_per_sm", 1), ("block_threads", 1), ("thread_registers", 0)):
             if getattr(self, name) < least:
                 raise UsageError(f"{name} is a whole number of at least {least}, got {getattr(self, name)!r}")

@@ -1,12 +1,13 @@
 """Designs with their areas and what a workload makes of them: weights and areas change without solving again."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
 from tilewright.costs import area as area_model
 from tilewright.costs.area import AreaCoefficients, Chip, Parts
 from tilewright.costs.arrays import Floats, Ints
@@ -23,8 +24,8 @@ Range = tuple[float, float]
 """Least and largest area, mm^2."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Design(Record):
     """One hardware design and what a workload makes of it."""
 
     index: int  # place among the explored designs; -1 for a stock chip
@@ -41,10 +42,6 @@ class Design:
     gflops: float  # weighted operations over weighted time, in 1e9 per second; 0 where a case fits nothing
     seconds: float  # weighted
     joules: float | None  # weighted
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the design as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.errors import ToolchainError, UsageError, one_of
 from tilewright.base.paths import write_text
+from tilewright.base.records import Record
 from tilewright.frontends.annotated.file import RegionGroup, read_file, read_text, sibling
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.plan import read_target
@@ -27,9 +27,11 @@ _ANALYSED = 1.1
 """Times the user's time at which what is left of the analysis ends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotated:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Annotated(Record):
     """An annotated file, tuned."""
+
+    KEYS = "source backend output=written notes regions=sites"
 
     source: str  # name of the annotated file
     backend: str  # what was written
@@ -37,16 +39,6 @@ class Annotated:
     sites: tuple[SiteResult, ...]  # what was found out about every region
     written: str | None = None  # where it was written, if it was
     notes: tuple[str, ...] = ()  # what was noticed about the file
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but the text as plain data."""
-        return {
-            "source": self.source,
-            "backend": self.backend,
-            "output": self.written,
-            "notes": list(self.notes),
-            "regions": [site.to_dict() for site in self.sites],
-        }
 
     def __str__(self) -> str:
         head = f"{self.source}: {len(self.sites)} region{'s' * (len(self.sites) != 1)}"
@@ -97,8 +89,7 @@ def annotate(
         TimeUpError: If the time was over before anything came out.
         ToolchainError: If the original body does not compile.
     """
-    if backend not in BACKENDS:
-        raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
+    one_of("the backend", backend, BACKENDS)
     if not 0 < seconds <= 10**6 or (runs is not None and not 1 <= runs <= MAX_RUNS):
         raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
     where = read_target(backend)

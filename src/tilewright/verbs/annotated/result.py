@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.base.records import Outcome
+from tilewright.base.records import Outcome, Record
 from tilewright.base.units import format_seconds
 from tilewright.frontends.annotated.evaluate import Plain
 from tilewright.frontends.annotated.spec import TuningSpec
@@ -99,9 +99,11 @@ class Handed:
     note: str  # what was tried, and what became of it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SiteResult(Record):
     """What became of a site."""
+
+    KEYS = "line tuned notes results=sizes"
 
     line: int  # of its annotation
     sizes: tuple[SizeResult, ...]  # one result per size of the input, one alone where there is no specification
@@ -109,15 +111,6 @@ class SiteResult:
     notes: tuple[str, ...] = ()  # what was noticed about the region itself
     # per size, names that the file has and the values that choose it among the sizes
     guards: tuple[Mapping[str, Plain], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "line": self.line,
-            "tuned": self.tuned,
-            "notes": list(self.notes),
-            "results": [size.to_dict() for size in self.sizes],
-        }
 
     def __str__(self) -> str:
         out = [f"line {self.line}: " + ("tuned" if self.tuned else "transformed (no tuning specification, so not run)")]

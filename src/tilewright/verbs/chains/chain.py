@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.arguments import checked
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.costs.chains.time import ChainCost, HostTimes, Rates, energy, joules, machine_rates, seconds
 from tilewright.costs.chains.traffic import Floats, check_model
 from tilewright.programs.chains.chain import Chain, Tree, extents, make_chain, node_operations
@@ -85,8 +85,7 @@ def plan(
     check_model(model, memory)
     chain = make_chain(_sizes(shapes), operands, transposed)
     goal = objective or ("two-step" if model == "published" else "opcount")
-    if goal not in OBJECTIVES:
-        raise UsageError(f"the objective of a chain is one of {', '.join(OBJECTIVES)}, got {goal!r}")
+    one_of("the objective of a chain", goal, OBJECTIVES)
     rates = None if machine is None else machine_rates(as_machine(machine), itemsize)
     price = _price(goal, weights, rates)
     metered = rates if rates is not None and rates.metered else None

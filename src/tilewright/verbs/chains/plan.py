@@ -1,11 +1,11 @@
 """The plan of a matrix chain: a tree with what every node keeps on chip, and what it costs."""
 
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from tilewright.base.records import Record
 from tilewright.base.tables import Table, table
 from tilewright.costs.chains.time import ChainCost
 from tilewright.costs.chains.traffic import count, kept_result, tile
@@ -63,8 +63,8 @@ class ChainVariant:
         return plain
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainPlan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ChainPlan(Record):
     """How to multiply a chain of matrices.
 
     Words are matrix elements moved between memory and chip. A product that occurs twice is computed and counted once.
@@ -283,9 +283,6 @@ class ChainPlan:
 
     def __str__(self) -> str:
         return self.explain()
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.explain())}</pre>"
 
 
 def _words(modelled: float, whole: int) -> str:

@@ -5,7 +5,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError, WrongResultError
+from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.costs.chains.time import HostTimes, estimated_times, machine_rates
 from tilewright.costs.chains.traffic import Floats, least, terms
@@ -293,18 +294,21 @@ def _like(sample: Any, result: Array) -> Any:  # noqa: ANN401
     return sys.modules[type(sample).__module__.partition(".")[0]].from_numpy(result)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainTrial:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ChainTrial(Record):
     """One plan run on random matrices beside NumPy."""
+
+    KEYS = "seconds numpy_seconds max_error fastest checked"
 
     seconds: float  # of the plan, least of three
     numpy_seconds: float  # of ``numpy.linalg.multi_dot``, least of three
     max_error: float  # largest difference, relative to the largest entry of the product
     fastest: str  # the tree that :func:`multi_dot` takes by itself, by the times it knows
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the trial as plain data."""
-        return {**asdict(self), "checked": True}
+    @property
+    def checked(self) -> bool:
+        """Whether the results were compared, which they always are."""
+        return True
 
     def __str__(self) -> str:
         return (

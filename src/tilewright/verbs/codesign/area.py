@@ -1,25 +1,33 @@
 """``tilewright area``: the silicon of a GPU, part by part, and how far the model is off on published dies."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from tilewright.base.documents import Check, read_rows
 from tilewright.base.errors import UsageError
-from tilewright.base.paths import read_bounded
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.costs import area as model
 from tilewright.costs.area import Line, Parts
 from tilewright.machines import files
+from tilewright.report import codesign as report
 from tilewright.verbs.predict import MachineLike, as_machine
 
 REFERENCE = "gtx980"
 """Whose coefficients are taken for machines without their own; a 28 nm process."""
 _LARGEST_FILE = 2**20
+Size = Annotated[float, Check("a number from 0 to 1e9", lambda value: 0 <= value < 1e9)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Area:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Area(Record):
     """The modelled area of one machine's die."""
+
+    KEYS = (
+        "machine mm2 parts coefficients process process_assumption=_assumption published_mm2=published error fits=lines"
+    )
 
     machine: str  # name
     parts: Parts  # mm^2 per part
@@ -38,22 +46,12 @@ class Area:
         """Modelled over published, minus 1; None where nothing is published."""
         return None if self.published is None else self.mm2 / self.published - 1
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the JSON document of ``tilewright area``."""
-        return {
-            "machine": self.machine,
-            "mm2": self.mm2,
-            "parts": self.parts.to_dict(),
-            "coefficients": self.coefficients,
-            "process": self.process,
-            "process_assumption": model.PROCESSES[self.process],
-            "published_mm2": self.published,
-            "error": self.error,
-            "fits": {
-                name: {"slope": line.slope, "intercept": line.intercept, "residuals": list(line.residuals)}
-                for name, line in self.lines.items()
-            },
-        }
+    def _assumption(self) -> str:
+        return model.PROCESSES[self.process]
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return (report.area(self.to_dict()), *([report.fits(self.to_dict())] if self.lines else []))
 
 
 def area(
@@ -109,38 +107,20 @@ def check() -> tuple[tuple[Area, ...], ...]:
     return tuple(tuple(area(name, process=process) for process in model.PROCESSES) for name in known)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Point:
+    """A row of a file of calibration points."""
+
+    memory: Annotated[str, Check(f"one of {', '.join(model.MEMORIES)}", lambda value: value in model.MEMORIES)]
+    kb: Size
+    mm2: Size
+
+
 def read_points(path: Path) -> dict[str, list[tuple[float, float]]]:
     """Read calibration points: CSV with the columns ``memory``, ``kb`` and ``mm2``, such as Cacti's estimates."""
-    try:
-        text = read_bounded(path, _LARGEST_FILE, "file of points").decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"the points {str(path)!r} are not UTF-8 text") from None
-    rows = csv.DictReader(text.splitlines())
-    try:
-        names, lines = rows.fieldnames, [(rows.line_num, row) for row in rows]
-    except csv.Error as error:
-        raise UsageError(f"the points {str(path)!r} are no CSV: {error}") from None
-    if sorted(names or ()) != ["kb", "memory", "mm2"]:
-        raise UsageError(f"the points {str(path)!r} need the columns memory, kb and mm2, got {names}")
     points: dict[str, list[tuple[float, float]]] = {}
-    for number, row in lines:
-        memory = (row["memory"] or "").strip()
-        if memory not in model.MEMORIES:
-            raise UsageError(
-                f"a memory is one of {', '.join(model.MEMORIES)}, got {memory!r} in line {number} of {path.name}"
-            )
-        where = f"line {number} of {path.name}"
-        points.setdefault(memory, []).append((_number(row["kb"], where), _number(row["mm2"], where)))
+    for row in read_rows(path, _LARGEST_FILE, "file of points", _Point):
+        points.setdefault(row.memory, []).append((row.kb, row.mm2))
     if not points:
         raise UsageError(f"the points {str(path)!r} are empty")
     return points
-
-
-def _number(text: str | None, where: str) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1e9:
-        raise UsageError(f"a size or an area is a number of at least 0, got {text!r} in {where}")
-    return value

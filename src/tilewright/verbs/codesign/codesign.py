@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
 from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
 from tilewright.machines import files
@@ -31,8 +32,8 @@ WIDEST = 192
 INSIGHTS = ("sensitivity", "shared", "cacheless", "robustness", "marginal", "power")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Codesign:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Codesign(Record):
     """The solved codesign of a workload.
 
     Weights and the range of areas can change without solving again: :meth:`reweighted`, :meth:`between`.

@@ -9,17 +9,17 @@ A file is::
     sizes = [{ shape = "4096x4096", steps = 1024, weight = 0.5 }]    # optional, the thesis' 16 pairs by default
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
+from tilewright.base import documents
+from tilewright.base.documents import Shape
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
-from tilewright.base.units import parse_shape
 from tilewright.programs.stencil import catalogue
-from tilewright.tuning.codesign.design import Size, WeightedProblem, make_cases
+from tilewright.tuning.codesign.design import WeightedProblem, make_cases
 from tilewright.verbs.load import load_program
 
 IN_2D = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d")
@@ -27,9 +27,6 @@ IN_3D = ("heat3d", "laplacian3d")
 NAMED: Mapping[str, tuple[str, ...]] = {"2d": IN_2D, "3d": IN_3D, "all": (*IN_2D, *IN_3D)}
 """The thesis' workloads, every stencil equally likely."""
 _LARGEST = 2**20
-_KEYS = ("program", "weight", "flops_per_cell", "sizes", "strategy")
-_SIZE_KEYS = ("shape", "steps", "weight")
-_T = TypeVar("_T")
 
 
 def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[WeightedProblem, ...]:
@@ -47,12 +44,28 @@ def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[We
     return tuple(case for some in cases for case in some)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SizeEntry:
+    """A size of a stencil in a file."""
+
+    shape: Shape
+    steps: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StencilEntry:
+    """A stencil of a workload in a file."""
+
+    program: str
+    weight: float = 1.0
+    flops_per_cell: float | None = None
+    sizes: tuple[_SizeEntry, ...] | None = None
+    strategy: str | None = None
+
+
 def _read(path: Path, strategies: Sequence[str]) -> tuple[WeightedProblem, ...]:
-    data = read_bounded(path, _LARGEST, "workload")
-    try:
-        table = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or numbers of thousands of digits
-        raise UsageError(f"the workload {str(path)!r} is not TOML: {error}") from None
+    table = documents.decode_toml(read_bounded(path, _LARGEST, "workload"), f"the workload {str(path)!r}")
     stencils = table.get("stencil")
     if set(table) != {"stencil"} or not isinstance(stencils, list) or not stencils:
         raise UsageError(
@@ -61,43 +74,14 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[WeightedProblem, ...]:
     cases: list[WeightedProblem] = []
     for number, stencil in enumerate(stencils, 1):
         where = f"stencil {number} of {path.name}"
-        _known(stencil, _KEYS, where)
-        program = catalogue.program(_typed(stencil, "program", str, where))
+        entry = documents.parse(_StencilEntry, stencil, where)
+        program = catalogue.program(entry.program)
         if any(case.problem.program == program for case in cases):
             raise UsageError(f"{where}: {program.name!r} is there twice", "give it more sizes instead")
-        sizes = None if "sizes" not in stencil else [_size(one, where) for one in _typed(stencil, "sizes", list, where)]
-        flops = None if "flops_per_cell" not in stencil else _number(stencil, "flops_per_cell", where)
-        weight = 1.0 if "weight" not in stencil else _number(stencil, "weight", where)
-        own = () if "strategy" not in stencil else tuple(_typed(stencil, "strategy", str, where).split(","))
+        sizes = [(size.shape, size.steps, size.weight) for size in entry.sizes or ()] or None
+        own = () if entry.strategy is None else tuple(entry.strategy.split(","))
+        flops, weight = entry.flops_per_cell, entry.weight
         cases += make_cases(program, weight=weight, sizes=sizes, flops_per_cell=flops, strategies=strategies, own=own)
     if not any(case.weight for case in cases):
         raise UsageError(f"the workload {path.name!r} must have a weight above 0")
     return tuple(cases)
-
-
-def _size(table: object, where: str) -> Size:
-    if not isinstance(table, dict):
-        raise UsageError(f"a size in {where} is a table of shape and steps, got {table!r}")
-    _known(table, _SIZE_KEYS, f"a size of {where}")
-    weight = 1.0 if "weight" not in table else _number(table, "weight", where)
-    return parse_shape(_typed(table, "shape", str, where)), _typed(table, "steps", int, where), weight
-
-
-def _known(table: object, keys: Sequence[str], where: str) -> None:
-    unknown = sorted(set(table) - set(keys)) if isinstance(table, dict) else [repr(table)]
-    if unknown:
-        raise UsageError(f"{where} has an unknown key {unknown[0]!r}", f"the keys are {', '.join(keys)}")
-
-
-def _typed(table: dict[str, object], key: str, kind: type[_T], where: str) -> _T:
-    value = table.get(key)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise UsageError(f"{key} in {where} is of type {kind.__name__}, got {value!r}")
-    return value
-
-
-def _number(table: dict[str, object], key: str, where: str) -> float:
-    value = table[key]
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise UsageError(f"{key} in {where} is a number, got {value!r}")
-    return float(value)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.energy.constants import NAMES, Constants, at_clock, constants
 from tilewright.costs.energy.price import Joules, Usage, above_board, price
@@ -17,6 +19,7 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
+from tilewright.report import energy as tables
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import energy as choices
@@ -33,9 +36,13 @@ NEAR = 0.01
 """Tiles so close to the fastest one count as equally fast."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeteredTiling:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MeteredTiling(Record):
     """The energy of one tiling."""
+
+    KEYS = (
+        "program machine shape steps tiling=tiling.__str__ rule seconds *=energy usage constants=_constants intervals"
+    )
 
     program: str  # name of the program
     machine: str  # name of the machine
@@ -49,26 +56,19 @@ class MeteredTiling:
     known: Constants  # the energy constants
     intervals: tuple[str, ...]  # how sure the time is; nothing of a measured one
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {
-            "program": self.program,
-            "machine": self.machine,
-            "shape": list(self.shape),
-            "steps": self.steps,
-            "tiling": str(self.tiling),
-            "rule": self.rule,
-            "seconds": self.seconds,
-            **self.energy.to_dict(),
-            "usage": dataclasses.asdict(self.usage),
-            "constants": {name: dataclasses.asdict(getattr(self.known, name)) for name in NAMES},
-            "intervals": list(self.intervals),
-        }
+    def _constants(self) -> dict[str, object]:
+        return {name: getattr(self.known, name) for name in NAMES}
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return tables.metered(self.to_dict())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Point(Record):
     """One tiling at one clock."""
+
+    KEYS = "tiling=tiling.__str__ clock seconds joules dram_bytes watts"
 
     tiling: Tiling
     clock: float  # the clock over the machine's own
@@ -81,14 +81,15 @@ class Point:
         """Average power."""
         return self.joules / self.seconds if self.seconds > 0 else 0.0
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {**dataclasses.asdict(self), "tiling": str(self.tiling), "watts": self.watts}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricComparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MetricComparison(Record):
     """What is best by every metric, and whether the fastest tile also takes the least energy."""
+
+    KEYS = (
+        "points best=_best pareto=front near cap_watts=cap capped extra_joules extra_seconds answer board_watts "
+        "warning intervals"
+    )
 
     points: int  # number of tilings compared, over all clocks
     best: tuple[tuple[str, Point], ...]  # the best point per metric
@@ -130,22 +131,12 @@ class MetricComparison:
             f"best of those within 1 % of the fastest takes {100 * near:.1f} % more than the least"
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {
-            "points": self.points,
-            "best": {metric: point.to_dict() for metric, point in self.best},
-            "pareto": [point.to_dict() for point in self.front],
-            "near": self.near.to_dict(),
-            "cap_watts": self.cap,
-            "capped": self.capped.to_dict() if self.capped else None,
-            "extra_joules": self.extra_joules,
-            "extra_seconds": self.extra_seconds,
-            "answer": self.answer(),
-            "board_watts": self.board_watts,
-            "warning": self.warning,
-            "intervals": list(self.intervals),
-        }
+    def _best(self) -> dict[str, Point]:
+        return dict(self.best)
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return tables.comparison(self.to_dict())
 
 
 def energy(

@@ -1,18 +1,17 @@
 """``tilewright energy --fit``: energy constants from a CSV file of metered runs, judged on runs held out."""
 
-import csv
 import dataclasses
-import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
-from tilewright.base.paths import read_bounded, write_rows
-from tilewright.base.units import format_shape, parse_shape
+from tilewright.base.documents import Positive, Shape, read_rows
+from tilewright.base.paths import write_rows
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
+from tilewright.base.units import format_shape
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
 from tilewright.costs.energy.price import Usage
@@ -21,6 +20,7 @@ from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.report import energy as tables
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workloads import stencil
@@ -34,11 +34,11 @@ class FitRun:
     """One metered run."""
 
     program: str  # name of a built-in program
-    shape: tuple[int, ...]  # extents
+    shape: Shape  # extents
     steps: int  # time steps
     tiling: str  # the tiling as text
-    seconds: float  # measured, above 0
-    joules: float  # measured, above 0
+    seconds: Positive  # measured
+    joules: Positive  # measured
 
     @property
     def instance(self) -> tuple[str, tuple[int, ...], int]:
@@ -55,43 +55,35 @@ class FitScore:
     machine: float  # RMSE with the machine's own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnergyFit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EnergyFit(Record):
     """Fitted constants and how they do."""
+
+    KEYS = (
+        "machine constants=_constants alike=regression.alike trained_on=regression.runs "
+        "rmse_trained=regression.rmse held_out=_held_out"
+    )
 
     machine: str  # name of the machine
     regression: Regression  # the fit to the training runs
     held_out: tuple[tuple[str, FitScore], ...]  # the score over all runs held out, under ``all``, and per program
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the fit as plain data."""
-        return {
-            "machine": self.machine,
-            "constants": {
-                name: {"value": value, "low": low, "high": high}
-                for name, value, low, high in zip(
-                    self.regression.names,
-                    self.regression.values,
-                    self.regression.low,
-                    self.regression.high,
-                    strict=True,
-                )
-            },
-            "alike": [list(group) for group in self.regression.alike],
-            "trained_on": self.regression.runs,
-            "rmse_trained": self.regression.rmse,
-            "held_out": {name: dataclasses.asdict(score) for name, score in self.held_out},
-        }
+    def _constants(self) -> dict[str, object]:
+        one = self.regression
+        rows = zip(one.names, one.values, one.low, one.high, strict=True)
+        return {name: {"value": value, "low": low, "high": high} for name, value, low, high in rows}
+
+    def _held_out(self) -> dict[str, FitScore]:
+        return dict(self.held_out)
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return tables.fit(self.to_dict())
 
 
 def read_runs(path: Path) -> tuple[FitRun, ...]:
     """Read metered runs: a CSV file with the columns program, shape, steps, tiling, seconds, joules."""
-    data = read_bounded(path, _MAX_BYTES, "file of runs")
-    try:
-        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
-    except (UnicodeDecodeError, csv.Error):
-        raise UsageError(f"the runs {str(path)!r} are not a CSV file") from None
-    return tuple(_run(row, number, path) for number, row in enumerate(rows, 2))
+    return tuple(read_rows(path, _MAX_BYTES, "file of runs", FitRun))
 
 
 def write_runs(runs: Sequence[FitRun], path: Path) -> None:
@@ -101,24 +93,6 @@ def write_runs(runs: Sequence[FitRun], path: Path) -> None:
         for run in runs
     )
     write_rows(path, COLUMNS, rows)
-
-
-def _run(row: dict[str, str], number: int, path: Path) -> FitRun:
-    try:
-        texts = {name: row[name].strip() for name in COLUMNS}
-        seconds, joules, steps = float(texts["seconds"]), float(texts["joules"]), int(texts["steps"])
-    except (KeyError, AttributeError, ValueError):
-        raise UsageError(f"line {number} of {str(path)!r} lacks a column or a number", ", ".join(COLUMNS)) from None
-    if not (math.isfinite(seconds) and seconds > 0 and math.isfinite(joules) and joules > 0):
-        raise UsageError(f"line {number} of {str(path)!r} must have seconds and joules above 0")
-    return FitRun(
-        program=texts["program"],
-        shape=parse_shape(texts["shape"]),
-        steps=steps,
-        tiling=texts["tiling"],
-        seconds=seconds,
-        joules=joules,
-    )
 
 
 def run_usage(run: FitRun, machine: Machine) -> Usage:

@@ -1,10 +1,11 @@
 """``tilewright energy --meter``: the joules of a real run, and the file of runs that ``--fit`` reads."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
 from tilewright.base.units import format_shape
 from tilewright.driver import prepare
 from tilewright.plan import Target, read_target
@@ -23,9 +24,11 @@ _COOL = 1.0
 """Seconds between windows, so that the heat of one is gone before the next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metered:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Metered(Record):
     """One metered run."""
+
+    KEYS = "*=run watts low high windows repetitions meter"
 
     run: FitRun  # what ran, with its mean time and energy of the whole package or card
     low: float  # least joules of any window
@@ -34,18 +37,17 @@ class Metered:
     repetitions: int  # runs per window
     meter: str  # what measured it
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        document = {**asdict(self.run), "shape": list(self.run.shape)}
-        rest = {name: getattr(self, name) for name in ("low", "high", "windows", "repetitions", "meter")}
-        return {**document, "watts": self.run.joules / self.run.seconds, **rest}
+    @property
+    def watts(self) -> float:
+        """Average power."""
+        return self.run.joules / self.run.seconds
 
     def __str__(self) -> str:
         one = self.run
         spread = f", {self.low:.4g} to {self.high:.4g} J in {self.windows} windows" if self.windows else ""
         return (
             f"{one.program} {format_shape(one.shape)}, {one.steps} steps, {one.tiling}: {one.joules:.4g} J in "
-            f"{one.seconds:.4g} s, {one.joules / one.seconds:.4g} W by {self.meter}{spread}"
+            f"{one.seconds:.4g} s, {self.watts:.4g} W by {self.meter}{spread}"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape, parse_bytes
 from tilewright.costs.run import copy_seconds
 from tilewright.costs.setting import make_setting
@@ -25,9 +26,14 @@ from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workload import Request
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GradientPrediction:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GradientPrediction(Record):
     """What a gradient is expected to cost."""
+
+    KEYS = (
+        "program=problem.program.name machine=machine.name shape=problem.shape steps=problem.steps "
+        "dtype=problem.dtype states run_seconds forward_seconds again_seconds back_seconds seconds ratio"
+    )
 
     problem: Problem  # the forward problem
     machine: Machine

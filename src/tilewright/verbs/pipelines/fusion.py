@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tilewright.base.deprecations import refuse
-from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.base.tables import Table, table
+from tilewright.base.errors import TilewrightError, one_of
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown, Table, table
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
 from tilewright.costs.interval import unmeasured
 from tilewright.costs.pipelines.gpu import FORMS, MODELS
@@ -34,8 +35,8 @@ from tilewright.verbs.pipelines.pipelines import as_pipeline
 from tilewright.verbs.predict import MachineLike, as_machine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FusionPlan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FusionPlan(Record):
     """Ranked fusions of a pipeline on a machine."""
 
     problem: PipelineProblem  # the pipeline on grids
@@ -155,8 +156,8 @@ COMPILED = 10
 """Configurations of a group whose registers the compiler is asked for: the best, and the basic one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupConfigurations:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GroupConfigurations(Record):
     """Every configuration of a fused group that fits, as the paper's tool lists them."""
 
     plan: fusions.GroupPlan  # the group
@@ -176,6 +177,10 @@ class GroupConfigurations:
             "basic": None if self.basic is None else self._row(self.basic),
             "registers_unknown": self.unknown or None,
         }
+
+    def shown(self) -> Shown:
+        """Return the list for people."""
+        return self.table()
 
     def _row(self, choice: Choice) -> dict[str, Any]:
         known = {}
@@ -343,8 +348,7 @@ def fuse(
         >>> plan.to_dict()["full_fusion_halos"]["G2"]
         [7, 4]
     """
-    if model not in MODELS:
-        raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
+    one_of("the model", model, MODELS)
     top = whole_number(top, "top", 1, 10_000)
     refuse(*options)
     pipeline = as_pipeline(source, options)

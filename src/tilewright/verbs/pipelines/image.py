@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.arguments import checked
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, UsageError, one_of
+from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.programs.pipelines import catalogue
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -169,8 +170,8 @@ def _grey(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
     return luminance(values[..., 0], values[..., 1], values[..., 2]).astype(values.dtype), limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Processed:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Processed(Record):
     """What ``tilewright image`` did."""
 
     operation: str
@@ -209,8 +210,7 @@ def process(
     threads: int | None = None,
 ) -> Processed:
     """Apply one of :data:`OPERATIONS` to a picture in a file; a blur keeps colours, the others take the luminance."""
-    if operation not in OPERATIONS:
-        raise UsageError(f"the operation on a picture is one of {', '.join(OPERATIONS)}, got {operation!r}")
+    one_of("the operation on a picture", operation, OPERATIONS)
     check_picture(target, 1, 8)
     picture = read_picture(source)
     if picture.bits == FLOATS:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.arguments import checked
 from tilewright.base.deprecations import refuse
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
 from tilewright.base.units import whole_number
 from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.pipelines import catalogue
@@ -151,8 +151,7 @@ class _How:
     """How to run: fusion, backend, threads, strictness."""
 
     def __init__(self, fusion: str | None, backend: str, threads: int, strict: bool) -> None:
-        if backend not in BACKENDS:
-            raise UsageError(f"the backend of a pipeline is one of {', '.join(BACKENDS)}, got {backend!r}")
+        one_of("the backend of a pipeline", backend, BACKENDS)
         self.fusion, self.backend, self.threads, self.strict = fusion, backend, threads, strict
 
 

@@ -1,12 +1,13 @@
 """``tw.align``: local alignment of two sequences with affine gaps (Smith-Waterman), its score and its letters."""
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from tilewright.base.arguments import checked
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
+from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.plan import DEVICE_BACKENDS, read_target
 from tilewright.programs.tables.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
@@ -27,8 +28,8 @@ _NUCLEOTIDE_PAIRS = (2, -3)
 _LINE = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alignment:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Alignment(Record):
     """A best local alignment of two sequences.
 
     Attributes:
@@ -51,6 +52,11 @@ class Alignment:
         backend: ``c``, or the GPU's.
     """
 
+    KEYS = (
+        "score scoring scoring_chosen gap_open gap_extend a b a_line b_line cigar cells seconds "
+        "tiling=tiling.__str__ threads bits backend columns matches gaps gcells_per_second"
+    )
+
     score: int
     scoring: str
     scoring_chosen: bool = False
@@ -69,6 +75,11 @@ class Alignment:
     backend: str = "c"
 
     @property
+    def columns(self) -> int:
+        """Columns of the alignment."""
+        return len(self.a_line)
+
+    @property
     def matches(self) -> int:
         """Columns with two equal letters, small ones as capitals."""
         return sum(map(_equal, self.a_line, self.b_line))
@@ -82,14 +93,6 @@ class Alignment:
     def gcells_per_second(self) -> float:
         """Cells per nanosecond."""
         return self.cells / self.seconds / 1e9
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        document = asdict(self)
-        document |= {"tiling": str(self.tiling), "bits": list(self.bits)}
-        document |= {name: part and list(part) for name, part in (("a", self.a), ("b", self.b))}
-        counted = {"columns": len(self.a_line), "matches": self.matches, "gaps": self.gaps}
-        return {**document, **counted, "gcells_per_second": self.gcells_per_second}
 
     def __str__(self) -> str:
         chosen = " as the letters decide" if self.scoring_chosen else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.errors import ToolchainError, UsageError, one_of
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
 from tilewright.plan import BACKENDS, Plan, read_target
@@ -223,11 +223,9 @@ def filling(
 ) -> Filling:
     """Fill a table as :func:`fill` does, and say how."""
     known = as_recurrence(program)
-    if result not in RESULTS:
-        raise UsageError(f"a result is one of {', '.join(RESULTS)}, got {result!r}")
+    one_of("a result", result, RESULTS)
     target = read_target(str(backend), refusal=f"the backend of a recurrence is one of {', '.join(BACKENDS)}")
-    if dtype not in DTYPES:
-        raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {dtype!r}")
+    one_of("the dtype of a table", dtype, DTYPES)
     data = make_data(known, inputs, scalars, dtype, shape)
     asked = as_tiling(tiling)
     plan = plan_table(known, data, target, asked, threads, host())

@@ -1,6 +1,5 @@
 """``Plan``: what tuning decided, ready to run, to explain and to export."""
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
-from tilewright.base.records import Outcome
+from tilewright.base.records import Outcome, Record
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.driver import emit
 from tilewright.plan import Plan as Decision
@@ -16,6 +15,7 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import tables
+from tilewright.report.page import Studied
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.tiling import Tiling
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tilewright.verbs.running.forcing import SourceList
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Tried(Record):
     """A candidate of a tuning and what became of it.
 
     Attributes:
@@ -51,6 +51,12 @@ class Tried:
         bound_by: What that bound is made of, in one sentence.
         predicted_interval: Seconds between which four of five measured times are expected, or None where nobody says.
     """
+
+    KEYS = (
+        "tiling=tiling.to_dict predicted_seconds measured_seconds registers spills stack_bytes shared_bytes "
+        "outcome detail samples spread unstable range_seconds bound_seconds bound_by predicted_interval "
+        "tile=tiling.__str__"
+    )
 
     tiling: Tiling
     predicted_seconds: float
@@ -81,16 +87,6 @@ class Tried:
         low, high = map(format_seconds, self.range_seconds)
         return f"{low} in one sample" if self.samples == 1 else f"{low} to {high}"
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        return {
-            **plain,
-            "tiling": self.tiling.to_dict(),
-            "tile": str(self.tiling),
-            "outcome": self.outcome and str(self.outcome),
-        }
-
     def candidate(self) -> StudiedTiling:
         """Return it as a candidate of a page."""
         failure = f"{self.outcome}: {self.detail}" if self.detail else str(self.outcome or "")
@@ -120,9 +116,12 @@ class Tried:
             "-" if self.outcome is None else f"{self.outcome} {self.detail}".strip(),
         )
 
+    def __str__(self) -> str:
+        return ", ".join(cell for cell in self.cells() if cell != "-")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Studied):
     """What tuning decided for a problem.
 
     Attributes:
@@ -142,6 +141,12 @@ class Plan:
         interrupted: Whether tuning was stopped before its end.
         exhausted: Whether its time was over before everything that was meant to be tried was.
     """
+
+    KEYS = (
+        "memory_bytes program=problem.program.name machine shape=problem.shape steps=problem.steps "
+        "dtype=problem.dtype backend threads effort metric winner candidates evaluated space_size confirmed "
+        "interrupted exhausted notes=prediction.notes"
+    )
 
     program: Program
     decision: Decision[Problem]
@@ -375,29 +380,6 @@ class Plan:
         ]
         return scatter(pairs, Path(path), f"{self.problem.program.name} on {self.machine}")
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the plan as plain data, the JSON document of ``tilewright tune``."""
-        return {
-            "memory_bytes": self.memory_bytes,
-            "program": self.problem.program.name,
-            "machine": self.machine,
-            "shape": list(self.problem.shape),
-            "steps": self.problem.steps,
-            "dtype": self.problem.dtype,
-            "backend": self.backend,
-            "threads": self.threads,
-            "effort": self.effort,
-            "metric": self.metric,
-            "winner": self.winner.to_dict(),
-            "candidates": [each.to_dict() for each in self.candidates],
-            "evaluated": self.evaluated,
-            "space_size": self.space_size,
-            "confirmed": self.confirmed,
-            "interrupted": self.interrupted,
-            "exhausted": self.exhausted,
-            "notes": list(self.prediction.notes),
-        }
-
     def study(self) -> Study:
         """Return what a page shows of it."""
         tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
@@ -408,11 +390,6 @@ class Plan:
 
     def __str__(self) -> str:
         return self.explain()
-
-    def _repr_html_(self) -> str:
-        from tilewright.report.page import fragment
-
-        return fragment(self.study())
 
 
 def needed_bytes(problem: Problem) -> int:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown
 from tilewright.base.units import format_bytes
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, TileSizes
@@ -15,6 +17,7 @@ from tilewright.costs.interval import ranges
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.report import energy as tables
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
@@ -34,9 +37,11 @@ _MOST_POINTS = 2**18
 """Larger spaces are compared on their coarse grids."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Entry(Record):
     """The best tiling of one family."""
+
+    KEYS = "family=tiling.family tiling=tiling.__str__ value loss points parts=_parts"
 
     tiling: Tiling
     value: float  # the metric, in its unit
@@ -46,10 +51,15 @@ class Entry:
     parts: tuple[tuple[str, float], ...]
     loss: float  # by which share the metric is worse than the winner's
 
+    def _parts(self) -> dict[str, float]:
+        return dict(self.parts)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Supertuning:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Supertuning(Record):
     """The strategies of a problem on a machine, compared by one metric."""
+
+    KEYS = "program machine metric winner=winner.tiling.__str__ families=entries feasible_sets=_sets reasons intervals"
 
     program: str  # name of the program
     machine: str  # name of the machine
@@ -87,22 +97,10 @@ class Supertuning:
             text += f" ({_facts(entry.costs)}, against {_facts(self.winner.costs)})"
         return text
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        families = [
+    def _sets(self) -> list[dict[str, object]]:
+        return [
             {
-                "family": entry.tiling.family,
-                "tiling": str(entry.tiling),
-                "value": entry.value,
-                "loss": entry.loss,
-                "points": entry.points,
-                "parts": dict(entry.parts),
-            }
-            for entry in self.entries
-        ]
-        sets = [
-            {
-                "families": list(each.families),
+                "families": each.families,
                 "points": each.points,
                 "winner": each.winner,
                 "tiling": str(tiling),
@@ -111,16 +109,10 @@ class Supertuning:
             }
             for each, tiling in zip(self.sets, self.best_of_sets, strict=True)
         ]
-        return {
-            "program": self.program,
-            "machine": self.machine,
-            "metric": self.metric,
-            "winner": str(self.winner.tiling),
-            "families": families,
-            "feasible_sets": sets,
-            "reasons": list(self.reasons()),
-            "intervals": list(self.intervals),
-        }
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return tables.strategies(self.to_dict())
 
 
 def supertune(
@@ -166,8 +158,7 @@ def supertune(
         >>> found.entries[0].value == min(entry.value for entry in found.entries)
         True
     """
-    if metric not in choices.METRICS:
-        raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
+    one_of("the metric", metric, choices.METRICS)
     problem, _ = problem_of(stencil_of(program, "supertune"), scalars, shape, steps, dtype, boundary)
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.errors import ToolchainError, UsageError, one_of
 from tilewright.base.records import Outcome, Resources
 from tilewright.costs.interval import interval
 from tilewright.plan import Plan as Decision
@@ -165,11 +165,7 @@ def tune(
 
 
 def _check(backend: str, metric: str, effort: str) -> Target:
-    if metric not in model_api.METRICS:
-        raise UsageError(
-            f"the metric of tuning is one of {', '.join(model_api.METRICS)}, got {metric!r}",
-            "per_area is a metric of codesign",
-        )
+    one_of("the metric of tuning", metric, model_api.METRICS, "per_area is a metric of codesign")
     asked = read_target(backend)
     if effort != "none" and asked.backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
