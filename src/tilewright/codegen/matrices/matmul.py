@@ -211,8 +211,8 @@ class _Product:
         with b.parallel(self.threads):
             with b.loop("n", 0, second, share="static") as n:
                 j0 = b.let("j0", n / per * y)
-                to, a2 = packed2 + n * panel * p1, (self.a2 + j0 * self.t2, self.s2, self.t2)
-                b.call(self.pack, p1, ir.smallest(y, p2 - j0), n % per * panel, *a2, to)
+                columns = self.a2 + j0 * self.t2, self.s2, self.t2
+                b.call(self.pack, p1, ir.smallest(y, p2 - j0), n % per * panel, *columns, packed2 + n * panel * p1)
             with b.loop("n", 0, third, share="static") as n:
                 b.call(self.pack, p2, p3, n * panel, self.a3, self.s3, self.t3, packed3 + n * panel * p2)
             with b.loop("i", 0, p0, self.x, share="dynamic") as i:
