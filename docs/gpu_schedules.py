@@ -89,13 +89,13 @@ def rows_at(problem: Problem, tiling: Tiling, front: int) -> dict[str, Cells]:
     Raises:
         UsageError: If a step has several stages.
     """
-    pipeline = stream_block.of_block(problem)
+    block = stream_block.tile_of(problem, complete(problem, tiling))
+    pipeline, levels = block.growth.pipeline, block.levels
     if len(pipeline.stages) > 1:
         raise UsageError("a schedule is drawn for programs of one stage", "such as j2d5pt")
-    levels = stream_block.whole_levels(complete(problem, tiling).time, stream_block.history(problem))
     ages = pipeline.history[0]
-    (versions, _), *_ = stream_block.rings(problem, levels)
-    depth = stream_block.rims_of(problem, stream_block.own_cells(problem, complete(problem, tiling))).rows
+    versions, *_ = block.growth.kept(levels)
+    depth = block.rims.rows
     newest = {version: front - pipeline.lag.at(version - 1, 0) for version in range(1 - ages, levels + 1)}
     kept = {(version, newest[version] - back) for version in list(newest)[:versions] for back in range(1, depth)}
     return {
@@ -108,10 +108,9 @@ def rows_at(problem: Problem, tiling: Tiling, front: int) -> dict[str, Cells]:
 
 def widths(problem: Problem, tiling: Tiling) -> dict[str, Cells]:
     """Return the cells along the last axis that a tile loads, computes and writes, counted from its first own one."""
-    tiling = complete(problem, tiling)
-    pipeline = stream_block.of_block(problem)
-    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-    own, below, above = tiling.space[-1], pipeline.below[-1], pipeline.above[-1]
+    block = stream_block.tile_of(problem, complete(problem, tiling))
+    pipeline, levels = block.growth.pipeline, block.levels
+    own, below, above = block.space[-1], pipeline.below[-1], pipeline.above[-1]
 
     def row(version: int) -> Cells:
         left = levels - version

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.verbs.running import run as running
+from tilewright.verbs.running import problem
 
 VALUES = np.random.default_rng(0).random((20, 30), dtype=np.float32)
 
@@ -28,8 +28,8 @@ def test_jax_arrays_come_back_as_jax_arrays(expected):
 @pytest.mark.parametrize("backend", ["auto", "numpy"])
 def test_jax_arrays_are_read_without_a_copy(backend, monkeypatch):
     given, seen = jax.numpy.asarray(VALUES), []
-    gather = running.gather
-    monkeypatch.setattr(running, "gather", lambda *a, **k: seen.append(gather(*a, **k)) or seen[-1])
+    gather = problem.gather
+    monkeypatch.setattr(problem, "gather", lambda *a, **k: seen.append(gather(*a, **k)) or seen[-1])
     tw.run("j2d5pt", given, steps=1, backend=backend)
     assert seen[0].versions["u"][0].ctypes.data == given.unsafe_buffer_pointer()
 

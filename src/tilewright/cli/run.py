@@ -1,10 +1,16 @@
 """``tilewright run``: compute."""
 
-from dataclasses import fields
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilewright.cli import output
 from tilewright.cli.options import Json, ProgramName
 from tilewright.verbs.options import RunFiles, RunOptions
+
+if TYPE_CHECKING:
+    from tilewright.verbs.files.ranks import RanksRun
+    from tilewright.verbs.files.run import FileRun
+    from tilewright.verbs.files.table import TableReport
 
 
 def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Json = False) -> None:
@@ -18,35 +24,28 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
 
     Example: mpiexec -n 4 tilewright run heat2d --distributed --shape 8192x8192 --steps 1000
     """
-    from tilewright.cli.jobs import job
-    from tilewright.cli.jobs import table as table_job
-    from tilewright.programs.stencil.program import Program
+    from tilewright.programs.tables.table import Recurrence
     from tilewright.verbs.load import load_run
     from tilewright.verbs.options import refuse
 
-    said = {**options.keywords(), **files.keywords(), "program": program, "tile": options.tiling}
-    said |= {"steps": 1 if options.steps is None else options.steps, "sources": options.sources or ()}
-    asked = job.Job(**{field.name: said[field.name] for field in fields(job.Job)})
+    report: FileRun | TableReport | RanksRun | None
+    once = replace(options, steps=1 if options.steps is None else options.steps)
     if files.distributed:
-        from tilewright.cli.jobs.distributed import perform as perform_on_ranks
+        from tilewright.verbs.files.ranks import run_files_on_ranks
 
-        refuse("--distributed", options, files)
-        told = perform_on_ranks(asked, files.topology, options.checkpoint, resume=options.resume)
-        if told is not None:
-            if as_json:
-                output.emit(told.to_dict())
-            output.say(str(told), as_json)
-        return
-    refuse("a run on one process", options, files)
-    report: job.Report | table_job.TableReport
-    if isinstance(load_run(program, options.steps), Program):
-        if files.check:
-            refuse("a checked run", options)
-        report = job.perform(asked, output.note)
+        report = run_files_on_ranks(program, once, files)
+        if report is None:  # another rank tells
+            return
     else:
-        refuse("a table", options, files)
-        report = table_job.perform(asked, output.note)
-    if as_json:
-        output.emit(report.to_dict())
-    output.say(str(report), as_json)
+        refuse("a run on one process", options, files)
+        known = load_run(program, options.steps)
+        if isinstance(known, Recurrence):
+            from tilewright.verbs.files.table import fill_files
+
+            report = fill_files(known, once, files, output.note)
+        else:
+            from tilewright.verbs.files.run import run_files
+
+            report = run_files(program, once, files, output.note)
+    output.tell(report, as_json)
     report.raise_if_wrong()

@@ -6,6 +6,7 @@ compiled code then does it to every grid, see :mod:`tilewright.codegen.batches`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -83,49 +84,37 @@ def _together(
 
 
 class _List(Session):
-    """A session of the first grid that writes down what it would do, for all of them.
-
-    The caller's arrays are stood in for by arrays of their own, so that an address says which of them it belongs to.
-    """
+    """A session of the first grid that writes down what it would do, for all of them."""
 
     def __init__(
         self, compiled: CompiledKernel, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
     ) -> None:
-        self._workers = workers
+        self._workers, self._rank = workers, problem.program.rank
         self._entries: list[Entry] = []
         self._pointers: list[int] = []
         self._own_sizes: list[int] = []
-        self._registered: list[tuple[int, Array, int, int]] = []
+        self._given: list[Array] = []
         self._memory = _Apart(workers)
-        rank = problem.program.rank
-        stand_ins = {
-            field: tuple(self._stand_in(each, rank) for each in versions) for field, versions in inputs.arrays.items()
-        }
-        super().__init__(compiled, problem, replace(inputs, arrays=stand_ins), 1, halo=halo, workspace=self._memory)
+        firsts = {field: tuple(map(self._first_of, versions)) for field, versions in inputs.arrays.items()}
+        super().__init__(compiled, problem, replace(inputs, arrays=firsts), 1, halo=halo, workspace=self._memory)
 
-    def _stand_in(self, array: Array, rank: int) -> Array:
-        """Return an array that lies as the first grid of another one does, nowhere near any other."""
-        first, step = (array[0], array.strides[0]) if array.ndim > rank else (array, 0)
-        return self._register(first, array.ctypes.data, step)
-
-    def _register(self, first: Array, address: int, step: int) -> Array:
-        steps = [stride * (extent - 1) for stride, extent in zip(first.strides, first.shape, strict=True)]
-        below, above = -sum(min(0, each) for each in steps), sum(max(0, each) for each in steps)
-        memory = np.empty(below + above + first.itemsize, np.uint8)
-        result = np.ndarray(first.shape, first.dtype, memory, below, first.strides)
-        self._registered.append((memory.ctypes.data, memory, address - below, step))
-        return result
+    def _first_of(self, array: Array) -> "_FirstGrid":
+        """Return the first grid of the caller's array, or the only one, which knows whose it is."""
+        first = (array[0] if array.ndim > self._rank else array).view(_FirstGrid)
+        first.number = len(self._given)
+        self._given.append(array)
+        return first
 
     def results_into(self, out: Mapping[str, Array], age: int) -> None:
         """Write down that results are copied to the first grid of these, and so on."""
-        self.results({field: self._stand_in(each, self.problem.program.rank) for field, each in out.items()}, age)
+        self.results({field: self._first_of(each) for field, each in out.items()}, age)
 
     def perform(self, count: int) -> None:
         """Do to so many grids what is written down."""
         scalars, (constants, _) = self._table.ctypes.data, self._arguments
         own = self._memory.block
         addresses = [self._memory.start + worker * own for worker in range(self._workers)]
-        addresses += [address for _, _, address, _ in self._registered]
+        addresses += [each.ctypes.data for each in self._given]
         calls = [pointer + worker * own for worker in range(self._workers) for pointer in self._pointers]
         rows = [
             pointer if number < len(constants) - 1 else pointer + worker * own
@@ -180,13 +169,20 @@ class _List(Session):
     def _place(self, array: Array) -> tuple[int, int, int, int]:
         """Return where an array's address is found: place, step per worker, first element, and step per grid."""
         address, size = array.ctypes.data, array.itemsize
-        start, block = self._memory.start, self._memory.block
-        if start <= address < start + block:
-            return 0, 1, (address - start) // size, 0
-        for number, (first, memory, _, step) in enumerate(self._registered):
-            if first <= address < first + memory.nbytes:
-                return self._workers + number, 0, (address - first) // size, step // size
-        raise ValueError("an array that is none of the batch's")
+        if not isinstance(array, _FirstGrid):
+            return 0, 1, (address - self._memory.start) // size, 0
+        given = self._given[array.number]
+        step = given.strides[0] if given.ndim > self._rank else 0
+        return self._workers + array.number, 0, (address - given.ctypes.data) // size, step // size
+
+
+class _FirstGrid(np.ndarray[Any, Any]):
+    """A part of the first grid of a caller's array."""
+
+    number = 0  # of the array among the caller's
+
+    def __array_finalize__(self, whole: Array | None) -> None:
+        self.number = getattr(whole, "number", 0)
 
 
 class _Apart(Workspace):

@@ -6,17 +6,19 @@ Values that stop being finite are traced to the step at which they did.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from tilewright.base.errors import ArrayError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import Kernel, State
-from tilewright.runtime.memory import Array, check_memory
+from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.warn import warn
 
+Callback = Callable[[int, Any], Any]
+"""Gets the steps done and the state; True ends the run."""
 _LOOKED_AT = 2**16
 """About so many values of a large result are looked at after a plain run."""
 _REPEATED = 2**31
@@ -31,31 +33,6 @@ class Calculation:
     problem: Problem
     inputs: Inputs  # only read
     threads: int
-
-    def compute(
-        self,
-        monitor: "Monitoring | None" = None,
-        *,
-        targets: Sequence[Mapping[str, Array]] = (),  # by age, for the updated fields
-        deep: bool = False,  # return every level that a next step reads, not the newest alone
-        traces: Mapping[str, Array] | None = None,  # for what receivers record
-    ) -> tuple[dict[str, tuple[Array, ...]], int]:
-        """Run all steps, or until the monitor ends the run; returns levels, newest first, and the steps done."""
-        if traces is not None:
-            return replace(self, inputs=replace(self.inputs, traces=traces)).compute(
-                monitor, targets=targets, deep=deep
-            )
-        problem = self.problem
-        several = deep and any(problem.program.history(field) > 1 for field in problem.program.updated)
-        if monitor is None and not several:
-            inputs = replace(self.inputs, out=targets[0]) if targets else self.inputs
-            results = self.kernel.run(problem, inputs, self.threads)
-            return {field: (values,) for field, values in results.items()}, problem.steps
-        with Simulation(self) as run:
-            if deep:
-                check_memory(sum(run.histories.values()) * problem.cells * problem.itemsize)
-            run.advance(problem.steps, monitor.every if monitor else 0, monitor.of(run) if monitor else None)
-            return run.levels(targets, deep=deep), run.done
 
     def warn_if_nonfinite(self, results: Mapping[str, Array]) -> None:
         """Warn if values became infinite or undefined in the course of a run; large results are only sampled."""
@@ -81,7 +58,8 @@ class Calculation:
         if self.problem.cells * self.problem.steps > _REPEATED:
             return None
         found: list[int | None] = [None]
-        with Simulation(self) as run:
+        again = replace(self, inputs=replace(self.inputs, traces=None, out=None))
+        with Simulation(again) as run:
             back = Lookback(run)
 
             def seek() -> bool:
@@ -91,17 +69,6 @@ class Calculation:
 
             run.advance(self.problem.steps, math.isqrt(self.problem.steps) + 1, seek)
         return found[0]
-
-
-class Monitoring(Protocol):
-    """What looks at runs."""
-
-    @property
-    def every(self) -> int:
-        """Steps between two looks."""
-
-    def of(self, run: "Simulation") -> Callable[[], bool]:
-        """Return what looks at a run that has not begun, and says whether it is to end."""
 
 
 class Simulation:
@@ -144,10 +111,13 @@ class Simulation:
         """Return what compares states of this run where they are: on its device, or in memory."""
         return self.state if isinstance(self.state, Eyes) else _HostEyes(self)
 
-    def levels(self, targets: Sequence[Mapping[str, Array]] = (), *, deep: bool) -> dict[str, tuple[Array, ...]]:
-        """Copy the updated fields, all levels that a next step reads or the newest, to ``targets`` (by age) or anew."""
+    def levels(self, targets: Mapping[str, Sequence[Array]], *, deep: bool) -> dict[str, tuple[Array, ...]]:
+        """Copy the updated fields, all levels that a next step reads or the newest, to targets or anew."""
         ages = max(self.histories.values()) if deep else 1
-        by_age = [self.state.results(targets[age] if age < len(targets) else None, age) for age in range(ages)]
+        by_age = []
+        for age in range(ages):
+            out = {field: each[age] for field, each in targets.items() if age < len(each)}
+            by_age.append(self.state.results(out or None, age))
         return {field: tuple(found[field] for found in by_age if field in found) for field in self.histories}
 
 

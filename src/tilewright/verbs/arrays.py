@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +12,6 @@ from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
-from tilewright.plan import Target
 from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
@@ -268,41 +267,6 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
         hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else convert
         raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", hint)
     return array
-
-
-def on_device(given: Given, target: Target, added: frozenset[str] = frozenset()) -> Target | None:
-    """Return the CUDA device on which a run's arrays, but for the mask's ``added`` field, lie; None for the host."""
-    every: list[tuple[str, Any]] = [
-        (field, array) for field, versions in given.versions.items() if field not in added for array in versions
-    ]
-    places = {array.device: field for field, array in reversed(every) if isinstance(array, DeviceView)}
-    if not places:
-        return None
-    if target.backend != "cuda" and not target.fallback:
-        raise ArrayError(
-            f"an array lies on a GPU, where the backend {target.name!r} cannot read it",
-            "use backend='cuda', or copy it to the host first",
-        )
-    if not all(isinstance(array, DeviceView) for _, array in every):
-        raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
-    known = {number: field for number, field in places.items() if number is not None}
-    if len(known) > 1:
-        told = " and ".join(f"{field!r} on {number}" for number, field in sorted(known.items()))
-        raise ArrayError(f"the arrays of a run all lie on one GPU, got {told}", "copy them to one GPU first")
-    there = replace(target, backend="cuda", fallback=False)
-    if not known:
-        return there
-    ((number, field),) = known.items()
-    if target.device:
-        from tilewright.runtime.devices import cuda
-
-        chosen = cuda.select(target.device).number
-        if chosen != number:
-            raise ArrayError(
-                f"{field!r} lies on GPU {number}, which the backend {target.name!r} (GPU {chosen}) cannot read",
-                f"use backend='cuda:{number}', or copy it to GPU {chosen} first",
-            )
-    return replace(there, device=str(number))
 
 
 def like(result: Any, original: Any) -> Any:  # noqa: ANN401

@@ -14,7 +14,9 @@ from tilewright.programs.stencil.problem import PointFields, make_problem
 from tilewright.runtime.devices import nvrtc, opencl
 from tilewright.runtime.points import Adding, updated_cells
 from tilewright.schedules.tiling import parse
-from tilewright.verbs.running import run as running
+from tilewright.verbs.options import RunOptions
+from tilewright.verbs.running.problem import check
+from tilewright.verbs.stencil import as_program
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the source of"),
@@ -77,6 +79,12 @@ def judged(capfd, program, arrays, tiling, **given):
     assert traces.keys() == traced.keys()
     assert all(np.array_equal(traces[field], traced[field]) for field in traces)
     assert all(np.abs(each).max() > 0.1 for each in traced.values())
+
+
+def checked(name, *arrays, **options):
+    """A run's checked problem with its points."""
+    asked = RunOptions(**options)
+    return check(as_program(name), arrays, {}, asked).with_points(asked, 1)
 
 
 def allowed(case):
@@ -157,7 +165,7 @@ def test_without_strict_the_result_is_that_to_rounding(capfd, tiling, dtype):
     source, receiver = points(2)
     given = {"steps": STEPS, "boundary": "nearest", "sources": source, "receivers": receiver}
     result, traces = interpreted(capfd, "heat2d", [u], tiling, **given)
-    exact, most = allowed(running.make_case(running.as_program("heat2d"), [u], {}, **given))
+    exact, most = allowed(checked("heat2d", u, **given))
     error, good = rounding.worst_excess(result, exact["u"], most["u"])
     assert good, error
     _, heard = tw.run("heat2d", u.astype(np.float64), backend="numpy", **given)
@@ -222,7 +230,7 @@ def test_a_run_may_be_looked_at_and_ended():
 @pytest.mark.parametrize("tiling", ["none", "hybrid:t=8,s=8x64", "streaming:t=4,s=64x128"])
 def test_texts_compile(tiling):
     problem = replace(
-        make_problem(running.as_program(diffused(2)), (256, 256), 20, "float32"),
+        make_problem(as_program(diffused(2)), (256, 256), 20, "float32"),
         points=PointFields(sources=("u",), receivers=("u",), cells=8),
     )
     source = source_of(problem, parse(tiling), "cuda")

@@ -53,9 +53,15 @@ def host_program(source: KernelSource[DeviceLayout], run: HostRun, file: str) ->
     rows = [(each.kernel, each.groups, *each.numbers) for each in launches]
     listed = [f"  {{{', '.join(map(str, row))}}}," for row in rows or [(0,)]]
     constants = {
-        "RANK": len(run.shape), "FIELDS": len(program.fields), "KERNELS": len(source.kernels), "STEPS": run.steps,
-        "TURNS": run.turns, "REPEATED": len(run.repeated), "REST": len(run.rest), "TEXT": len(source.text.encode()),
-    }  # fmt: skip
+        "RANK": len(run.shape),
+        "FIELDS": len(program.fields),
+        "KERNELS": len(source.kernels),
+        "STEPS": run.steps,
+        "TURNS": run.turns,
+        "REPEATED": len(run.repeated),
+        "REST": len(run.rest),
+        "TEXT": len(source.text.encode()),
+    }
     text = [
         f"/* {in_comment(chr(10).join(about))} */",
         (CUDA_HEAD if cuda else OPENCL_HEAD).rstrip("\n"),

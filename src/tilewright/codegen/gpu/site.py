@@ -7,6 +7,7 @@ nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
 import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
@@ -326,3 +327,14 @@ def unpack(b: ir.Builder, place: ir.Expr, names: Sequence[str], counts: Sequence
         found.append(b.let(name, place % count))
         place = place / count
     return [b.let(names[0], place), *reversed(found)]
+
+
+def in_turn(
+    b: ir.Builder, box: Iterable[tuple[ir.Expr, ir.Expr]], threads: Iterable[int], first_axis: int = 0
+) -> ExitStack:
+    """Go through the cells of a box, cut to the grid, each of which one of a group's threads takes."""
+    loops = ExitStack()
+    for axis, ((low, high), count) in enumerate(zip(box, threads, strict=True), first_axis):
+        first = ir.largest(low, 0) + ir.Var(f"i{axis}")
+        loops.enter_context(b.loop(f"x{axis}", first, ir.smallest(high, extent(axis)), count))
+    return loops

@@ -10,12 +10,10 @@ Nothing is kept on chip by the text: what a group writes it reads again later, f
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, unpack
+from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, in_turn, unpack
 from tilewright.codegen.lower.index import Names, bound, index
-from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK, Statement
 from tilewright.schedules.catalogue import tree
@@ -158,10 +156,7 @@ class TileKernel:
 
     def _box(self, box: Box, statements: Iterable[Statement], step: ir.Expr, names: Names) -> None:
         """The cells of a box that the grid has, shared by the threads of the group."""
-        with ExitStack() as loops:
-            for axis, (x, count, span) in enumerate(zip(self.site.axes("x"), self.schedule.threads, box, strict=True)):
-                low, high = (index(end, names) for end in span)
-                first = ir.largest(low, 0) + ir.Var(f"i{axis}")
-                loops.enter_context(self.b.loop(x, first, ir.smallest(high, extent(axis)), count))
+        spans = [(index(low, names), index(high, names)) for low, high in box]
+        with in_turn(self.b, spans, self.schedule.threads):
             for statement in statements:
                 self.site.cell(self.b, statement, self.site.places, step)

@@ -118,6 +118,10 @@ class Points:
         return f"Points({count} point{'s' * (count != 1)} in {rank}D, {self.interpolation}, {kind})"
 
 
+SourceList = Points | Sequence[Points | tuple[Any, Any]]
+"""Points, or a list of points and of pairs of a cell and what is added to it: a number, or one number per step."""
+
+
 def in_cells(coordinates: Any, spacing: Any) -> Floats:  # noqa: ANN401
     """Return real coordinates in cells; what lies within rounding of the numbers' type of a grid line lies on it.
 

@@ -67,6 +67,20 @@ def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
     return _from_interface(value, interface, name) if isinstance(interface, dict) else None
 
 
+def lies_on_device(value: Any) -> bool:  # noqa: ANN401
+    """Whether :func:`view` takes a value for an array on a CUDA device; False where its library does not say."""
+    if isinstance(value, np.ndarray | bool | int | float | complex):
+        return False
+    value = getattr(value, "data", value) if type(value).__module__.partition(".")[0] == "xarray" else value
+    where = getattr(value, "__dlpack_device__", None)
+    if where is None:
+        return isinstance(getattr(value, "__cuda_array_interface__", None), dict)
+    try:
+        return int(where()[0]) in {CUDA, MANAGED}
+    except Exception:  # noqa: BLE001  (values of a function that JAX traces lie nowhere, which reading them says)
+        return False
+
+
 def _from_interface(value: Any, interface: dict[str, Any], name: str) -> DeviceView:  # noqa: ANN401
     dtype, shape = np.dtype(interface["typestr"]), tuple(int(n) for n in interface["shape"])
     strides = interface.get("strides")

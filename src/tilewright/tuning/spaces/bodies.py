@@ -95,7 +95,7 @@ def arithmetic_ratio(problem: Problem, tiling: Tiling, machine: Machine) -> floa
     """Return by how much a tiling's ``sums`` lengthen the arithmetic of a cell, over the rule's choice.
 
     The model's seconds per vector are of code as the rule writes it, calibrated or estimated; what another form of its
-    sums takes is to that as the cycles of both are by their counts (:func:`tilewright.costs.sums.cycles`).
+    sums takes is to that as the cycles of both are by their counts (:func:`tilewright.costs.operations.sum_cycles`).
     """
     if tiling.sums is None or machine.kind != "cpu":
         return 1.0  # GPUs have no such forms

@@ -28,9 +28,9 @@ from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import AnyProgram, workload_of
+from tilewright.verbs.options import EnergyOptions
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike, as_program
-from tilewright.workload import Request
 
 NEAR = 0.01
 """Tiles so close to the fastest one count as equally fast."""
@@ -178,8 +178,7 @@ def energy(
     where = as_machine(machine)
     if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
         raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
-    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
-    work = workload_of(program, scalars, asked, where)
+    work = workload_of(program, scalars, EnergyOptions.of(locals()).request(), where)
     chosen, rule, used = work.usage(as_tiling(tiling), seconds)
     known = constants(where)
     return MeteredTiling(

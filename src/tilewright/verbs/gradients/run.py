@@ -15,7 +15,7 @@ from tilewright.plan import Target
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.adjoint_parts import Inner
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.points import Points, SourceList
 from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
 from tilewright.programs.stencil.program import Program, Statement
 from tilewright.programs.stencil.storage import PLAIN, Storage
@@ -32,7 +32,7 @@ from tilewright.verbs.gradients.disk import StatesOnDisk, equal_segments
 from tilewright.verbs.gradients.edges import EdgeSums, inner_problem
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.memo import prepared
-from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
+from tilewright.verbs.running.forcing import gather_points, unscaled_sources
 
 State = dict[str, tuple[Array, ...]]
 """Per updated field its time levels, newest first."""

@@ -15,12 +15,11 @@ from tilewright.frontends.trace import RESERVED
 from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.points import Points, SourceList
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import thread_count
 from tilewright.verbs.arrays import Array, Given, gather, like, with_edges
 from tilewright.verbs.gradients.run import DifferentiatedRun, State, slots_of
-from tilewright.verbs.running.forcing import SourceList
 from tilewright.verbs.stencil import ProgramLike, as_program
 
 Gradients = tuple[tuple[Any, ...], dict[str, Any]]

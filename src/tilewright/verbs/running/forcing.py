@@ -10,7 +10,7 @@ from tilewright.base.dtypes import check_fits, is_number, is_rounded, real_whole
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.forcing import masked
-from tilewright.programs.stencil.points import Index, Points, Weights, joined, of_cells, weights
+from tilewright.programs.stencil.points import Index, Points, SourceList, Weights, joined, of_cells, weights
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.devices.looks import cells_of, fetched
@@ -20,8 +20,6 @@ from tilewright.runtime.warn import warn
 from tilewright.verbs.arrays import Array, Given, as_array, read_array
 
 Cell = tuple[int, ...]
-SourceList = Points | Sequence[Points | tuple[Any, Any]]
-"""Points, or a list of points and of pairs of a cell and what is added to it: a number, or one number per step."""
 
 
 def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401

@@ -1,8 +1,9 @@
 """The time levels of a run: what a next one must be given to go on where it ended, and what no step changes."""
 
+from tilewright.base.facts import fact
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.program import Program, Statement
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn, warn_once
@@ -45,12 +46,17 @@ def warn_if_at_rest(given: Given, *, files: bool = False) -> None:
 
 def warn_if_kept(problem: Problem) -> None:
     """Warn, once, of fields no cell of which a step changes: all have a read beyond a ``fixed`` side."""
-    for statement in problem.program.statements if problem.steps else ():
-        if all(low < high for low, high in problem.update_box(statement)):
-            continue
+    for statement in _kept(problem) if problem.steps else ():
         least = tuple(low + high + 1 for low, high in problem.margins(statement))
         warn_once(
             f"no cell of {statement.field!r} is updated: on a grid of {format_shape(problem.shape)} every cell of "
             f"{problem.program.name!r} reads beyond a side that is 'fixed' (hint: give at least {format_shape(least)} "
             "cells, or another boundary, such as boundary='nearest')"
         )
+
+
+@fact
+def _kept(problem: Problem) -> tuple[Statement, ...]:
+    """Return the statements that update no cell."""
+    boxes = ((statement, problem.update_box(statement)) for statement in problem.program.statements)
+    return tuple(statement for statement, box in boxes if not all(low < high for low, high in box))

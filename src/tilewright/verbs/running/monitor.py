@@ -7,10 +7,9 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.base.units import real_number, whole_number
 from tilewright.runtime.memory import Array
-from tilewright.runtime.simulation import Lookback, Simulation
+from tilewright.runtime.simulation import Callback, Lookback, Simulation
 from tilewright.runtime.warn import warn
 
-Callback = Callable[[int, Any], Any]
 _EVERY = 64
 
 

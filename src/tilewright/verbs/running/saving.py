@@ -17,10 +17,10 @@ from tilewright.programs.stencil.program import Program
 from tilewright.report.expressions import describe
 from tilewright.runtime.formats import series
 from tilewright.runtime.memory import Array
+from tilewright.runtime.simulation import Callback
 from tilewright.verbs.arrays import as_array
 from tilewright.verbs.provenance import today, version
 from tilewright.verbs.running.levels import level_names
-from tilewright.verbs.running.monitor import Callback
 
 _DIMS = ("w", "z", "y", "x")
 

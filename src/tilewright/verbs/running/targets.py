@@ -8,42 +8,50 @@ import numpy as np
 from tilewright.base.dtypes import is_number
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
 from tilewright.runtime.devices.views import DeviceView
-from tilewright.verbs.arrays import Array, read_array
+from tilewright.verbs.arrays import read_array
+
+
+def levels_of_out(program: Program, out: Any, *, levels: bool) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401
+    """Return what is written into, by updated field and newest first.
+
+    ``out`` is an array, or a tuple of one per updated field; with ``levels``, of tuples.
+    """
+    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
+    if len(given) != len(program.updated):
+        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
+    found: dict[str, tuple[Any, ...]] = {}
+    for field, entry in zip(program.updated, given, strict=True):
+        history = program.history(field) if levels else 1
+        found[field] = entry if levels and isinstance(entry, tuple) else (entry,)
+        if len(found[field]) != history:
+            raise UsageError(
+                f"with levels=True out needs {history} array{'s' * (history > 1)} for {field!r}, "
+                f"got {len(found[field])}",
+                "give them in the form of the result: a tuple of a field's levels, newest first",
+            )
+    return found
 
 
 def targets_of(
     problem: Problem,
-    # an array, or a tuple of one per updated field; with levels, of tuples
     out: Any,  # noqa: ANN401
     shape: tuple[int, ...],
     *,
     levels: bool,
-) -> tuple[dict[str, Array], ...]:
-    """Check the arrays to write into; return them by field, the newest level's first."""
-    program = problem.program
-    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
-    if len(given) != len(program.updated):
-        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
-    ages = max(program.history(field) for field in program.updated) if levels else 1
-    targets: tuple[dict[str, Array], ...] = tuple({} for _ in range(ages))
-    for field, entry in zip(program.updated, given, strict=True):
-        history = program.history(field) if levels else 1
-        versions = entry if levels and isinstance(entry, tuple) else (entry,)
-        if len(versions) != history:
-            raise UsageError(
-                f"with levels=True out needs {history} array{'s' * (history > 1)} for {field!r}, got {len(versions)}",
-                "give them in the form of the result: a tuple of a field's levels, newest first",
-            )
-        for age, target in enumerate(versions):
-            part = problem.program.subdomains and dict(problem.program.subdomains).get(field)
-            targets[age][field] = _target(problem, target, part.shape(shape) if part else shape)
-    return targets
+) -> dict[str, tuple[Any, ...]]:
+    """Check the arrays to write into; return them as :func:`levels_of_out` does."""
+    parts = dict(problem.program.subdomains)
+    return {
+        field: tuple(_target(problem, each, parts[field].shape(shape) if field in parts else shape) for each in given)
+        for field, given in levels_of_out(problem.program, out, levels=levels).items()
+    }
 
 
-def check_targets(targets: Sequence[Mapping[str, Any]], device: str | None) -> None:
+def check_targets(targets: Mapping[str, Sequence[Any]], device: str | None) -> None:
     """Check that results lie on the run's CUDA device, a number or ``""`` for the only one, or on the host (None)."""
-    for target in (each for level in targets for each in level.values()):
+    for target in (each for levels in targets.values() for each in levels):
         there = isinstance(target, DeviceView)
         if there and device is None:
             raise ArrayError("'out' lies on a GPU, where it cannot be read here", "copy it to the host first")

@@ -8,7 +8,6 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report.waiting import waiting
 from tilewright.runtime.kernels import Kernel
-from tilewright.runtime.simulation import Monitoring, Simulation
 from tilewright.verbs.running.record import predicted_seconds, threads_of
 
 LOGGER = logging.getLogger("tilewright")
@@ -35,37 +34,21 @@ def log_choice(kernel: Kernel, problem: Problem, threads: int) -> None:
     )  # fmt: skip
 
 
-class Watched:
-    """A monitor that also knows how far its run is."""
+def while_running(
+    kernel: Kernel, problem: Problem, done: Callable[[], int] | None = None
+) -> AbstractContextManager[None]:
+    """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks.
 
-    def __init__(self, monitor: Monitoring) -> None:
-        self._monitor, self.done = monitor, 0  # steps done at the last look
-
-    @property
-    def every(self) -> int:
-        """Steps between two looks."""
-        return self._monitor.every
-
-    def of(self, run: Simulation) -> Callable[[], bool]:
-        """Return what looks at a run, and notes its step."""
-        look = self._monitor.of(run)
-
-        def looked() -> bool:
-            self.done = run.done
-            return look()
-
-        return looked
-
-
-def while_running(kernel: Kernel, problem: Problem, watched: Watched | None = None) -> AbstractContextManager[None]:
-    """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks."""
+    ``done`` tells the steps done at the last look; 0 where there was none.
+    """
     if problem.cells * problem.steps < _SHORT:
         return nullcontext()
     expected: list[float | None] = []
 
     def progress() -> tuple[float, float | None]:
-        if watched is not None and watched.done:
-            return watched.done / problem.steps, None
+        steps = 0 if done is None else done()
+        if steps:
+            return steps / problem.steps, None
         if not expected:
             expected.append(predicted_seconds(kernel, problem, problem.steps))
         return -1.0, expected[0]

@@ -25,8 +25,7 @@ from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning.study import StudyCase, of_case
 
 if TYPE_CHECKING:
-    from tilewright.programs.stencil.points import Points
-    from tilewright.verbs.running.forcing import SourceList
+    from tilewright.programs.stencil.points import Points, SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -255,17 +254,25 @@ class Plan(Studied):
         Raises:
             TilewrightError: As :func:`tilewright.run`.
         """
-        from tilewright.verbs.running.run import execute, make_case
+        from tilewright.verbs.options import RunOptions
+        from tilewright.verbs.running.grids.choice import in_memory
+        from tilewright.verbs.running.grids.engine import computed
+        from tilewright.verbs.running.grids.kinds import flat
 
-        wanted = self.problem.steps if steps is None else steps
         plan, given = self.decision, {**self.scalars, **scalars}
-        case = make_case(
-            self.program, arrays, given, steps=wanted, boundary=self.boundary if boundary is None else boundary,
-            sources=sources, receivers=receivers,
-        )  # fmt: skip
-        return execute(
-            case, arrays, plan.target, plan.tiling, strict=plan.strict, out=out, levels=levels, record=record
+        options = RunOptions(
+            steps=self.problem.steps if steps is None else steps,
+            boundary=self.boundary if boundary is None else boundary,
+            tiling=plan.tiling,
+            strict=plan.strict,
+            out=out,
+            levels=levels,
+            record=record,
+            sources=sources,
+            receivers=receivers,
         )
+        kind = in_memory(flat(arrays), given)
+        return computed(kind(self.program, arrays, given, options, plan.target, packed=False))
 
     def export(self, path: str | Path) -> tuple[Path, Path]:
         """Write the kernels and what calls them: C with a header, or CUDA or OpenCL with a host program that runs them.

@@ -6,11 +6,10 @@ needed.
 """
 
 import math
-from contextlib import ExitStack
 
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import Cell, Kernel, NewCell, every, global_index, unpack
+from tilewright.codegen.gpu.site import Cell, Kernel, NewCell, every, global_index, in_turn, unpack
 from tilewright.codegen.gpu.streaming.tile import (
     ADVANCE,
     ADVANCES,
@@ -41,24 +40,24 @@ class GeneralKernel:
 
     def kernel(self, number: int) -> Kernel:
         """Make the kernel."""
-        tile, whole, written = self.tile, self.whole, self.whole.schedule.written
+        tile, whole = self.tile, self.whole
         values = sum(tile.kept_versions) * self.depth * self.plane
-        self.b, entry = tile.begin(number, values, "any band, any edge")
-        tile.name_threads(self.b, ir.THREAD)
+        b, entry = tile.begin(number, values, "any band, any edge")
+        tile.name_threads(b, ir.THREAD)
         each = [ceil_div(size, part) for size, part in zip(whole.space, tile.space, strict=True)]
         counts: list[ir.Operand] = [0, *(ir.Var(f"tiles{axis}") * each[axis] for axis in tile.inner)]
-        parts = unpack(self.b, ir.GROUP, self.site.axes("part"), counts)
+        parts = unpack(b, ir.GROUP, self.site.axes("part"), counts)
         for axis, (part, size) in enumerate(zip(parts, tile.space, strict=True)):
-            start = self.b.let(f"start{axis}", part / each[axis] * whole.space[axis])
+            start = b.let(f"start{axis}", part / each[axis] * whole.space[axis])
             end = ir.smallest(start + whole.space[axis], extent(axis))
-            tile.name_bounds(self.b, axis, start + part % each[axis] * size, end)
-        start_of_rest = self.b
-        if written:
-            self.b = ir.Builder("")
+            tile.name_bounds(b, axis, start + part % each[axis] * size, end)
+        self.b = ir.Builder("advances")
         self._advances()
-        if written:
-            start_of_rest.emit(ir.If(whole.whole_test("start"), (), self.b.statements()))
-        return start_of_rest.function(), entry
+        body = self.b.statements()
+        if whole.schedule.written:  # the steady kernel computes whole tiles of whole bands
+            body = (ir.If(whole.whole_test("start"), (), body),)
+        b.emit(*body)
+        return b.function(), entry
 
     def _advances(self) -> None:
         b = self.b
@@ -79,7 +78,10 @@ class GeneralKernel:
         for field, age in tile.first_versions:
             with b.scope():
                 b.let(here[0].name, _FRONT - tile.first_lag(field, age))
-                with b.when(self._inside(tile.span(0, LEVELS + age, tile.stage_of(field)))), self._over(spans):
+                with (
+                    b.when(self._inside(tile.span(0, LEVELS + age, tile.stage_of(field)))),
+                    in_turn(b, spans, tile.threads, 1),
+                ):
                     value = tile.memory(field, SOURCE, age)[global_index(here)]
                     b.set(self._on_chip(field, ir.Int(-age), here), value)
 
@@ -90,18 +92,9 @@ class GeneralKernel:
             left = b.let("left", LEVELS - 1 - _STEP)
             b.let(self.here[0].name, _FRONT - tile.lag(_STEP, stage))
             spans = [tile.span(axis, left, stage) for axis in tile.inner]
-            with b.when(self._inside(tile.span(0, left, stage))), self._over(spans):
+            with b.when(self._inside(tile.span(0, left, stage))), in_turn(b, spans, tile.threads, 1):
                 for statement in tile.stages[stage]:
                     self._cell(statement)
-
-    def _over(self, spans: list[Span]) -> ExitStack:
-        """The cells of a box of the inner axes, inside the grid, shared by the threads of the group."""
-        loops = ExitStack()
-        for axis, (low, high) in enumerate(spans, 1):
-            first = ir.largest(low, 0) + ir.Var(f"i{axis}")
-            last, step = ir.smallest(high, extent(axis)), self.tile.threads[axis - 1]
-            loops.enter_context(self.b.loop(self.here[axis].name, first, last, step))
-        return loops
 
     def _inside(self, span: Span) -> ir.Expr:
         """Whether the row lies in a range and in the grid."""

@@ -1,8 +1,7 @@
-"""One run as the command line asks for it: data in, compute, check, data out."""
+"""Runs from files to files: data in, compute, check, data out."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.waiting import waiting
@@ -20,49 +19,23 @@ from tilewright.runtime.formats.pictures import depth_of, is_picture, picture_bi
 from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.session import point_tables
-from tilewright.runtime.simulation import Calculation
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import data
 from tilewright.verbs.load import load_program
+from tilewright.verbs.options import RunFiles, RunOptions, refuse
+from tilewright.verbs.running.grids.engine import computed
+from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.levels import warn_if_at_rest
-from tilewright.verbs.running.monitor import Monitor, make_monitor
+from tilewright.verbs.running.problem import CheckedProblem
 from tilewright.verbs.running.record import threads_of
-from tilewright.verbs.running.run import CheckedProblem, calculation_of, make_case, target_here
+from tilewright.verbs.running.run import target_here
 from tilewright.verbs.running.saving import Recorder
-from tilewright.verbs.running.told import Watched, while_running
 
 Note = Callable[[str], None]
+"""What says something beside the results."""
 _LONG_CHECK = 2e8
 """Cell updates from which a check is announced."""
 _REFERENCE_COPIES = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What the command line asks for, as it is written there."""
-
-    program: str  # a built-in program, or ``file.py:function``
-    steps: int
-    shape: str | None = None  # as text; that of the inputs by default
-    backend: str = "auto"  # ``auto``, ``c`` or ``numpy``
-    dtype: str | None = None  # that of the inputs by default, else float32
-    boundary: BoundarySpec = "fixed"
-    tile: str | None = None  # as text; the model's choice by default
-    threads: int | None = None  # all by default
-    strict: bool = False  # whether the order of operations is kept exactly
-    inputs: tuple[Path, ...] = ()  # one file per field, or a ``.npz`` file with several; none for random data
-    # files for the updated fields; a ``.npz``, ``.zarr`` or ``.h5`` file holds all fields and time levels
-    outputs: tuple[Path, ...] = ()
-    scalars: tuple[str, ...] = ()  # ``name=value`` each
-    seed: int = 0  # of random data
-    check: bool = False  # whether to compare with the reference
-    every: int | None = None  # steps between looks at the run; a value that is not finite then ends it
-    until: float | None = None  # the run ends when no value changes by more than this per step
-    where: Path | None = None  # a file of truth values: where they are false, cells keep their first value
-    sources: tuple[str, ...] = ()  # ``CELL=VALUE`` each, such as ``8,8=1.0``: what is added to a cell in every step
-    # a file beside which the first updated field (all fields and time levels, as ``.npz``) is written, at every look,
-    # with the step in its name; or a ``.zarr``, ``.h5`` or ``.vti`` file that gets them all
-    snapshots: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +47,12 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What a run did."""
+class FileRun:
+    """What a run from files to files did."""
 
     problem: Problem
     planes: int  # how often it was computed: 3 for a colour picture, else 1
-    backend: str  # what computed it, ``c`` or ``numpy``
+    backend: str  # what computed it
     tiling: Tiling  # as it was used
     threads: int  # as many as were used
     seconds: float  # computing, without compiling and without reading or writing files
@@ -92,7 +65,7 @@ class Report:
         return self.planes * self.problem.cells * self.steps / self.seconds / 1e9
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report as plain data."""
+        """Return it as plain data."""
         document: dict[str, object] = {
             "program": self.problem.program.name,
             "shape": list(self.problem.shape),
@@ -134,115 +107,136 @@ class Report:
             )
 
 
-def perform(job: Job, note: Note) -> Report:
-    """Do one run and write its outputs."""
-    program, target = load_program(job.program), target_here(job.backend, job.threads)
-    _check_outputs(program, job, note)
-    scalars = data.scalar_values(program, job.scalars)
-    planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
-    bits = max([8, *(picture_bits(path) for path in job.inputs if is_picture(path))])
-    _note_depth(job, len(planes), bits, note)
-    looks = _Looks(job, program, len(planes), bits)
-    cases = [
-        make_case(
-            program, arrays, scalars, steps=job.steps, boundary=job.boundary, dtype=job.dtype, where=looks.mask,
-            sources=looks.sources,
-        )
-        for arrays in planes
-    ]  # fmt: skip
-    problem = cases[0].problem
-    warn_if_at_rest(cases[0].given, files=True)
-    looks.constant = {
-        field: [np.asarray(level, problem.dtype) for level in cases[0].given.versions[field]]
-        for field in program.fields
-        if field not in program.updated
-    }
-    deep = any(map(data.holds_state, job.outputs))
-    calculations = [calculation_of(each, target, job.tile, strict=job.strict, monitor=looks.monitor) for each in cases]
-    begin = time.perf_counter()
-    done = [_computed(each, looks.monitor, deep=deep) for each in calculations]
-    seconds = time.perf_counter() - begin
-    results = [{field: levels[0] for field, levels in found.items()} for found, _ in done]
-    _write(problem, results, job.outputs, bits, note)
-    for path in filter(data.holds_state, job.outputs):
-        data.write_state(path, program, {**looks.constant, **done[0][0]}, done[0][1])
-    kernel = calculations[0].kernel
-    return Report(
+def run_files(name: str, options: RunOptions, files: RunFiles, note: Note) -> FileRun:
+    """Do one run of a program, built-in or ``file.py:function``, and write its outputs."""
+    if files.check:
+        refuse("a checked run", options)
+    program, target = load_program(name), target_here(options.backend, options.threads)
+    _check_outputs(program, files, note)
+    scalars = data.scalar_values(program, files.scalars)
+    planes = data.planes(program, files.inputs, files.shape, options.dtype, files.seed)
+    bits = max([8, *(picture_bits(path) for path in files.inputs if is_picture(path))])
+    _note_depth(files, len(planes), bits, note)
+    looks = _Looks(program, options, files, len(planes), bits)
+    options = replace(
+        options,
+        callback=None if files.snapshots is None else looks.write,
+        where=None if options.where is None else read_planes(options.where)[0],
+        sources=read_sources(options.sources),
+        levels=any(map(data.holds_state, files.written)),
+    )
+    engines = [_Plane(program, arrays, scalars, options, target, looks) for arrays in planes]
+    found = [computed(engine) for engine in engines]
+    first, problem = engines[0], engines[0].problem
+    results = [{field: levels[0] for field, levels in each.items()} for each in found]
+    _write(problem, results, files.outputs, bits, note)
+    for path in filter(data.holds_state, files.outputs):
+        data.write_state(path, program, {**looks.constant, **found[0]}, first.done)
+    kernel = first.calculation.kernel
+    return FileRun(
         problem=problem,
         planes=len(planes),
         backend=kernel.plan.target.backend,
         tiling=kernel.plan.tiling,
-        threads=threads_of(kernel, calculations[0].threads),
-        seconds=seconds,
-        steps=min(steps for _, steps in done),
-        comparison=_compare(cases, results, note) if job.check else None,
+        threads=threads_of(kernel, first.calculation.threads),
+        seconds=sum(engine.seconds for engine in engines),
+        steps=min(engine.done for engine in engines),
+        comparison=_compare([engine.case for engine in engines], results, note) if files.check else None,
     )
 
 
-def _computed(
-    calculation: Calculation, monitor: Monitor | None, *, deep: bool
-) -> tuple[dict[str, tuple[Array, ...]], int]:
-    """Compute, and say how far it is where that takes long."""
-    watched = None if monitor is None else Watched(monitor)
-    with while_running(calculation.kernel, calculation.problem, watched):
-        return calculation.compute(watched, deep=deep)
+def read_sources(texts: Any) -> list[tuple[tuple[int, ...], float]] | None:  # noqa: ANN401
+    """Read sources as they are written on the command line: a cell each, and what is added to it in every step."""
+    found = []
+    for text in texts or ():
+        cell, _, value = text.partition("=")
+        try:
+            found.append((tuple(int(part) for part in cell.split(",")), float(value)))
+        except ValueError:
+            raise UsageError(
+                f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0"
+            ) from None
+    return found or None
+
+
+class _Plane(Memory):
+    """A run on one plane, whose files say what a state lacks and whose results are looked at as they are written."""
+
+    def __init__(
+        self,
+        program: Program,
+        arrays: Sequence[Any],
+        scalars: Mapping[str, Any],
+        options: RunOptions,
+        target: Target,
+        looks: "_Looks",
+    ) -> None:
+        super().__init__(program, arrays, scalars, options, target, packed=False)
+        self._looks = looks
+
+    def results(self) -> Levels:
+        return self.finish()
+
+    def warn_if_at_rest(self) -> None:
+        if not self._looks.begun:
+            warn_if_at_rest(self.case.given, files=True)
+            self._looks.begin(self.case)
+
+    def warn_if_nonfinite(self, found: Levels) -> None:
+        pass
 
 
 class _Looks:
-    """What a job wants to see or to change while it runs, read and checked."""
+    """What is written while a run is under way."""
 
-    def __init__(self, job: Job, program: Program, planes: int, bits: int) -> None:
-        self._bits = bits
-        self.mask = None if job.where is None else read_planes(job.where)[0]
-        self.sources = [read_source(text) for text in job.sources] or None
-        self.constant: Mapping[str, Sequence[Array]] = {}
-        self._program, self._target = program, job.snapshots
-        if job.snapshots is not None and job.every is None:
+    def __init__(self, program: Program, options: RunOptions, files: RunFiles, planes: int, bits: int) -> None:
+        self._bits, self._program, self._target = bits, program, files.snapshots
+        self.constant: dict[str, list[Array]] = {}  # fields that no step changes
+        self.begun = False  # whether a run has
+        if files.snapshots is not None and options.every is None:
             raise UsageError("snapshots need to know how often they are written", "give --every 100")
-        if (job.snapshots is not None or job.until is not None) and planes > 1:
-            raise UsageError("a colour picture is computed by channel, so --snapshots and --until do not apply to it")
-        whole = next(filter(data.holds_state, job.outputs), None)
+        if planes > 1:
+            refuse("a colour picture", options, files)
+        whole = next(filter(data.holds_state, files.outputs), None)
         if planes > 1 and whole is not None:
             raise UsageError(
                 f"a colour picture is computed by channel, which a {whole.suffix} file does not hold", "write a .npy"
             )
-        target = job.snapshots
-        levels = target is not None and data.holds_state(target)
+        target = files.snapshots
         self._series = Recorder(target, program) if target is not None and is_series(target) else None
-        self.monitor = make_monitor(job.every, None if job.snapshots is None else self._look, job.until, levels=levels)
 
-    def _look(self, step: int, view: Any) -> None:  # noqa: ANN401
+    def begin(self, case: CheckedProblem) -> None:
+        """Note the fields that no step changes."""
+        program, self.begun = self._program, True
+        self.constant = {
+            field: [np.asarray(level, case.problem.dtype) for level in case.given.versions[field]]
+            for field in program.fields
+            if field not in program.updated
+        }
+
+    def write(self, step: int, view: Any) -> None:  # noqa: ANN401
+        """Write a snapshot."""
         assert self._target is not None  # noqa: S101  (it is called where there is one)
         target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
         views = view if len(updated) > 1 else (view,)
-        if self._series is None and not is_archive(target):
-            write_planes(target, (views[0],), self._bits)
-            return
         levels = {
             field: each if isinstance(each, tuple) else (each,) for field, each in zip(updated, views, strict=True)
         }
-        if self._series is None:
+        if self._series is not None:
+            self._series.write(step, {**self.constant, **levels})
+        elif is_archive(target):
             data.write_state(target, self._program, {**self.constant, **levels})
         else:
-            self._series.write(step, {**self.constant, **levels})
+            write_planes(target, (levels[updated[0]][0],), self._bits)
 
 
-def read_source(text: str) -> tuple[tuple[int, ...], float]:
-    """Read a source as it is written on the command line: a cell, and what is added to it in every step."""
-    cell, _, value = text.partition("=")
-    try:
-        return tuple(int(part) for part in cell.split(",")), float(value)
-    except ValueError:
-        raise UsageError(f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0") from None
-
-
-def _check_outputs(program: Program, job: Job, note: Note) -> None:
+def _check_outputs(program: Program, files: RunFiles, note: Note) -> None:
     """Find out before any computation whether the results can be written, and say what they will lack."""
-    single = [path for path in job.outputs if not data.holds_state(path)]
+    single = [path for path in files.outputs if not data.holds_state(path)]
     if len(single) > len(program.updated):
         updated = ", ".join(program.updated)
         raise UsageError(f"{program.name!r} updates {updated}: --output is given {len(single)} times")
-    for path in (*job.outputs, *([] if job.snapshots is None else [job.snapshots])):
+    for path in files.written:
         if is_series(path):
             check_series(path)
         elif is_archive(path):
@@ -251,11 +245,11 @@ def _check_outputs(program: Program, job: Job, note: Note) -> None:
             data.archive_names(program)
         else:
             check_output(path)
-    if len(single) == len(job.outputs):
+    if len(single) == len(files.outputs):
         for field, path in zip(program.updated, single, strict=False):
             _note_lost(program, field, path, note)
-    if job.snapshots is not None:
-        _note_lost(program, program.updated[0], job.snapshots, note, alone=True)
+    if files.snapshots is not None:
+        _note_lost(program, program.updated[0], files.snapshots, note, alone=True)
 
 
 def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: bool = False) -> None:
@@ -269,9 +263,9 @@ def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: b
         )
 
 
-def _note_depth(job: Job, planes: int, bits: int, note: Note) -> None:
+def _note_depth(files: RunFiles, planes: int, bits: int, note: Note) -> None:
     """Say which pictures hold fewer bits than those that are read."""
-    for path in (*job.outputs, *([] if job.snapshots is None else [job.snapshots])):
+    for path in files.written:
         depth = depth_of(path, planes, bits) if is_picture(path) else bits
         if depth < bits:
             note(
@@ -310,7 +304,7 @@ def _compare(cases: Sequence[CheckedProblem], results: Sequence[Mapping[str, Arr
 
     for each, result in zip(cases, results, strict=True):
         with waiting("comparing with the NumPy reference", lambda: (done[0] / max(1, steps), None)):
-            tables = point_tables(problem, each.inputs(1))
+            tables = point_tables(problem, each.inputs())
             added = rounding.nothing if tables is None else tables.added
             exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars, stepped, added)
         for field in problem.program.updated:

@@ -1,4 +1,4 @@
-"""One run of a recurrence as the command line asks for it: sequences or arrays in, scores and alignments out."""
+"""Tables filled from files: sequences or arrays in, scores and alignments out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ import numpy as np
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place, read_bounded, write_text
 from tilewright.base.units import format_seconds, parse_shape
-from tilewright.cli.jobs.job import Job, Note
 from tilewright.plan import read_target
 from tilewright.programs.tables.reference import fill as fill_reference
 from tilewright.programs.tables.table import Recurrence
 from tilewright.runtime.formats.fasta import FastaRecord, read_fasta
 from tilewright.runtime.formats.files import check_output, read_planes, write_planes
-from tilewright.verbs.load import load_any
+from tilewright.verbs.files.run import Note
+from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.tables.align import Alignment, align, choose_scoring, rescore
 from tilewright.verbs.tables.data import make_data
 from tilewright.verbs.tables.table import Filling, filling
@@ -43,7 +43,7 @@ class TableReport:
     error: float | None = None  # largest difference from the NumPy reference, where it was asked for
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report as plain data."""
+        """Return it as plain data."""
         found = self.result
         cells = self.shape[0] * self.shape[1]
         document: dict[str, object] = {
@@ -91,40 +91,40 @@ class TableReport:
             )
 
 
-def perform(job: Job, note: Note) -> TableReport:
-    """Do one run of a recurrence on FASTA or ``.npy`` files; without any, on random letters of ``--shape``."""
-    known = load_any(job.program)
-    assert isinstance(known, Recurrence)  # noqa: S101  (its caller has looked)
-    if len(job.outputs) > 1:
-        raise UsageError(f"{known.name!r} has one result: --output is given {len(job.outputs)} times")
-    return _aligned(known, job, note) if known.name == _ALIGNER else _filled(known, job, note)
+def fill_files(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+    """Fill the table of a recurrence from FASTA or ``.npy`` files; without any, from random letters of ``--shape``."""
+    refuse("a table", options, files)
+    if len(files.outputs) > 1:
+        raise UsageError(f"{known.name!r} has one result: --output is given {len(files.outputs)} times")
+    fill = _aligned if known.name == _ALIGNER else _filled
+    return fill(known, options, files, note)
 
 
-def _aligned(known: Recurrence, job: Job, note: Note) -> TableReport:
-    if job.backend == "numpy" or job.dtype is not None:
+def _aligned(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+    if options.backend == "numpy" or options.dtype is not None:
         raise UsageError("alignments are computed in C on 8, 16 or 32 bits", "leave --backend and --dtype out")
-    score_only = read_target(job.backend).on_device
-    if score_only and job.outputs:
+    score_only = read_target(options.backend).on_device
+    if score_only and files.outputs:
         raise UsageError("a GPU computes the score alone, no alignment to write", "leave --output or --backend out")
-    for path in job.outputs:
+    for path in files.outputs:
         _check_text(path)
-    first, second = _sequences(job)
-    options = _settings(job.scalars)
-    strange = [name for name in options if name not in {"matrix", *_PAIR_OPTIONS}]
+    first, second = _sequences(known.name, files)
+    settings = _settings(files.scalars)
+    strange = [name for name in settings if name not in {"matrix", *_PAIR_OPTIONS}]
     if strange:
         raise UsageError(f"{known.name!r} has no setting {strange[0]!r}", f"it has matrix, {', '.join(_PAIR_OPTIONS)}")
     found = align(
         first.letters,
         second.letters,
-        matrix=_matrix(options.get("matrix")),
+        matrix=_matrix(settings.get("matrix")),
         score_only=score_only,
-        backend=job.backend,
-        tiling=job.tile,
-        threads=job.threads,
-        **{name: _whole(name, options.get(name)) for name in _PAIR_OPTIONS},
+        backend=options.backend,
+        tiling=options.tiling,
+        threads=options.threads,
+        **{name: _whole(name, settings.get(name)) for name in _PAIR_OPTIONS},
     )
-    if job.outputs:
-        write_text(job.outputs[0], f"{first.name}\n{second.name}\n{found}\n")
+    if files.outputs:
+        write_text(files.outputs[0], f"{first.name}\n{second.name}\n{found}\n")
     report = TableReport(
         program=known.name,
         names=(first.name, second.name),
@@ -133,13 +133,13 @@ def _aligned(known: Recurrence, job: Job, note: Note) -> TableReport:
         result=found,
         value=found.score,
     )
-    if not job.check:
+    if not files.check:
         return report
-    return _checked_alignment(known, report, (first.letters, second.letters), options, note)
+    return _checked_alignment(known, report, (first.letters, second.letters), settings, note)
 
 
 def _checked_alignment(
-    known: Recurrence, report: TableReport, texts: tuple[str, str], options: Mapping[str, str], note: Note
+    known: Recurrence, report: TableReport, texts: tuple[str, str], settings: Mapping[str, str], note: Note
 ) -> TableReport:
     import dataclasses
 
@@ -147,9 +147,9 @@ def _checked_alignment(
     assert isinstance(found, Alignment)  # noqa: S101
     if found.cells >= _LONG_CHECK:
         note("comparing with the NumPy reference, which takes a while")
-    pairs = (_whole("match", options.get("match")), _whole("mismatch", options.get("mismatch")))
+    pairs = (_whole("match", settings.get("match")), _whole("mismatch", settings.get("mismatch")))
     gaps = (found.gap_open, found.gap_extend)
-    scoring = choose_scoring(texts, _matrix(options.get("matrix")), pairs, gaps)
+    scoring = choose_scoring(texts, _matrix(settings.get("matrix")), pairs, gaps)
     scalars = {"gap_open": gaps[0], "gap_extend": gaps[1]}
     inputs = (scoring.encode(texts[0]), scoring.encode(texts[1]), scoring.array())
     table = fill_reference(known, make_data(known, inputs, scalars, "int32"))["h"]
@@ -159,74 +159,76 @@ def _checked_alignment(
     return dataclasses.replace(report, error=float(error))
 
 
-def _filled(known: Recurrence, job: Job, note: Note) -> TableReport:
-    for path in job.outputs:
+def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+    for path in files.outputs:
         check_output(path)
-    inputs, names = _inputs(known, job)
-    dtype = job.dtype or ("bool" if known.semiring.name == "or_and" else "int32")
-    scalars = {name: _number(name, text) for name, text in _settings(job.scalars).items()}
-    options: dict[str, Any] = {"tiling": job.tile, "backend": job.backend, "threads": job.threads}
-    whole = bool(job.outputs or job.check)
-    found = filling(known, inputs, scalars, result="table" if whole else "last", dtype=dtype, **options)
+    inputs, names = _inputs(known, files)
+    dtype = options.dtype or ("bool" if known.semiring.name == "or_and" else "int32")
+    scalars = {name: _number(name, text) for name, text in _settings(files.scalars).items()}
+    how: dict[str, Any] = {"tiling": options.tiling, "backend": options.backend, "threads": options.threads}
+    whole = bool(files.outputs or files.check)
+    found = filling(known, inputs, scalars, result="table" if whole else "last", dtype=dtype, **how)
     data = make_data(known, inputs, scalars, dtype)
     first = found.values[0] if whole and len(known.tables) > 1 else found.values
     error = None
-    if job.check:
+    if files.check:
         if data.shape[0] * data.shape[1] >= _LONG_CHECK:
             note("comparing with the NumPy reference, which takes a while")
         exact = fill_reference(known, data)[known.tables[0]]
         different = first != exact
         error = float(np.abs(first[different] - exact[different].astype(float)).max(initial=0.0))
-    if job.outputs:
-        write_planes(job.outputs[0], (first,))
+    if files.outputs:
+        write_planes(files.outputs[0], (first,))
     value = first[-1, -1] if whole else found.values
     return TableReport(
         program=known.name, names=names, shape=data.shape, dtype=dtype, result=found, value=float(value), error=error
     )
 
 
-def _inputs(known: Recurrence, job: Job) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _inputs(known: Recurrence, files: RunFiles) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the inputs: letters of FASTA files, arrays, or random letters."""
     kinds = [each.kind for each in known.inputs]
-    if kinds == ["row", "column"] and not any(path.suffix.lower() == ".npy" for path in job.inputs):
-        first, second = _sequences(job)
+    if kinds == ["row", "column"] and not any(path.suffix.lower() == ".npy" for path in files.inputs):
+        first, second = _sequences(known.name, files)
         return (first.letters.upper(), second.letters.upper()), (first.name, second.name)
-    if len(job.inputs) != len(kinds):
+    if len(files.inputs) != len(kinds):
         listed = ", ".join(f"{each.name} (per {each.kind})" for each in known.inputs)
         raise UsageError(
-            f"{known.name!r} needs {len(kinds)} inputs, {listed}, got {len(job.inputs)}", "give --input FILE.npy each"
+            f"{known.name!r} needs {len(kinds)} inputs, {listed}, got {len(files.inputs)}", "give --input FILE.npy each"
         )
-    return tuple(read_planes(path)[0] for path in job.inputs), tuple(path.name for path in job.inputs)
+    return tuple(read_planes(path)[0] for path in files.inputs), tuple(path.name for path in files.inputs)
 
 
-def _sequences(job: Job) -> tuple[FastaRecord, FastaRecord]:
+def _sequences(name: str, files: RunFiles) -> tuple[FastaRecord, FastaRecord]:
     """Return two sequences: of one or two FASTA files, or random ones."""
-    if not job.inputs:
-        if job.shape is None:
+    if not files.inputs:
+        if files.shape is None:
             raise UsageError(
-                f"{job.program!r} needs two sequences",
+                f"{name!r} needs two sequences",
                 "give --input A.fasta --input B.fasta, or --shape for random ones",
             )
-        shape = parse_shape(job.shape)
+        shape = parse_shape(files.shape)
         if len(shape) != 2:
-            raise UsageError(f"a table has rows and columns, got the shape {job.shape!r}", "such as --shape 1000x2000")
-        rng = np.random.default_rng(job.seed)
+            raise UsageError(
+                f"a table has rows and columns, got the shape {files.shape!r}", "such as --shape 1000x2000"
+            )
+        rng = np.random.default_rng(files.seed)
         texts = ["".join(_LETTERS[i] for i in rng.integers(0, len(_LETTERS), size).tolist()) for size in shape]
         return tuple(  # type: ignore[return-value]  # (two of them)
             FastaRecord(name=f"random{number}", title="", letters=text) for number, text in enumerate(texts, 1)
         )
-    for path in job.inputs:
+    for path in files.inputs:
         if path.suffix.lower() not in _FASTA:
             raise UsageError(
                 f"a file of sequences ends in {', '.join(sorted(_FASTA))}, got {path.name!r}",
                 "rename it if it is FASTA",
             )
-    found = [read_fasta(path) for path in job.inputs]
+    found = [read_fasta(path) for path in files.inputs]
     if len(found) == 1 and len(found[0]) >= 2:
         return found[0][0], found[0][1]
     if len(found) != 2:
         count = "one sequence" if len(found) == 1 else f"{len(found)} files"
-        raise UsageError(f"{job.program!r} needs two sequences, got {count}", "give --input A.fasta --input B.fasta")
+        raise UsageError(f"{name!r} needs two sequences, got {count}", "give --input A.fasta --input B.fasta")
     return found[0][0], found[1][0]
 
 

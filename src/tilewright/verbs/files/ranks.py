@@ -1,23 +1,23 @@
-"""One run on the ranks of MPI as the command line asks for it: every rank reads, computes and writes its own block."""
+"""Runs from files to files on the ranks of MPI: every rank reads, computes and writes its own block."""
 
-import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape, parse_shape
-from tilewright.cli.jobs.job import Job, read_source
 from tilewright.distributed import disk
 from tilewright.distributed.ranks import Array, Traffic, together
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs import data
+from tilewright.verbs.files.run import read_sources
 from tilewright.verbs.load import load_program
+from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.run import run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DistributedReport:
+class RanksRun:
     """What a run on ranks did."""
 
     program: str
@@ -37,7 +37,7 @@ class DistributedReport:
         return cells * self.steps / self.seconds / 1e9
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report as plain data."""
+        """Return it as plain data."""
         return {
             "program": self.program,
             "shape": list(self.shape),
@@ -65,48 +65,37 @@ class DistributedReport:
             )
         )
 
+    def raise_if_wrong(self) -> None:
+        """Do nothing: runs on ranks are not compared with a reference."""
 
-def perform(
-    job: Job, topology: str | None = None, checkpoint: str | os.PathLike[str] | None = None, *, resume: bool = False
-) -> DistributedReport | None:
-    """Do one run; every rank of the job calls this, and the first alone gets the report."""
+
+def run_files_on_ranks(name: str, options: RunOptions, files: RunFiles) -> RanksRun | None:
+    """Do one run; every rank of the job calls this, and the first alone gets what it did."""
+    refuse("--distributed", options, files)
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError):
         raise UsageError("runs on ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
     comm = MPI.COMM_WORLD
-    program = load_program(job.program)
-    _check(job, program)
-    scalars: dict[str, Any] = dict(data.scalar_values(program, job.scalars))
-    arrays = _arrays(job, program, comm, topology)
+    program = load_program(name)
+    _check(files, program)
+    scalars: dict[str, Any] = dict(data.scalar_values(program, files.scalars))
+    arrays = _arrays(options, files, program, comm)
+    sources = read_sources(options.sources)
     comm.Barrier()
     begin = time.perf_counter()
-    found = run(
-        program,
-        *arrays,
-        steps=job.steps,
-        boundary=job.boundary,
-        backend=job.backend,
-        tiling=job.tile,
-        threads=job.threads,
-        strict=job.strict,
-        sources=[read_source(text) for text in job.sources] or None,
-        checkpoint=checkpoint,
-        every=job.every,
-        resume=resume,
-        **scalars,
-    )
+    found = run(program, *arrays, **replace(options, sources=sources, dtype=None).keywords(), **scalars)
     seconds = comm.allreduce(time.perf_counter() - begin, op=MPI.MAX)
     results = found if isinstance(found, tuple) else (found,)
-    for path, array in zip(job.outputs, results, strict=False):
+    for path, array in zip(files.outputs, results, strict=False):
         array.write(path)
     if comm.Get_rank():
         return None
     first = results[0]
-    return DistributedReport(
+    return RanksRun(
         program=program.name,
         shape=first.shape,
-        steps=job.steps,
+        steps=options.steps,
         dtype=first.dtype.name,
         topology=first.topology,
         seconds=seconds,
@@ -114,42 +103,42 @@ def perform(
     )
 
 
-def _check(job: Job, program: Program) -> None:
+def _check(files: RunFiles, program: Program) -> None:
     """Refuse what a run on ranks does not do, before anything is read."""
-    for path in (*job.inputs, *job.outputs):
+    for path in (*files.inputs, *files.outputs):
         if path.suffix not in {".npy", ".zarr"}:
             raise UsageError(
                 f"ranks read and write .npy files and zarr arrays, got {str(path)!r}", "convert it with NumPy"
             )
-    if job.inputs and len(job.inputs) != len(program.fields):
+    if files.inputs and len(files.inputs) != len(program.fields):
         raise UsageError(
-            f"{program.name!r} has the fields {', '.join(program.fields)}: --input is given {len(job.inputs)} times"
+            f"{program.name!r} has the fields {', '.join(program.fields)}: --input is given {len(files.inputs)} times"
         )
-    if len(job.outputs) > len(program.updated):
+    if len(files.outputs) > len(program.updated):
         raise UsageError(
-            f"{program.name!r} updates {', '.join(program.updated)}: --output is given {len(job.outputs)} times"
+            f"{program.name!r} updates {', '.join(program.updated)}: --output is given {len(files.outputs)} times"
         )
 
 
-def _arrays(job: Job, program: Program, comm: Any, topology: str | None) -> list[Array]:  # noqa: ANN401
+def _arrays(options: RunOptions, files: RunFiles, program: Program, comm: Any) -> list[Array]:  # noqa: ANN401
     """Read every field, each rank its own block, or deal random data that the first rank draws."""
-    dims = None if topology is None else tuple(_ranks(text) for text in topology.split("x"))
-    if job.inputs:
-        files: list[Any] = []
-        together(comm, lambda: files.extend(disk.open_array(path) for path in job.inputs))
-        dtypes = [job.dtype or file.dtype.name for file in files]
+    dims = None if files.topology is None else tuple(_ranks(text) for text in files.topology.split("x"))
+    if files.inputs:
+        given: list[Any] = []
+        together(comm, lambda: given.extend(disk.open_array(path) for path in files.inputs))
+        dtypes = [options.dtype or each.dtype.name for each in given]
         arrays = [
-            Array(tuple(file.shape), dtype, comm=comm, topology=dims) for file, dtype in zip(files, dtypes, strict=True)
+            Array(tuple(each.shape), dtype, comm=comm, topology=dims) for each, dtype in zip(given, dtypes, strict=True)
         ]
-        return [array.read(path) for array, path in zip(arrays, job.inputs, strict=True)]
-    if job.shape is None:
+        return [array.read(path) for array, path in zip(arrays, files.inputs, strict=True)]
+    if files.shape is None:
         raise UsageError("a run needs a shape or inputs", "give --shape 8192x8192, or --input for every field")
-    shape, dtype = parse_shape(job.shape), job.dtype or "float32"
+    shape, dtype = parse_shape(files.shape), options.dtype or "float32"
     drawn: list[Any] = []
 
     def draw() -> None:
         if comm.Get_rank() == 0:
-            drawn.extend(data.random_arrays(program, shape, dtype, job.seed))
+            drawn.extend(data.random_arrays(program, shape, dtype, files.seed))
 
     together(comm, draw)
     every = [Array(shape, dtype, comm=comm, topology=dims) for _ in program.fields]

@@ -1,0 +1,1 @@
+"""Runs from files to files, as the command line asks for them."""

@@ -1,0 +1,62 @@
+"""Which kind of run arrays ask for."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.paths import as_path
+from tilewright.runtime.devices.arrays import lies_on_device
+from tilewright.runtime.formats.series import is_series
+from tilewright.verbs.options import RunOptions
+from tilewright.verbs.running.grids.device import Device
+from tilewright.verbs.running.grids.engine import Engine
+from tilewright.verbs.running.grids.kinds import flat, is_distributed, is_lazy, only_on_disk
+from tilewright.verbs.running.grids.memory import Memory
+
+
+def kind_of(arrays: Sequence[Any], scalars: Mapping[str, Any], options: RunOptions) -> type[Engine]:
+    """Return what runs a program on arrays.
+
+    A ``numpy.memmap`` alone is an array like any other, as a source and as a target; from one to another is a run out
+    of core. So are zarr arrays and paths, and whatever gives ``memory`` or ``resume``.
+    """
+    given = [each for each in flat(arrays) if type(each) is not np.ndarray]
+    targets = [] if options.out is None else flat((options.out,))
+    on_disk = any(map(only_on_disk, given))
+    if any(map(is_distributed, given)):
+        kind = "Ranks"
+    elif any(map(is_lazy, given)):
+        kind = "Dask"
+    elif targets and not on_disk and writes_series(options):
+        kind = "Series"
+    elif on_disk or _asks_for_disk(options, targets) or (_mapped(given) and _mapped(targets)):
+        kind = "Disk"
+    elif options.axes is not None:
+        kind = "Batch"
+    else:
+        return in_memory(given, scalars)
+    found: type[Engine] = getattr(import_module(f"tilewright.verbs.running.grids.{kind.lower()}"), kind)
+    return found
+
+
+def in_memory(given: Sequence[Any], scalars: Mapping[str, Any]) -> type[Memory]:
+    """Return what runs a program on arrays of this process or of a device."""
+    values = (*given, *scalars.values()) if scalars else given
+    return Device if any(lies_on_device(each) for each in values) else Memory
+
+
+def writes_series(options: RunOptions) -> bool:
+    """Whether a run writes its states to a file; a zarr path without ``every`` is that of an array."""
+    if not is_series(options.out) or options.memory is not None:
+        return False
+    return options.every is not None or as_path(options.out, "out").suffix.lower() != ".zarr"
+
+
+def _asks_for_disk(options: RunOptions, targets: Sequence[Any]) -> bool:
+    return options.memory is not None or options.resume or any(map(only_on_disk, targets))
+
+
+def _mapped(values: Sequence[Any]) -> bool:
+    return any(isinstance(each, np.memmap) for each in values)

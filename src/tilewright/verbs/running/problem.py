@@ -1,0 +1,87 @@
+"""A run's arrays, scalars and options -> a checked problem with its data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.regions import is_packable
+from tilewright.programs.stencil.storage import PLAIN, Storage
+from tilewright.runtime.point_sums import sums
+from tilewright.runtime.points import Look, PointData
+from tilewright.runtime.session import Inputs
+from tilewright.verbs.arrays import Array, Given, gather, with_edges
+from tilewright.verbs.options import RunOptions
+from tilewright.verbs.running.forcing import gather_points, with_mask
+from tilewright.verbs.running.levels import warn_if_kept
+from tilewright.verbs.unstable import warn_if_unstable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedProblem:
+    """A checked problem with its data."""
+
+    given: Given  # the arrays and scalars, those of the mask included
+    problem: Problem
+    points: PointData | None = None  # the sources and receivers, if any
+    storage: Storage = PLAIN  # where its fields lie, where kernels can do that
+    added: frozenset[str] = frozenset()  # the field that came with the mask, if any
+
+    def with_points(
+        self, options: RunOptions, threads: int, *, every: int | None = None, look: Look | None = None
+    ) -> "CheckedProblem":
+        """Check sources and receivers, and warn of sources that add nothing.
+
+        ``every`` is that of receivers that do not say it; ``look`` tells what fields are at some cells, by default what
+        their arrays hold.
+        """
+        mask = next((self.given.versions[name][0] for name in self.added), None)
+        points = gather_points(self.given, self.problem, options.sources, options.receivers, every, look, mask)
+        if points is None:
+            return self
+        if points.receivers:
+            points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
+        return replace(self, points=points, problem=replace(self.problem, points=points.fields(self.problem)))
+
+    def whole(self) -> "CheckedProblem":
+        """Return it with arrays of the grid's shape in place of those of subdomains."""
+        given, parts = self.given, dict(self.given.program.subdomains)
+        spread = {f: tuple(part.spread(each, given.shape) for each in given.versions[f]) for f, part in parts.items()}
+        return replace(self, given=replace(given, versions={**given.versions, **spread}), storage=PLAIN)
+
+    def inputs(self, traces: Mapping[str, Array] | None = None, out: Mapping[str, Array] | None = None) -> Inputs:
+        """Return what a kernel starts from."""
+        return Inputs(
+            arrays=self.given.versions, scalars=self.given.scalars, points=self.points, traces=traces, out=out
+        )
+
+
+def check(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    options: RunOptions,
+    *,
+    packed: bool = False,  # fields that live in subdomains have memory there alone, where kernels can do that
+    stands: bool = False,  # the arrays stand for others, so that their values say nothing
+) -> CheckedProblem:
+    """Check what a run is given, sources and receivers aside; warn of a scheme that is unstable."""
+    program, boundary, scalars = with_edges(program, options.boundary, scalars)
+    given = gather(program, arrays, scalars, options.dtype, options.steps, packed=packed)
+    added: frozenset[str] = frozenset()
+    if options.where is not None:
+        own = set(given.versions)
+        given = with_mask(given, options.where)
+        added = frozenset(set(given.versions) - own)
+    problem = make_problem(given.program, given.shape, options.steps, given.dtype, boundary, given.varying)
+    case = CheckedProblem(given=given, problem=problem, added=added)
+    if packed and program.subdomains:
+        case = (
+            replace(case, storage=Storage(subdomains=given.program.subdomains))
+            if is_packable(problem)
+            else case.whole()
+        )
+    warn_if_kept(problem)
+    warn_if_unstable(problem, given.scalars, None if stands else case.given.versions)
+    return case
