@@ -150,10 +150,8 @@ class _Iteration:
         real, fixed = ir.pointer(self.real), ir.const_pointer(self.real)
         n, reach = b.let("n", size[0]), b.let("reach", size[3])
         blocks = b.let("blocks", (n + (self.block - 1)) / self.block)
-        matrix = Matrix(
-            n, b.let("count", size[1]), b.let("offset", array[5].to(INDICES)),
-            b.let("diagonal", array[6].to(ir.const_pointer(fixed))),
-        )  # fmt: skip
+        count, offset = b.let("count", size[1]), b.let("offset", array[5].to(INDICES))
+        matrix = Matrix(n, count, offset, b.let("diagonal", array[6].to(ir.const_pointer(fixed))))
         x, r = b.let("x", array[0].to(real)), b.let("r", array[1].to(real))
         p, following = b.let("p", array[2].to(fixed)), b.let("next", array[3].to(real))
         q = b.let("q", array[4].to(real))

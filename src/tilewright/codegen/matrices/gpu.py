@@ -11,7 +11,7 @@ from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.matrices.vectors import VectorKernel, compute
+from tilewright.codegen.matrices.vectors import VectorKernel, compute_element
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
@@ -67,14 +67,7 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int)
     chip = b.array("chip", ir.shared_pointer(real), threads) if part is not None else None
     totals = [b.mutable(f"t{k}", 0.0, real) for k in range(what.sums)]
     with _grid(b, n, threads) as i:
-        values: dict[str, ir.Operand] = {
-            **scalars,
-            **{name: b.let(f"e_{name}", pointers[name][i]) for name in what.read},
-        }
-        for total, term in zip(totals, compute(what, values, b), strict=True):
-            b.set(total, total + term)
-        for name in what.written:
-            b.set(pointers[name][i], values[name])
+        compute_element(what, scalars, b, i, pointers, totals)
     if part is None or chip is None:
         return _source((b.function(),), dtype, dialect, threads, entry)
     joined = _total(real, threads)

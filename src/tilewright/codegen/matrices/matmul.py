@@ -66,8 +66,8 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
     }
     block, pack = _block(real, micro, blocking), _pack(real, blocking)
     product = _Product(real, blocking, block, pack, entry)
-    (_left if fusion == "left" else _right)(product)
-    return c_source(c.print_unit((*micro.values(), block, pack, product.b.function())), entry)
+    whole = product.left() if fusion == "left" else product.right()
+    return c_source(c.print_unit((*micro.values(), block, pack, whole)), entry)
 
 
 def _panel(real: ir.Element, blocking: Blocking) -> ir.Expr:
@@ -159,6 +159,10 @@ def _pack(real: ir.Element, how: Blocking) -> ir.Function:
     return b.function()
 
 
+_Rows = tuple[ir.Expr, ...]
+"""A matrix in a call: where it starts, the distance of its rows or panels, of a result that of its rows and panels."""
+
+
 class _Product:
     """The function of two fused products in the making: its matrices, extents, tile and panels."""
 
@@ -188,57 +192,54 @@ class _Product:
         lanes = ir.Lanes(self.real)
         return (n + lanes - 1) / lanes * lanes
 
+    def multiply(
+        self, a: _Rows, b: _Rows, c: _Rows, extents: tuple[ir.Expr, ir.Expr, ir.Expr], add: ir.Operand
+    ) -> None:
+        """Compute C[m x n] (+)= A[m x k] B, of extents (m, n, k)."""
+        self.b.call(self.block, *extents, *a, *b, *c, add)
 
-def _left(k: _Product) -> None:
-    """R = (A1 A2) A3."""
-    b, panel, y = k.b, k.panel, k.y
-    p0, p1, p2, p3 = k.p
-    per, full = b.let("per", k.panels(y)), b.let("full", p2 / y)
-    second = b.let("second", full * per + k.panels(p2 - full * y))
-    third = b.let("third", k.panels(p3))
-    packed2 = b.let("packed2", k.work)
-    packed3 = b.let("packed3", packed2 + second * panel * p1)
-    tiles = b.let("tiles", packed3 + third * panel * p2)
-    with b.parallel(k.threads):
-        with b.loop("n", 0, second, share="static") as n:
-            j0 = b.let("j0", n / per * y)
-            to = packed2 + n * panel * p1
-            b.call(k.pack, p1, ir.smallest(y, p2 - j0), n % per * panel, k.a2 + j0 * k.t2, k.s2, k.t2, to)
-        with b.loop("n", 0, third, share="static") as n:
-            b.call(k.pack, p2, p3, n * panel, k.a3, k.s3, k.t3, packed3 + n * panel * p2)
-        with b.loop("i", 0, p0, k.x, share="dynamic") as i:
-            tall = b.let("tall", ir.smallest(k.x, p0 - i))
-            tile = b.let("tile", tiles + ir.THREAD * k.x * k.columns)
-            with b.loop("j", 0, p2, y) as j, b.when(ir.WANTED):
-                wide = b.let("wide", ir.smallest(y, p2 - j))
-                left, right = k.a1 + i * k.s1, packed2 + j / y * per * panel * p1
-                b.call(
-                    k.block, tall, k.whole(wide), p1, left, k.s1, right, panel * p1,
-                    tile, k.columns, panel, 0,
-                )  # fmt: skip
-                b.call(
-                    k.block, tall, p3, wide, tile, k.columns, packed3 + j * panel, panel * p2,
-                    k.r + i * k.sr, k.sr, panel, j > 0,
-                )  # fmt: skip
+    def left(self) -> ir.Function:
+        """R = (A1 A2) A3."""
+        b, panel, y = self.b, self.panel, self.y
+        p0, p1, p2, p3 = self.p
+        per, full = b.let("per", self.panels(y)), b.let("full", p2 / y)
+        second = b.let("second", full * per + self.panels(p2 - full * y))
+        third = b.let("third", self.panels(p3))
+        packed2 = b.let("packed2", self.work)
+        packed3 = b.let("packed3", packed2 + second * panel * p1)
+        tiles = b.let("tiles", packed3 + third * panel * p2)
+        with b.parallel(self.threads):
+            with b.loop("n", 0, second, share="static") as n:
+                j0 = b.let("j0", n / per * y)
+                columns = self.a2 + j0 * self.t2, self.s2, self.t2
+                b.call(self.pack, p1, ir.smallest(y, p2 - j0), n % per * panel, *columns, packed2 + n * panel * p1)
+            with b.loop("n", 0, third, share="static") as n:
+                b.call(self.pack, p2, p3, n * panel, self.a3, self.s3, self.t3, packed3 + n * panel * p2)
+            with b.loop("i", 0, p0, self.x, share="dynamic") as i:
+                tall = b.let("tall", ir.smallest(self.x, p0 - i))
+                tile = b.let("tile", tiles + ir.THREAD * self.x * self.columns)
+                with b.loop("j", 0, p2, y) as j, b.when(ir.WANTED):
+                    wide = b.let("wide", ir.smallest(y, p2 - j))
+                    a1, a2 = (self.a1 + i * self.s1, self.s1), (packed2 + j / y * per * panel * p1, panel * p1)
+                    self.multiply(a1, a2, (tile, self.columns, panel), (tall, self.whole(wide), p1), 0)
+                    a3, r = (packed3 + j * panel, panel * p2), (self.r + i * self.sr, self.sr, panel)
+                    self.multiply((tile, self.columns), a3, r, (tall, p3, wide), j > 0)
+        return b.function()
 
-
-def _right(k: _Product) -> None:
-    """R = A1 (A2 A3)."""
-    b, panel, x = k.b, k.panel, k.x
-    p0, p1, p2, p3 = k.p
-    with b.parallel(k.threads), b.loop("j", 0, p3, k.y, share="dynamic") as j:
-        wide = b.let("wide", ir.smallest(k.y, p3 - j))
-        own = b.let("own", k.work + ir.THREAD * (p2 + x) * k.columns)
-        tile = b.let("tile", own + p2 * k.columns)
-        with b.loop("n", 0, k.panels(wide)) as n:
-            b.call(k.pack, p2, wide, n * panel, k.a3 + j * k.t3, k.s3, k.t3, own + n * panel * p2)
-        with b.loop("i", 0, p1, x) as i, b.when(ir.WANTED):
-            tall = b.let("tall", ir.smallest(x, p1 - i))
-            b.call(
-                k.block, tall, k.whole(wide), p2, k.a2 + i * k.s2, k.s2, own, panel * p2,
-                tile, panel, x * panel, 0,
-            )  # fmt: skip
-            b.call(
-                k.block, p0, wide, tall, k.a1 + i, k.s1, tile, x * panel,
-                k.r + j, k.sr, panel, i > 0,
-            )  # fmt: skip
+    def right(self) -> ir.Function:
+        """R = A1 (A2 A3)."""
+        b, panel, x = self.b, self.panel, self.x
+        p0, p1, p2, p3 = self.p
+        with b.parallel(self.threads), b.loop("j", 0, p3, self.y, share="dynamic") as j:
+            wide = b.let("wide", ir.smallest(self.y, p3 - j))
+            own = b.let("own", self.work + ir.THREAD * (p2 + x) * self.columns)
+            tile = b.let("tile", own + p2 * self.columns)
+            with b.loop("n", 0, self.panels(wide)) as n:
+                a3 = self.a3 + j * self.t3, self.s3, self.t3
+                b.call(self.pack, p2, wide, n * panel, *a3, own + n * panel * p2)
+            with b.loop("i", 0, p1, x) as i, b.when(ir.WANTED):
+                tall = b.let("tall", ir.smallest(x, p1 - i))
+                a1, a2, t = (self.a1 + i, self.s1), (self.a2 + i * self.s2, self.s2), (tile, panel, x * panel)
+                self.multiply(a2, (own, panel * p2), t, (tall, self.whole(wide), p2), 0)
+                self.multiply(a1, (tile, x * panel), (self.r + j, self.sr, panel), (p0, wide, tall), i > 0)
+        return b.function()

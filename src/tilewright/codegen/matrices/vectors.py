@@ -10,7 +10,7 @@ result does not depend on the number of threads.
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.arguments import checked
@@ -236,18 +236,37 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
     )
 
 
-def compute(what: VectorKernel, values: dict[str, ir.Operand], b: ir.Builder, name: str = "") -> list[ir.Operand]:
-    """Return a kernel's terms of each sum for an element, or vectors of them; ``values`` gains what is assigned."""
+def compute(
+    what: VectorKernel, scalars: Mapping[str, ir.Expr], b: ir.Builder, load: Callable[[str], ir.Expr], tag: str = ""
+) -> tuple[dict[str, ir.Operand], list[ir.Operand]]:
+    """Compute an element, or vectors of them: what every name stands for afterwards, and the terms of each sum."""
+    values: dict[str, ir.Operand] = {**scalars, **{name: b.let(f"e_{name}{tag}", load(name)) for name in what.read}}
     terms = []
     for number, each in enumerate(what.operations):
         value = _evaluated(ast.parse(each.formula, mode="eval").body, values)
         if each.target and isinstance(value, ir.Expr):
-            values[each.target] = b.let(f"{each.target}{number}{name}", value)
+            values[each.target] = b.let(f"{each.target}{number}{tag}", value)
         elif each.target:
             values[each.target] = value
         else:
             terms.append(value)
-    return terms
+    return values, terms
+
+
+def compute_element(
+    what: VectorKernel,
+    scalars: Mapping[str, ir.Expr],
+    b: ir.Builder,
+    at: ir.Expr,
+    pointers: Mapping[str, ir.Expr],
+    totals: Sequence[ir.Expr],
+) -> None:
+    """Compute an element of the vectors that ``pointers`` point to, and add it to the sums."""
+    values, terms = compute(what, scalars, b, lambda name: pointers[name][at])
+    for total, term in zip(totals, terms, strict=True):
+        b.set(total, total + term)
+    for name in what.written:
+        b.set(pointers[name][at], values[name])
 
 
 def emit_vectors(what: VectorKernel, dtype: str, vectors: int) -> KernelSource[None]:
@@ -306,29 +325,19 @@ class _Block:
     def sweep(self, *, past: bool) -> None:
         aligned = self.pointers[self.fresh[0]] if past else None
         whole = lambda at: self.registers(at, past=past)  # noqa: E731
-        sweep(self.b, self.n, self.real, self.vectors, whole, self.one, aligned=aligned)
+        one = lambda at: compute_element(self.what, self.scalars, self.b, at, self.pointers, self.single)  # noqa: E731
+        sweep(self.b, self.n, self.real, self.vectors, whole, one, aligned=aligned)
 
-    def one(self, at: ir.Expr) -> None:
-        """One element."""
-        values: dict[str, ir.Operand] = {
-            **self.scalars,
-            **{name: self.b.let(f"e_{name}", self.pointers[name][at]) for name in self.what.read},
-        }
-        for total, term in zip(self.single, compute(self.what, values, self.b), strict=True):
-            self.b.set(total, total + term)
-        for name in self.what.written:
-            self.b.set(self.pointers[name][at], values[name])
+    def from_place(self, place: ir.Expr) -> Callable[[str], ir.Expr]:
+        return lambda name: self.pointers[name].vector(place)
 
     def registers(self, at: ir.Expr, *, past: bool) -> None:
         """Registers of elements: all of them are computed before any is stored."""
         b, found = self.b, []
         for v in range(self.vectors):
             place = at + ir.Lanes(self.real) * v
-            values: dict[str, ir.Operand] = {
-                **self.scalars,
-                **{name: b.let(f"e_{name}_{v}", self.pointers[name].vector(place)) for name in self.what.read},
-            }
-            for total, term in zip(self.wide, compute(self.what, values, b, f"_{v}"), strict=True):
+            values, terms = compute(self.what, self.scalars, b, self.from_place(place), f"_{v}")
+            for total, term in zip(self.wide, terms, strict=True):
                 b.set(total[v], total[v] + term)
             found.append((place, values))
         for place, values in found:

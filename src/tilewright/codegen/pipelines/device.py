@@ -6,6 +6,7 @@ halos into shared memory, computes stencil after stencil there, and stores what 
 counts it. Cells outside the picture are made after every stencil from those inside.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
+from tilewright.codegen.pipelines.rows import choose
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
@@ -177,30 +179,23 @@ class _Kernel:
         b = self.b
         value = b.mutable("value", 0, self.kind(grid))
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
-        constants: list[tuple[ir.Expr, complex]] = []
+        constants: list[tuple[ir.Expr, Callable[[], None]]] = []
         maps: list[tuple[int, ir.Expr, str]] = []
         for axis in (1, 0):
             low, high = self.problem.sides(grid)[axis]
             for test, side in ((inside[axis] < 0, low), (inside[axis] >= self.extents[axis], high)):
                 if side.kind == "constant":
-                    constants.append((test, side.value))
+                    constants.append((test, functools.partial(b.set, value, ir.Real(side.value, self.kind(grid)))))
                 elif not (wrapped and side.kind == "wrap"):
                     maps.append((axis, test, map_name(side.kind)))
 
-        def rest(number: int) -> None:
-            if number < len(constants):
-                test, constant = constants[number]
-                with b.when(test):
-                    b.set(value, ir.Real(constant, self.kind(grid)))
-                with b.otherwise():
-                    rest(number + 1)
-                return
+        def in_picture() -> None:
             for axis, test, name in maps:
                 mapped = b.call(self.maps[name], inside[axis], self.extents[axis])
                 b.set(inside[axis], ir.select(test, mapped, inside[axis]))
             b.set(value, found(inside[0], inside[1]))
 
-        rest(0)
+        choose(b, constants, in_picture)
         return value
 
     def pixel(self, y: ir.Expr, x: ir.Expr) -> ir.Expr:

@@ -1,10 +1,11 @@
 """Fused groups of a pipeline on CPUs: tiles shared by threads, rows streamed through rings that stay in cache.
 
 The loops over cells are made in :mod:`tilewright.codegen.pipelines.loops`, what a thread keeps and how rows come there
-in :mod:`tilewright.codegen.pipelines.rings` and :mod:`tilewright.codegen.pipelines.rows`; what walks over tiles and
-rows is made here, once per group. Nothing of the shape is in the text but whether the group can be streamed at all.
+in :mod:`tilewright.codegen.pipelines.rows`; what walks over tiles and rows is made here, once per group. Nothing of the
+shape is in the text but whether the group can be streamed at all.
 """
 
+import functools
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
@@ -12,8 +13,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_name
 from tilewright.codegen.pipelines.loops import PassPorts, RowSource, conversion_function, pass_function, ports
-from tilewright.codegen.pipelines.rings import Rings
-from tilewright.codegen.pipelines.rows import RowFunctions
+from tilewright.codegen.pipelines.rows import Rings, RowFunctions, choose
 from tilewright.codegen.print import c
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipelines.problem import PipelineProblem
@@ -282,25 +282,18 @@ class _Tiles:
         b, grid, n0 = self.b, source.grid, self.n[0]
         tests = [] if self.rings.wraps(grid, 0) else [y < 0, y >= n0]
         sides = list(zip(tests, self.problem.sides(grid)[0], strict=False))
-        constants = [(test, side) for test, side in sides if side.kind == "constant"]
+        to, shift = into[j + source.start], self.shift(run, grid)
 
-        def rest(number: int) -> None:
-            if number < len(constants):
-                test, side = constants[number]
-                with b.when(test):
-                    filled = self.parts.filled(self.own, grid, side)
-                    b.set(into[j + source.start], filled + self.shift(run, grid))
-                with b.otherwise():
-                    rest(number + 1)
-                return
+        def in_memory() -> None:
             for test, side in sides:
                 if side.kind != "constant":
                     mapped = b.call(self.parts.maps[map_name(side.kind)], y, n0)
                     b.set(y, ir.select(test, mapped, y))
             row = self.inside(grid, 0, y) * self.strides["in", grid][0]
-            b.set(into[j + source.start], self.arrays["in", grid] + row + run.xs)
+            b.set(to, self.arrays["in", grid] + row + run.xs)
 
-        rest(0)
+        constants = [(test, self.parts.filled(self.own, grid, side)) for test, side in sides if side.kind == "constant"]
+        choose(b, [(test, functools.partial(b.set, to, row + shift)) for test, row in constants], in_memory)
 
     def from_ring(self, run: "_Run", source: RowSource) -> None:
         b, rings, grid = self.b, self.rings, source.grid

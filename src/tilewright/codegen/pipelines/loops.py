@@ -81,26 +81,22 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
     pipeline = problem.pipeline
     dtype = ir.element(problem.dtype(pipeline.stencils[step.stencils[0]].inputs[0]))
     operands = ports(problem, plan, step, rows)
-    into, out = (
-        ir.Var("in", ir.const_pointer(ir.const_pointer(dtype))),
-        ir.Var("out", ir.const_pointer(ir.pointer(dtype))),
-    )
     double = ir.element("float64")
-    n, scalars = ir.Var("n"), ir.Var("scalar", ir.const_pointer(double))
-    total = sum(source.count for source in operands.sources)
-    kinds = (("p", into, total, ir.const_pointer(dtype)), ("q", out, len(operands.stored) * rows, ir.pointer(dtype)))
-    head: list[ir.Stmt] = [
-        ir.Let(ir.Var(f"{letter}{k}", kind), ir.Load(base, ir.Int(k), kind))
-        for letter, base, count, kind in kinds
-        for k in range(count)
-    ]
+    b = ir.Builder(name)
+    into = b.param("in", ir.const_pointer(ir.const_pointer(dtype)))
+    out = b.param("out", ir.const_pointer(ir.pointer(dtype)))
+    n, scalars = b.param("n", ir.INDEX), b.param("scalar", ir.const_pointer(double))
+    for k in range(sum(source.count for source in operands.sources)):
+        b.let(f"p{k}", into[k])
+    for k in range(len(operands.stored) * rows):
+        b.let(f"q{k}", out[k])
     used = {node.name for i in step.stencils for node in pipeline.stencils[i].tape if isinstance(node, Scalar)}
     for k, title in enumerate(pipeline.scalars):
         if title in used:
-            head.append(ir.Let(ir.Var(scalar_name(title), dtype), ir.Load(scalars, ir.Int(k), double)))
-    body = _body(problem, step, _Pointers(operands, dtype), rows)
-    loop = ir.For(var=INDEX, low=ir.Int(0), high=n, step=ir.Lanes(dtype), body=body)
-    return ir.Function(name=name, params=(into, out, n, scalars), body=(*head, loop))
+            b.let(scalar_name(title), scalars[k], dtype)
+    with b.loop(INDEX.name, 0, n, ir.Lanes(dtype)):
+        b.emit(*_body(problem, step, _Pointers(operands, dtype), rows))
+    return b.function()
 
 
 def conversion_function(problem: PipelineProblem, stencil: PipelineStencil, rows: int, name: str) -> ir.Function:

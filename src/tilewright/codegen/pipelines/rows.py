@@ -1,11 +1,74 @@
-"""How rows come into the rings of a streamed group, and which row of a ring any row of the picture stands for."""
+"""What a thread of a streamed group keeps in its memory, and how rows come there.
 
+A ring of rows per grid, and rows that stand for constants beyond the picture; functions bring rows of inputs into the
+rings, make cells beyond the ends of rows, and say which row of a ring any row of the picture stands for.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+
+from tilewright.base.constants import CACHE_LINE
+from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
-from tilewright.codegen.pipelines.rings import Rings
+from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.boundaries import Boundary
+from tilewright.schedules.pipelines.rows import RowPlan, RowTile, pitch
 
 _BYTE = ir.element("uint8")
+
+
+class Rings:
+    """The rings of one kernel."""
+
+    def __init__(self, problem: PipelineProblem, plan: RowPlan, tile: RowTile, rows: int, entry: str) -> None:
+        """Lay the memory of a thread out."""
+        self.problem, self.plan, self.tile, self.rows, self.entry = problem, plan, tile, rows, entry
+        self.rank = problem.pipeline.rank
+        self.start: dict[str, int] = {}
+        place = 0
+        for grid in plan.grids:
+            self.start[grid.name] = place
+            place = round_up(place + self.slab(grid.name) * grid.depth * problem.itemsize(grid.name), CACHE_LINE)
+        self.fill: dict[tuple[str, Boundary], int] = {}
+        for grid in plan.grids:
+            for side in (s for pair in problem.sides(grid.name)[:-1] for s in pair):
+                if side.kind == "constant":
+                    self.fill[grid.name, side] = place
+                    place = round_up(place + self.pitch(grid.name) * problem.itemsize(grid.name), CACHE_LINE)
+        self.scratch = round_up(place + 2 * CACHE_LINE, 4096) + CACHE_LINE
+
+    def pitch(self, grid: str) -> int:
+        """Elements from one row of a ring to the next."""
+        return pitch(self.problem, self.plan.grid(grid), self.tile.width)
+
+    def lines(self, grid: str) -> int:
+        """Rows of a plane in 3D; 1 in 2D."""
+        return self.tile.lines + sum(self.plan.grid(grid).halo[1]) if self.rank == 3 else 1
+
+    def slab(self, grid: str) -> int:
+        """Elements from one entry of a ring to the next: a row, or a plane in 3D."""
+        return self.pitch(grid) * self.lines(grid)
+
+    def depth(self, grid: str) -> int:
+        """Entries of a ring."""
+        return self.plan.grid(grid).depth
+
+    def kind(self, grid: str) -> ir.Element:
+        """Type of a grid's elements."""
+        return ir.element(self.problem.dtype(grid))
+
+    def wraps(self, grid: str, axis: int) -> bool:
+        """Whether a grid is periodic along an axis."""
+        return self.problem.sides(grid)[axis][0].kind == "wrap"
+
+    def is_read(self, grid: str) -> bool:
+        """Whether anything in the group reads a grid."""
+        return grid in self.plan.group.inputs or grid in self.plan.group.inner
+
+    def has_ends(self, grid: str) -> bool:
+        """Whether rows hold cells outside the picture."""
+        return self.is_read(grid) and sum(self.plan.grid(grid).halo[-1]) > 0
 
 
 class RowFunctions:
@@ -79,20 +142,14 @@ class RowFunctions:
             outside.append(own_sides)
         constants = [each for sides in reversed(outside) for each in sides]  # the innermost axis decides a corner
 
-        def rest(number: int) -> None:
-            if number < len(constants):
-                test, side = constants[number]
-                with b.when(test):
-                    b.set(found, self.filled(own, grid, side))
-                with b.otherwise():
-                    rest(number + 1)
-                return
+        def in_ring() -> None:
             at = ir.floormod(inside[0], rings.depth(grid)) * rings.slab(grid)
             if first is not None:
                 at = at + (inside[1] - first + rings.plan.grid(grid).halo[1][0]) * rings.pitch(grid)
             b.set(found, found + at)
 
-        rest(0)
+        filled = [(test, functools.partial(b.set, found, self.filled(own, grid, side))) for test, side in constants]
+        choose(b, filled, in_ring)
         return b.function(found)
 
     def _fetch(self, grid: str) -> ir.Function:
@@ -138,3 +195,15 @@ class RowFunctions:
                 beyond = x0 + i < left if number == 0 else x0 + i >= n + left
                 with b.when(beyond):
                     b.set(row[i], self.number(grid, other))
+
+
+def choose(b: ir.Builder, cases: Sequence[tuple[ir.Expr, Callable[[], None]]], otherwise: Callable[[], None]) -> None:
+    """Write the first case whose condition holds, and what is done where none does."""
+    if not cases:
+        otherwise()
+        return
+    (test, write), *others = cases
+    with b.when(test):
+        write()
+    with b.otherwise():
+        choose(b, others, otherwise)

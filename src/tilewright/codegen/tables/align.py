@@ -108,10 +108,19 @@ class _Score:
         with b.loop("z", 0, STATE) as z:
             b.set(state[z], 0)
         at = TileColumn(
-            mine=mine, span=span, state=state, y=b.let("from", self.y + j0), matrix=self.matrix, width=width,
-            letters=size["letters"], tall=size["t"], gap_open=size["open"], gap_extend=size["extend"],
-            lowest=size["lowest"], largest=self.largest,
-        )  # fmt: skip
+            mine=mine,
+            span=span,
+            state=state,
+            y=b.let("from", self.y + j0),
+            matrix=self.matrix,
+            width=width,
+            letters=size["letters"],
+            tall=size["t"],
+            gap_open=size["open"],
+            gap_extend=size["extend"],
+            lowest=size["lowest"],
+            largest=self.largest,
+        )
         with b.loop("z", 0, width) as z:
             b.set(at.plain(0)[z], 0)
             b.set(at.plain(1)[z], 0)

@@ -350,13 +350,9 @@ class BitWidthFunctions:
         with b.loop("z", 0, count) as z:
             b.set(old_h[z], h[z])
             b.set(old_g[z], g[z])
-        b.set(
-            good,
-            b.call(
-                self.tile, at.profile(self.bits), x, rows, k, h, g, in_h, in_e, (corner + self.low).to(self.kind),
-                out_h, out_e, at.gap_open, at.gap_extend, found,
-            ),
-        )  # fmt: skip
+        edges = (in_h, in_e, (corner + self.low).to(self.kind), out_h, out_e)
+        costs = (at.gap_open, at.gap_extend)
+        b.set(good, b.call(self.tile, at.profile(self.bits), x, rows, k, h, g, *edges, *costs, found))
         with b.when(good.differs(0)):
             with b.loop("i", 0, rows) as i:
                 b.set(right_h[i], (out_h[i].to(ir.INDEX) - self.low).to(SCORE))

@@ -1,56 +1,66 @@
 """What a recurrence computes in a cell, for every target."""
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.programs.stencil.expression import Read, of_truths
 from tilewright.programs.tables.table import Recurrence
 
 
-def element_of(dtype: str) -> ir.Element:
-    """Return the type that a table's values are kept in: truth values are bytes that are 0 or 1."""
-    return ir.element("uint8" if dtype == "bool" else dtype)
+@dataclass(frozen=True, slots=True)
+class TypedRecurrence:
+    """A recurrence, and the types that its tables and inputs are kept in."""
 
+    program: Recurrence
+    dtype: str
+    floating: tuple[str, ...]  # inputs of the tables' type; matrices are as well, others are whole numbers of 32 bits
 
-def input_type(program: Recurrence, name: str, dtype: str, floating: tuple[str, ...]) -> ir.Element:
-    """Return the type of an input's values: matrices and ``floating`` ones are of the tables' type, others int32."""
-    kind = next(each.kind for each in program.inputs if each.name == name)
-    return element_of(dtype) if kind == "matrix" or name in floating else ir.element("int32")
+    @property
+    def real(self) -> ir.Element:
+        """Type of the tables' values: truth values are bytes that are 0 or 1."""
+        return ir.element("uint8" if self.dtype == "bool" else self.dtype)
 
+    def kind(self, name: str) -> ir.Element:
+        """Type of an input's values."""
+        return self.real if name in (*self.inputs("matrix"), *self.floating) else ir.element("int32")
 
-def lower_cells(
-    b: ir.Builder,
-    program: Recurrence,
-    dtype: str,
-    read: Callable[[Read], ir.Expr],
-    lookup: Callable[[str, ir.Expr, ir.Expr], ir.Expr],
-    *,
-    wrapping: bool = False,  # whether the language lets no signed number overflow
-) -> Iterator[tuple[str, ir.Expr]]:
-    """Compute a cell's statements in order; yield each table and its value here, which later ones read."""
-    real = element_of(dtype)
-    now: dict[str, ir.Expr] = {}
+    def inputs(self, kind: str) -> list[str]:
+        """Names of the inputs of a kind."""
+        return [each.name for each in self.program.inputs if each.kind == kind]
 
-    def leaf(node: Read) -> ir.Expr:
-        known = now.get(node.field) if not any(node.offset) else None
-        return known or read(node)
+    def entry(self, what: str, *how: object) -> str:
+        """Name of the kernel that is written in some way."""
+        name = re.sub(r"[^a-z0-9]+", "_", self.program.name.lower())[:40]
+        return f"tw_table_{name}_{fingerprint(what, self.program, self.dtype, self.floating, *how)[:12]}"
 
-    def entry(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
-        return lookup(name, row, column)
+    def cells(
+        self,
+        b: ir.Builder,
+        read: Callable[[Read], ir.Expr],
+        lookup: Callable[[str, ir.Expr, ir.Expr], ir.Expr],
+        *,
+        wrapping: bool = False,  # whether the language lets no signed number overflow
+    ) -> Iterator[tuple[str, ir.Expr]]:
+        """Compute a cell's statements in order; yield each table and its value here, which later ones read."""
+        program, truths, now = self.program, self.dtype == "bool", dict[str, ir.Expr]()
 
-    leaves = Leaves(dtype=real, read=leaf, vector=False, lookup=entry, wrapping=wrapping)
-    for number, statement in enumerate(program.statements):
-        tape = of_truths(statement.tape, program.tables) if dtype == "bool" else statement.tape
-        body, value = lower_tape(tape, leaves, f"v{number}_")
-        b.emit(*body)
-        result = value
-        if dtype == "bool" and not _is_truth(value):
-            result = truth(result.differs(0), real)
-        if ir.type_of(result) != real:
-            result = result.to(real)
-        now[statement.table] = b.let(f"now_{statement.table}", result)
-        yield statement.table, now[statement.table]
+        def leaf(node: Read) -> ir.Expr:
+            known = now.get(node.field) if not any(node.offset) else None
+            return read(node) if known is None else known
+
+        leaves = Leaves(dtype=self.real, read=leaf, vector=False, lookup=lookup, wrapping=wrapping)
+        for number, statement in enumerate(program.statements):
+            tape = of_truths(statement.tape, program.tables) if truths else statement.tape
+            body, result = lower_tape(tape, leaves, f"v{number}_")
+            b.emit(*body)
+            if truths and not _is_truth(result):
+                result = truth(result.differs(0), self.real)
+            now[statement.table] = b.let(f"now_{statement.table}", result.to(self.real))
+            yield statement.table, now[statement.table]
 
 
 def _is_truth(value: ir.Expr) -> bool:

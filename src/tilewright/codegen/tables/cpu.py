@@ -8,18 +8,16 @@ as its rows come up, and what others need is copied out, so memory is linear in 
 wanted. Wanted tables get their cells some anti-diagonals at a time, in runs along their rows.
 """
 
-import re
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
-from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
+from tilewright.codegen.tables.cells import TypedRecurrence, joined
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.tables.table import Recurrence
 
@@ -52,14 +50,13 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept:
     Inputs that are not ``floating``, of the tables' type, are whole numbers of 32 bits.
     """
     offsets = [offset for many in program.reads.values() for offset in many]
-    paired = dtype in C_ELEMENTS and (element_of(dtype).is_complex or element_of(dtype).is_narrow)
+    typed = TypedRecurrence(program, dtype, floating)
+    paired = dtype in C_ELEMENTS and (typed.real.is_complex or typed.real.is_narrow)
     if dtype not in C_ELEMENTS or paired or any(o[1] > 0 for o in offsets):
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
-    key = fingerprint("table", program, dtype, floating, kept, _VERSION)[:12]
-    entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
-    cells = _cells(program, dtype, floating, entry)
-    keep = _keep(element_of(dtype), kept, entry)
-    whole = _Tiles(program, dtype, floating, kept, cells, keep).function(entry)
+    entry = typed.entry("table", kept, _VERSION)
+    cells, keep = _cells(typed, entry), _keep(typed.real, kept, entry)
+    whole = _Tiles(typed, kept, cells, keep).function(entry)
     return c_source(c.print_unit((cells, keep, whole), vectorized=True), entry, strict=True)
 
 
@@ -68,19 +65,18 @@ def _distances(program: Recurrence) -> list[tuple[str, int]]:
     return sorted({(name, -o[0] - o[1]) for name, offsets in program.reads.items() for o in offsets})
 
 
-def _cells(program: Recurrence, dtype: str, floating: tuple[str, ...], entry: str) -> ir.Function:
+def _cells(typed: TypedRecurrence, entry: str) -> ir.Function:
     """Compute cells ``low`` to ``high`` of an anti-diagonal.
 
     Parameters: rows of the ring, those that are read and those that are written; inputs from the tile's first row on (a
     column's backwards, a cell's along the anti-diagonal), matrices with their columns, scalars, and the bounds.
     """
-    b, real = ir.Builder(f"{entry}_cells", kind="inline", distinct=True), element_of(dtype)
+    b, program, real = ir.Builder(f"{entry}_cells", kind="inline", distinct=True), typed.program, typed.real
     rows = {(name, far): b.param(f"{name}_{far}", ir.const_pointer(real)) for name, far in _distances(program)}
     now = {name: b.param(f"{name}_0", ir.pointer(real)) for name in program.tables}
     inputs, widths = {}, {}
     for each in program.inputs:
-        kind = ir.const_pointer(input_type(program, each.name, dtype, floating))
-        inputs[each.name] = b.param(f"at_{each.name}", kind)
+        inputs[each.name] = b.param(f"at_{each.name}", ir.const_pointer(typed.kind(each.name)))
         if each.kind == "matrix":
             widths[each.name] = b.param(f"wide_{each.name}", ir.INDEX)
     for name in program.scalars:
@@ -97,7 +93,7 @@ def _cells(program: Recurrence, dtype: str, floating: tuple[str, ...], entry: st
         def lookup(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
             return inputs[name][row * widths[name] + column]
 
-        for name, value in lower_cells(b, program, dtype, read, lookup):
+        for name, value in typed.cells(b, read, lookup):
             b.set(now[name][r], value)
     return b.function()
 
@@ -139,21 +135,12 @@ class _Tile:
 class _Tiles:
     """The function that walks over tiles."""
 
-    def __init__(
-        self,
-        program: Recurrence,
-        dtype: str,
-        floating: tuple[str, ...],
-        kept: int,
-        cells: ir.Function,
-        keep: ir.Function,
-    ) -> None:
-        self.program, self.dtype, self.floating, self.kept = program, dtype, floating, kept
+    def __init__(self, typed: TypedRecurrence, kept: int, cells: ir.Function, keep: ir.Function) -> None:
+        self.typed, self.program, self.real, self.kept = typed, typed.program, typed.real, kept
         self.cells, self.keep = cells, keep
-        self.real = element_of(dtype)
-        self.up, self.left = program.reach
+        self.up, self.left = self.program.reach
         self.ring = self.up + self.left + 1
-        self.tables = len(program.tables)
+        self.tables = len(self.program.tables)
 
     def function(self, entry: str) -> ir.Function:
         b = self.b = ir.Builder(entry, kind="entry")
@@ -166,22 +153,19 @@ class _Tiles:
         self.wide = b.let("wide", (self.n + self.s - 1) / self.s)
         first, count = 3 * self.tables, len(self.program.inputs)
         self.inputs = {
-            each.name: b.let(f"in_{each.name}", self.pointer(first + number, self.kind(each.name), const=True))
+            each.name: b.let(f"in_{each.name}", self.pointer(first + number, self.typed.kind(each.name), const=True))
             for number, each in enumerate(self.program.inputs)
         }
         self.flags = b.let("flags", self.pointer(first + count, _FLAGS))
         self.last = b.let("last", self.pointer(first + count + 1, self.real))
         self.folded = b.let("folded", self.pointer(first + count + 2, self.real))
-        matrices = [each.name for each in self.program.inputs if each.kind == "matrix"]
-        self.widths = {name: b.let(f"wide_{name}", self.size[len(SIZES) + k]) for k, name in enumerate(matrices)}
+        matrices = enumerate(self.typed.inputs("matrix"), len(SIZES))
+        self.widths = {name: b.let(f"wide_{name}", self.size[place]) for place, name in matrices}
         self.scalars = [b.let(scalar_name(name), scalar[k][0]) for k, name in enumerate(self.program.scalars)]
         self.wanted, self.folds = b.let("wanted", self.size[5]), b.let("folds", self.size[6])
         with b.parallel(self.size[4]):
             self.thread(work)
         return b.function()
-
-    def kind(self, name: str) -> ir.Element:
-        return input_type(self.program, name, self.dtype, self.floating)
 
     def pointer(self, place: ir.Operand, kind: ir.Element, *, const: bool = False) -> ir.Expr:
         """An array of the caller's."""
@@ -202,12 +186,12 @@ class _Tiles:
         corner = b.mutable("corner", beside + t * (self.tables * left))
         following = b.mutable("next", corner + self.tables * up * left)
         kept = b.let("kept", following + self.tables * up * left)
-        columns = [each.name for each in self.program.inputs if each.kind == "column"]
+        columns = self.typed.inputs("column")
         if columns:
             used = b.let("used", kept - ring + (t + self.kept) * (self.tables * self.kept))
             own = b.let("backs", mine + (used * self.real.bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
         backs = {
-            name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.kind(name))))
+            name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.typed.kind(name))))
             for k, name in enumerate(columns)
         }
         with b.loop("a", me, self.tall, ir.THREADS) as a:

@@ -10,19 +10,17 @@ writes the next one, while tile (a + 1, b - 1) reads that and writes the third) 
 Memory is linear in the extents unless the tables are wanted.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
 from tilewright.base.errors import UsageError
-from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
+from tilewright.codegen.tables.cells import TypedRecurrence, joined
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.tables.table import Recurrence
 from tilewright.schedules.code import TableShape
@@ -46,11 +44,11 @@ def emit_gpu_table(
     whether cells are joined; then rows and columns of every matrix; and memory on chip for all matrices, if any.
     Inputs that are not ``floating``, of the tables' type, are whole numbers of 32 bits.
     """
-    passed = passed_bytes(program, shape.threads, element_of(dtype).bytes)
+    typed = TypedRecurrence(program, dtype, floating)
+    passed = passed_bytes(program, shape.threads, typed.real.bytes)
     _check(program, shape, passed)
-    key = fingerprint("gpu table", program, dtype, floating, shape, dialect, _VERSION)[:12]
-    entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
-    kernel = _Kernel(program, dtype, floating, shape).function(entry)
+    entry = typed.entry("gpu table", shape, dialect, _VERSION)
+    kernel = _Kernel(typed, shape).function(entry)
     return KernelSource(
         text=print_gpu((kernel,), dialect, strict=True),
         dialect=dialect,
@@ -76,11 +74,6 @@ def _check(program: Recurrence, shape: TableShape, passed: int) -> None:
         )
 
 
-def _on_chip(program: Recurrence, shape: TableShape) -> tuple[str, ...]:
-    """Matrices that are copied to the chip."""
-    return tuple(each.name for each in program.inputs if each.kind == "matrix" and shape.chip)
-
-
 @dataclass(slots=True)
 class _Own:
     """What a thread keeps of a table: rows above and the row it computes, and where they come from and go to."""
@@ -94,14 +87,10 @@ class _Own:
 class _Kernel:
     """Makes one kernel."""
 
-    def __init__(self, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape) -> None:
-        self.program, self.dtype, self.floating, self.shape = program, dtype, floating, shape
-        self.real = element_of(dtype)
-        self.up, self.left = program.reach
-        self.chip = _on_chip(program, shape)
-
-    def kind(self, name: str) -> ir.Element:
-        return input_type(self.program, name, self.dtype, self.floating)
+    def __init__(self, typed: TypedRecurrence, shape: TableShape) -> None:
+        self.typed, self.program, self.real, self.shape = typed, typed.program, typed.real, shape
+        self.up, self.left = self.program.reach
+        self.chip = self.typed.inputs("matrix") if shape.chip else []  # matrices that are copied to the chip
 
     def function(self, entry: str) -> ir.Function:
         b = self.b = ir.Builder(entry, kind="kernel", threads=self.shape.threads)
@@ -111,14 +100,14 @@ class _Kernel:
             for name in self.program.tables
         }
         self.inputs = {
-            each.name: b.param(f"in_{each.name}", ir.const_pointer(self.kind(each.name)))
+            each.name: b.param(f"in_{each.name}", ir.const_pointer(self.typed.kind(each.name)))
             for each in self.program.inputs
         }
         self.last, self.folded = b.param("last", real), b.param("folded", real)
         scalars = b.param("scalars", ir.const_pointer(self.real))
         names = ("m", "n", "t", "wave", "first", "wanted", "joined")
         self.m, self.n, self.t, wave, first, self.wanted, self.joins = (b.param(each, ir.INDEX) for each in names)
-        matrices = [each.name for each in self.program.inputs if each.kind == "matrix"]
+        matrices = self.typed.inputs("matrix")
         self.sizes = {name: (b.param(f"tall_{name}", ir.INDEX), b.param(f"wide_{name}", ir.INDEX)) for name in matrices}
         room = b.param("room", ir.shared_pointer(self.real)) if self.chip else None
         length = 2 * self.shape.threads * len(tables) * max(1, self.left)
@@ -132,7 +121,7 @@ class _Kernel:
         for number, name in enumerate(self.program.scalars):
             b.let(scalar_name(name), scalars[number])
         self.matrices = self.staged(room) if room is not None else {name: self.inputs[name] for name in matrices}
-        self.columns = {each.name: self.held(each.name) for each in self.program.inputs if each.kind == "column"}
+        self.columns = {name: self.held(name) for name in self.typed.inputs("column")}
         self.tables = {name: self.rows_above(name, parts) for name, parts in tables.items()}
         self.corners()
         total = b.mutable("sum", self.folded[self.a * self.shape.threads + self.p])
@@ -190,7 +179,7 @@ class _Kernel:
 
     def held(self, name: str) -> ir.Expr:
         """What a thread's columns take from an input."""
-        own = self.b.array(f"x_{name}", ir.private_pointer(self.kind(name)), self.shape.sub)
+        own = self.b.array(f"x_{name}", ir.private_pointer(self.typed.kind(name)), self.shape.sub)
         with self.each("c", 0, self.shape.sub) as c:
             self.b.set(own[c], self.inputs[name][self.inside(c)])
         return own
@@ -221,18 +210,14 @@ class _Kernel:
     def turn(self, d: ir.Expr, i: ir.Expr, total: ir.Expr) -> None:
         """Compute the thread's cells of a row."""
         b, program, left, sub = self.b, self.program, self.left, self.shape.sub
-        rows = {
-            each.name: b.let(f"y_{each.name}", self.inputs[each.name][i])
-            for each in program.inputs
-            if each.kind == "row"
-        }
+        rows = {name: b.let(f"y_{name}", self.inputs[name][i]) for name in self.typed.inputs("row")}
         for number, own in enumerate(self.tables.values()):
             with self.each("q", 0, left) as q:
                 with b.when(self.p.differs(0)):
                     b.set(own.row[q], self.passed[self.place(d + 1, self.p - 1, number) + q])
                 with b.otherwise():
                     b.set(own.row[q], own.beside[self.edge(self.column, i) + q])
-        cells = {each.name for each in program.inputs if each.kind == "cell"}
+        cells = self.typed.inputs("cell")
         with self.each("c", 0, sub) as c:
 
             def read(node: Read) -> ir.Expr:
@@ -245,7 +230,7 @@ class _Kernel:
             def lookup(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
                 return self.matrices[name][row * self.sizes[name][1] + column]
 
-            found = dict(self.stored(lower_cells(b, program, self.dtype, read, lookup, wrapping=True), c))
+            found = dict(self.stored(self.typed.cells(b, read, lookup, wrapping=True), c))
             first = found[program.tables[0]]
             with b.when(self.wanted.differs(0) & (c < self.own)):
                 at = b.let("at", ir.wide(i) * self.n + self.j0 + c)
