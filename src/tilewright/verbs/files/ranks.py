@@ -8,8 +8,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape, parse_shape
 from tilewright.distributed import disk
 from tilewright.distributed.ranks import Array, Traffic, together
+from tilewright.inputs import files as data
 from tilewright.programs.stencil.program import Program
-from tilewright.verbs import data
 from tilewright.verbs.files.run import read_sources
 from tilewright.verbs.load import load_program
 from tilewright.verbs.options import RunFiles, RunOptions, refuse

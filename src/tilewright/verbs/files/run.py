@@ -10,6 +10,8 @@ import numpy as np
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.inputs import files as data
+from tilewright.inputs.series import Recorder
 from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -20,7 +22,6 @@ from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.session import point_tables
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs import data
 from tilewright.verbs.load import load_program
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.grids.engine import computed
@@ -29,7 +30,6 @@ from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.problem import CheckedProblem
 from tilewright.verbs.running.record import threads_of
 from tilewright.verbs.running.run import target_here
-from tilewright.verbs.running.saving import Recorder
 
 Note = Callable[[str], None]
 """What says something beside the results."""
