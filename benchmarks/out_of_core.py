@@ -27,10 +27,10 @@ import tilewright as tw
 from tilewright.distributed import disk, out_of_core
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.measure import disk_bandwidths
+from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
-from tilewright.verbs import memo
 from tilewright.verbs.calibrate_large import calibrate_disk
 
 PROGRAMS = ("heat2d", "wave3d")

@@ -16,10 +16,10 @@ import numpy as np
 
 import environment
 import tilewright as tw
+from tilewright.inputs.arrays import gather
+from tilewright.inputs.memo import prepared
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.verbs.arrays import gather
-from tilewright.verbs.memo import prepared
 
 
 def timed(call: Callable[[], object], calls: int) -> dict[str, float]:

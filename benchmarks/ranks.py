@@ -28,9 +28,9 @@ import tilewright as tw
 from tilewright.costs.transfers import network
 from tilewright.distributed import ghosts, measure, runs
 from tilewright.distributed.compute import Computer
+from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.verbs import memo
 
 # ruff: noqa: ANN401
 COMM = MPI.COMM_WORLD

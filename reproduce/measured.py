@@ -16,13 +16,13 @@ from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.driver import prepare
+from tilewright.inputs.arrays import gather
 from tilewright.plan import Target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
 from tilewright.schedules.tiling import is_gone, parse
 from tilewright.tuning.spaces import space
-from tilewright.verbs.arrays import gather
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.prediction import Prediction
 

@@ -159,8 +159,8 @@ def interruptible():
 @pytest.fixture(autouse=True)
 def nothing_prepared():
     """Nothing that an earlier test prepared is used again, and what it was warned of is said again."""
+    from tilewright.inputs import memo
     from tilewright.runtime import warn
-    from tilewright.verbs import memo
 
     memo.forget()
     warn.forget_warnings()

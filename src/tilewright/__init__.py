@@ -19,6 +19,9 @@ if TYPE_CHECKING:
         UsageError,
         WrongResultError,
     )
+    from tilewright.inputs.arrays import PerStep, per_step
+    from tilewright.inputs.series import Results, load
+    from tilewright.inputs.stencil import Stencil, stencil
     from tilewright.programs.stencil.boundaries import Boundary
     from tilewright.programs.stencil.catalogue import program
     from tilewright.programs.stencil.differences import diff, laplacian
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from tilewright.programs.stencil.program import Program
     from tilewright.schedules.family import Tiling
     from tilewright.verbs.annotated.annotate import annotate
-    from tilewright.verbs.arrays import PerStep, per_step
     from tilewright.verbs.calibrate import calibrate, sensitivity
     from tilewright.verbs.chains import chain
     from tilewright.verbs.codesign.area import area
@@ -69,8 +71,6 @@ if TYPE_CHECKING:
     from tilewright.verbs.predict import choose_tiling, predict, select
     from tilewright.verbs.running.record import Run
     from tilewright.verbs.running.run import run
-    from tilewright.verbs.running.saving import Results, load
-    from tilewright.verbs.stencil import Stencil, stencil
     from tilewright.verbs.tables.align import Alignment, align
     from tilewright.verbs.tables.table import Table, fill, recurrence
     from tilewright.verbs.tuning.plan import Plan
@@ -121,15 +121,15 @@ _HOMES = {
         "tanh",
         "where",
     ),
-    "tilewright.verbs.arrays": ("PerStep", "per_step"),
+    "tilewright.inputs.arrays": ("PerStep", "per_step"),
     "tilewright.verbs.pipelines.fusion": ("fuse",),
     "tilewright.verbs.pipelines.pipelines": ("StencilPipeline", "pipeline"),
     "tilewright.verbs.predict": ("choose_tiling", "predict", "select"),
     "tilewright.verbs.running.record": ("Run",),
     "tilewright.verbs.running.run": ("run",),
-    "tilewright.verbs.running.saving": ("Results", "load"),
+    "tilewright.inputs.series": ("Results", "load"),
     "tilewright.verbs.tuning.plan": ("Plan",),
-    "tilewright.verbs.stencil": ("Stencil", "stencil"),
+    "tilewright.inputs.stencil": ("Stencil", "stencil"),
     "tilewright.verbs.tables.table": ("Table", "fill", "recurrence"),
     "tilewright.verbs.tuning.tune": ("tune",),
     "tilewright.verbs.validate": ("validate",),

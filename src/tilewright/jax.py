@@ -13,10 +13,10 @@ import numpy as np
 
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.extras import needed
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.runtime import xla
 from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.running.run import run
-from tilewright.verbs.stencil import ProgramLike, as_program
 
 with needed("jax", "tilewright.jax"):
     import jax

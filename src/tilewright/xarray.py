@@ -12,10 +12,10 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.extras import needed
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
-from tilewright.verbs.stencil import ProgramLike, as_program
 
 with needed("xarray", "tilewright.xarray"):
     import xarray

@@ -7,10 +7,10 @@ from PIL import Image
 
 import tilewright as tw
 from tilewright.cli.app import _COMMANDS
+from tilewright.inputs import files as data
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.warn import forget_warnings
-from tilewright.verbs import data
 
 SMALL = {1: "3000", 2: "70x90", 3: "20x24x28"}
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.sampling import covering
 
+from tilewright.inputs.memo import prepared
 from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -12,7 +13,6 @@ from tilewright.runtime.faces import FaceSums
 from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.gradients.run import _with_points
-from tilewright.verbs.memo import prepared
 
 SHAPES = {1: (77,), 2: (23, 41), 3: (14, 11, 37)}
 WIDTHS = {1: ((2, 1),), 2: ((3, 2), (1, 0)), 3: ((2, 0), (2, 3), (1, 2))}

@@ -6,6 +6,8 @@ from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.codegen.emit import emit
+from tilewright.inputs.memo import prepared
+from tilewright.inputs.stencil import as_program
 from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.points import Points
@@ -16,8 +18,6 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces import bodies
-from tilewright.verbs.memo import prepared
-from tilewright.verbs.stencil import as_program
 
 SHAPES = {1: (777,), 2: (23, 141), 3: (14, 11, 77)}
 STEPS = 9

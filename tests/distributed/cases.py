@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from tests.laws.generator import make_case
 
+from tilewright.inputs.arrays import per_step
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Problem
-from tilewright.verbs.arrays import per_step
 
 WRAP = Boundary(kind="wrap")
 

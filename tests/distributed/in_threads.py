@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tilewright.verbs import memo
+from tilewright.inputs import memo
 
 PATIENCE = 60.0
 """Seconds after which a rank that waits is one that waits for ever."""

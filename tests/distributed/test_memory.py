@@ -11,11 +11,11 @@ import tilewright as tw
 from tilewright.base.units import parse_bytes
 from tilewright.distributed import compute, disk, slabs
 from tilewright.distributed.compute import Computer, session_bytes
+from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.memory import Workspace, allocate
 from tilewright.runtime.session import Inputs
-from tilewright.verbs import memo
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 

@@ -15,10 +15,10 @@ from tilewright.distributed import disk, ranks, runs
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.ghosts import Ghosts, Message, moving, packed_cells
+from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.kernels import NumpySession
-from tilewright.verbs import memo
 
 pytestmark = pytest.mark.usefixtures("threaded_mpi", "mostly_unoptimised")
 

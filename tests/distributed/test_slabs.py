@@ -8,9 +8,9 @@ from tilewright.costs.transfers.disk import Streamed, passes
 from tilewright.distributed import disk, slabs
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.windows import depths
+from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.verbs import memo
 
 
 class Read(disk.MemoryRows):

@@ -16,6 +16,7 @@ from tests.distributed.test_out_of_core import child
 import tilewright as tw
 from tilewright.distributed import disk, out_of_core, sweeps
 from tilewright.distributed.compute import Computer
+from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
@@ -29,7 +30,6 @@ from tilewright.schedules.tiling import parse
 from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import Let
 from tilewright.schedules.tree.order import order
-from tilewright.verbs import memo
 
 pytestmark = pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses")
 NEAREST = Boundary(kind="nearest")

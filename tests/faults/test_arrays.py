@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import TilewrightError
-from tilewright.verbs.stencil import as_program
+from tilewright.inputs.stencil import as_program
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:values of .* are not finite:UserWarning"),

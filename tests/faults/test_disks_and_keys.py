@@ -15,6 +15,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.driver import emit_tiling
+from tilewright.inputs import memo
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import call, cpu, warn
@@ -23,7 +24,6 @@ from tilewright.runtime.store import hosts, wisdom
 from tilewright.runtime.toolchains import cpu as toolchain
 from tilewright.runtime.toolchains.cpu import compile_shared, shared_object
 from tilewright.schedules.tiling import NONE
-from tilewright.verbs import memo
 
 from .conftest import forget
 

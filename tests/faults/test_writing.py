@@ -21,7 +21,7 @@ import tilewright as tw
 from tilewright.base.paths import write_text
 from tilewright.programs.stencil.catalogue import program
 from tilewright.runtime.formats.files import write_archive, write_planes
-from tilewright.verbs.data import write_state
+from tilewright.inputs.files import write_state
 
 @tw.stencil
 def one_more(u):

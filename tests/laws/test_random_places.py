@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from tests.sampling import some
 
+from tilewright.inputs.memo import prepared
 from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.runtime.kernels import NumpyKernel
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE
-from tilewright.verbs.memo import prepared
 
 from .generator import DRAW, OTHER, WHOLE, LawCase, make_case, with_faces, with_places
 from .harness import legal, tools, verdict

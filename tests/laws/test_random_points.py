@@ -19,6 +19,7 @@ from tests.sampling import covering
 
 from tilewright.base.dtypes import NARROW
 from tilewright.codegen.emit import emit_all
+from tilewright.inputs.arrays import Given
 from tilewright.plan import Plan, Target
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.points import Points
@@ -31,7 +32,6 @@ from tilewright.runtime.points import Adding, PointData, Receivers, updated_cell
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.bodies import cpu_schedule
-from tilewright.verbs.arrays import Given
 from tilewright.verbs.running.forcing import gather_points
 
 from .generator import DRAW, LawCase, make_case, with_faces, with_places

@@ -8,6 +8,7 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu import micro as gpu_micro
+from tilewright.inputs.stencil import as_program
 from tilewright.machines import files
 from tilewright.machines.device import GpuDescription, gpu_machine
 from tilewright.programs.stencil.catalogue import program
@@ -20,7 +21,6 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.verbs import calibrate
-from tilewright.verbs.stencil import as_program
 
 MEASURED = ("dram_bandwidth", "barrier_seconds", "launch_seconds", "call_seconds", "shared_bandwidth")
 

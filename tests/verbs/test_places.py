@@ -345,10 +345,10 @@ def test_a_tuned_plan_runs_with_values_per_step_and_says_what_its_kernel_takes(t
 
 
 def test_a_session_that_goes_on_beyond_its_steps_has_the_last_values(oclgrind) -> None:
+    from tilewright.inputs.memo import prepared
     from tilewright.plan import read_target
     from tilewright.programs.stencil.problem import make_problem
     from tilewright.runtime.session import Inputs
-    from tilewright.verbs.memo import prepared
 
     program = tw.stencil(lambda u, a: u[0] + a)
     problem = make_problem(program.program, (40,), 2, "float64", "nearest", ("a",))

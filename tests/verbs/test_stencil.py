@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.fingerprint import fingerprint
-from tilewright.verbs.stencil import as_program
+from tilewright.inputs.stencil import as_program
 
 
 @tw.stencil

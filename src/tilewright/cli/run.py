@@ -25,7 +25,7 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
     Example: mpiexec -n 4 tilewright run heat2d --distributed --shape 8192x8192 --steps 1000
     """
     from tilewright.programs.tables.table import Recurrence
-    from tilewright.verbs.load import load_run
+    from tilewright.verbs.load import load_program, load_run
     from tilewright.verbs.options import refuse
 
     report: FileRun | TableReport | RanksRun | None
@@ -33,7 +33,7 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
     if files.distributed:
         from tilewright.verbs.files.ranks import run_files_on_ranks
 
-        report = run_files_on_ranks(program, once, files)
+        report = run_files_on_ranks(load_program(program), once, files)
         if report is None:  # another rank tells
             return
     else:
@@ -46,6 +46,6 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
         else:
             from tilewright.verbs.files.run import run_files
 
-            report = run_files(program, once, files, output.note)
+            report = run_files(known, once, files, output.note)
     output.tell(report, as_json)
     report.raise_if_wrong()

@@ -34,8 +34,8 @@ def tune(program: ProgramName, asked: TuneOptions, made: TuneOutput, as_json: Js
     Example: tilewright tune heat2d --shape 2048x2048 --steps 256 --seconds 60
     """
     from tilewright.costs.interval import SHARE
+    from tilewright.inputs.files import scalar_values
     from tilewright.verbs import provenance
-    from tilewright.verbs.data import scalar_values
     from tilewright.verbs.dispatch import stencil_of
     from tilewright.verbs.load import load_any, steps_of
     from tilewright.verbs.tuning import tune as api

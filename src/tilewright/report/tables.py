@@ -10,8 +10,8 @@ from tilewright.costs.interval import Interval
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
+from tilewright.programs.stencil.printing import arguments_of, lines, read_text
 from tilewright.programs.stencil.program import Program
-from tilewright.report.expressions import arguments_of, lines, read_text
 
 AUTHORS = "measured on the authors' code"
 """What a paper gives of a program was measured on what its authors' generator wrote."""

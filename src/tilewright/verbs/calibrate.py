@@ -17,6 +17,8 @@ from tilewright.costs.fit import Fit
 from tilewright.costs.rates import entry_name
 from tilewright.costs.setting import make_setting
 from tilewright.driver import emit_tilings
+from tilewright.inputs import memo
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.plan import read_target
@@ -41,9 +43,7 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.verbs import memo
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.verbs.stencil import ProgramLike, as_program
 
 DEFAULT_PROGRAMS = (
     "jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d",

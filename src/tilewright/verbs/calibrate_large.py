@@ -9,11 +9,11 @@ from tilewright.base.paths import write_text
 from tilewright.base.records import Record
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.distributed import measure
+from tilewright.inputs import memo
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.runtime.store import hosts
-from tilewright.verbs import memo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -5,12 +5,12 @@ from typing import Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
+from tilewright.inputs.arrays import problem_of
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.tables import catalogue as recurrences
 from tilewright.programs.tables.table import Recurrence
-from tilewright.verbs.arrays import problem_of
-from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.verbs.tables.table import Table
 from tilewright.verbs.unstable import warn_if_unstable
 from tilewright.workload import Request, Workload

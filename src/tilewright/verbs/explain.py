@@ -7,13 +7,13 @@ from tilewright.base.errors import UsageError
 from tilewright.base.paths import check_place
 from tilewright.base.records import Record
 from tilewright.base.tables import Pairs, Shown
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.counting.counts import Counts
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.spaces.bodies import choose_body
-from tilewright.verbs.stencil import ProgramLike, as_program
 
 _SHAPES = {1: (1_000_000,), 2: (4096, 4096), 3: (512, 512, 512)}
 _STEPS = 256

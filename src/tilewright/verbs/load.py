@@ -9,13 +9,13 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.names import meant
+from tilewright.inputs.stencil import Stencil
 from tilewright.programs.pipelines.pipeline import Pipeline
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.tables.table import Recurrence
 from tilewright.verbs.dispatch import program_of, stencil_of
 from tilewright.verbs.pipelines.pipelines import as_pipeline
-from tilewright.verbs.stencil import Stencil
 from tilewright.verbs.tables.table import Table
 
 

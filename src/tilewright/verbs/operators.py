@@ -142,7 +142,7 @@ def where(condition: Operand, x: Operand, y: Operand) -> Value:
     """Take ``x`` where the condition holds, else ``y``; both are computed.
 
     Examples:
-        >>> from tilewright.verbs.stencil import stencil
+        >>> from tilewright.inputs.stencil import stencil
         >>> stencil(lambda u: where(u[0] > 0, u[-1], u[1]), name="upwind").program.loads
         3
     """

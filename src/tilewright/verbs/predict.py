@@ -8,6 +8,7 @@ from tilewright.base.errors import UsageError, one_of
 from tilewright.costs import time
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import models_threads, sizes_of, thread_terms
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.machines.networks import Network
@@ -21,7 +22,6 @@ from tilewright.tuning import energy as choices
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.options import PredictOptions, SelectOptions
 from tilewright.verbs.prediction import Prediction, Ranking
-from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.workload import Request, Workload
 
 if TYPE_CHECKING:

@@ -1,11 +1,10 @@
 """Where results come from: date, version, processor, compiler; and what a page says of a result in plain words."""
 
-import datetime as dt
-import importlib.metadata
 from collections.abc import Mapping
 from typing import Any
 
 from tilewright.base.errors import ToolchainError
+from tilewright.base.made import today, version
 from tilewright.base.units import format_seconds
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
@@ -22,16 +21,6 @@ _BOUND = {
     "memory": "moving data between memory and chip takes longest",
     "synchronisation": "waiting for each other takes longest",
 }
-
-
-def today() -> str:
-    """Return the date and the time in UTC, to the minute."""
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def version() -> str:
-    """Return the version of tilewright."""
-    return importlib.metadata.version("tilewright")
 
 
 def measured_here(backend: str, threads: int) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from tilewright.base import documents
 from tilewright.base.documents import Amount, Check, shortened
 from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.made import today, version
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
@@ -67,7 +68,7 @@ def report(
     many = [results] if isinstance(results, Plan | Prediction | Study) else list(results)
     if not many:
         raise UsageError("there is nothing to report", "give a file that `tilewright tune … --json` printed")
-    made = [f"Made on {provenance.today()} by tilewright {provenance.version()}"]
+    made = [f"Made on {today()} by tilewright {version()}"]
     made += [f"with the command {command}"] if command else []
     return page.write([_study(each) for each in many], Path(path), title, ", ".join(made))
 

@@ -12,6 +12,7 @@ from tilewright.base.records import Record
 from tilewright.costs.energy.constants import at_clock, settled
 from tilewright.costs.interval import ranges
 from tilewright.costs.time import Costs
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import make_problem
@@ -20,7 +21,6 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.workload import Request, Workload
 from tilewright.workloads import stencil
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.verbs.arrays import as_array
+from tilewright.inputs.arrays import as_array
 from tilewright.verbs.gradients.vjp import vjp
 from tilewright.waves.layers import Layers, Sponge
 from tilewright.waves.models import Floats, Model

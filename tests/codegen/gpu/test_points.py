@@ -9,6 +9,7 @@ from tests.runtime.interpreted import source_of
 from tests.sampling import covering
 
 import tilewright as tw
+from tilewright.inputs.stencil import as_program
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import PointFields, make_problem
 from tilewright.runtime.devices import nvrtc, opencl
@@ -16,7 +17,6 @@ from tilewright.runtime.points import Adding, updated_cells
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.problem import check
-from tilewright.verbs.stencil import as_program
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the source of"),

@@ -11,6 +11,7 @@ from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.costs.energy.constants import NAMES, constants
 from tilewright.costs.energy.price import price
+from tilewright.inputs.stencil import stencil
 from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, parse
 from tilewright.programs.stencil.catalogue import program
@@ -19,7 +20,6 @@ from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.energy.energy import compare, energy
 from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.verbs.predict import predict, select
-from tilewright.verbs.stencil import stencil
 from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune
 from tilewright.verbs.whatif import VARIED, largest_shape, reuse, whatif

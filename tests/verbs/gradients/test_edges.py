@@ -5,13 +5,13 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
+from tilewright.inputs.stencil import as_program
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients.edges import inner_problem
-from tilewright.verbs.stencil import as_program
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 

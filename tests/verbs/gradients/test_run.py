@@ -11,6 +11,7 @@ from tests.sampling import covering, some
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.inputs.stencil import as_program
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.kernels import CpuKernel
@@ -20,7 +21,6 @@ from tilewright.verbs.gradients import run
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.gradients.run import DifferentiatedRun, _StepsBack
 from tilewright.verbs.gradients.vjp import _asked, gradients
-from tilewright.verbs.stencil import as_program
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),

@@ -8,9 +8,9 @@ import pytest
 import tilewright as tw
 from tilewright import planner
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.inputs.stencil import as_program
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.verbs.stencil import as_program
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 

@@ -74,9 +74,9 @@ def test_a_run_without_looks_tells_the_expected_time(monkeypatch):
 
 
 def _prepared():
+    from tilewright.inputs.memo import prepared
     from tilewright.plan import read_target
     from tilewright.programs.stencil.problem import make_problem
-    from tilewright.verbs.memo import prepared
 
     problem = make_problem(tw.program("heat2d"), (64, 64), 10)
     return prepared(problem, read_target("c", 1), None, strict=False), problem

@@ -5,11 +5,11 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.inputs import memo
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.programs.tables.scoring import matrix_scoring
 from tilewright.runtime.store.hosts import host
 from tilewright.tuning.table_default import table_default
-from tilewright.verbs import memo
 from tilewright.verbs.tables.table import filling
 
 

@@ -8,6 +8,7 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import SpillsError
 from tilewright.base.records import Outcome, Resources
+from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.catalogue import program
@@ -15,7 +16,6 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import opencl
 from tilewright.runtime.devices.found import circumstances, open_device
 from tilewright.runtime.store import wisdom
-from tilewright.verbs import memo
 from tilewright.verbs.tuning import trial
 from tilewright.verbs.wisdom import forget, known
 

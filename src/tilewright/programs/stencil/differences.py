@@ -51,7 +51,7 @@ def diff(  # noqa: PLR0913  (a public verb)
         TraceError: If an argument is out of its range, or the number of axes is not known.
 
     Examples:
-        >>> from tilewright.verbs.stencil import stencil
+        >>> from tilewright.inputs.stencil import stencil
         >>> stencil(lambda u, c: u[0] - c * diff(u, accuracy=4), name="advection").program.reach
         ((2, 2),)
     """
@@ -82,7 +82,7 @@ def laplacian(u: Operand, accuracy: int = 2, spacing: Operand | Sequence[Operand
         TraceError: If an argument is out of its range, or the number of axes is not known.
 
     Examples:
-        >>> from tilewright.verbs.stencil import stencil
+        >>> from tilewright.inputs.stencil import stencil
         >>> stencil(lambda u: u[0, 0] + 0.1 * laplacian(u), name="heat").program.loads
         5
     """

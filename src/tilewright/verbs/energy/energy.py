@@ -14,6 +14,8 @@ from tilewright.costs.energy.constants import NAMES, Constants, at_clock, consta
 from tilewright.costs.energy.price import Joules, Usage, above_board, price
 from tilewright.costs.interval import ranges
 from tilewright.costs.setting import make_setting
+from tilewright.inputs.arrays import problem_of
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -25,11 +27,9 @@ from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
-from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.options import EnergyOptions
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.verbs.stencil import ProgramLike, as_program
 
 NEAR = 0.01
 """Tiles so close to the fastest one count as equally fast."""

@@ -8,13 +8,13 @@ from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.base.units import format_shape
 from tilewright.driver import prepare
+from tilewright.inputs.files import random_arrays, random_profiles
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import power
 from tilewright.runtime.devices.found import open_device
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.data import random_arrays, random_profiles
 from tilewright.verbs.energy.fit import FitRun, read_runs, write_runs
 from tilewright.verbs.running.run import run
 

@@ -8,10 +8,9 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape, parse_shape
 from tilewright.distributed import disk
 from tilewright.distributed.ranks import Array, Traffic, together
+from tilewright.inputs import files as data
 from tilewright.programs.stencil.program import Program
-from tilewright.verbs import data
 from tilewright.verbs.files.run import read_sources
-from tilewright.verbs.load import load_program
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.run import run
 
@@ -69,7 +68,7 @@ class RanksRun:
         """Do nothing: runs on ranks are not compared with a reference."""
 
 
-def run_files_on_ranks(name: str, options: RunOptions, files: RunFiles) -> RanksRun | None:
+def run_files_on_ranks(program: Program, options: RunOptions, files: RunFiles) -> RanksRun | None:
     """Do one run; every rank of the job calls this, and the first alone gets what it did."""
     refuse("--distributed", options, files)
     try:
@@ -77,7 +76,6 @@ def run_files_on_ranks(name: str, options: RunOptions, files: RunFiles) -> Ranks
     except (ImportError, RuntimeError):
         raise UsageError("runs on ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
     comm = MPI.COMM_WORLD
-    program = load_program(name)
     _check(files, program)
     scalars: dict[str, Any] = dict(data.scalar_values(program, files.scalars))
     arrays = _arrays(options, files, program, comm)

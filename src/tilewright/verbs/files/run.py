@@ -10,6 +10,8 @@ import numpy as np
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.inputs import files as data
+from tilewright.inputs.series import Recorder
 from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -20,8 +22,6 @@ from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.session import point_tables
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs import data
-from tilewright.verbs.load import load_program
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.grids.engine import computed
 from tilewright.verbs.running.grids.memory import Levels, Memory
@@ -29,7 +29,6 @@ from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.problem import CheckedProblem
 from tilewright.verbs.running.record import threads_of
 from tilewright.verbs.running.run import target_here
-from tilewright.verbs.running.saving import Recorder
 
 Note = Callable[[str], None]
 """What says something beside the results."""
@@ -107,11 +106,11 @@ class FileRun:
             )
 
 
-def run_files(name: str, options: RunOptions, files: RunFiles, note: Note) -> FileRun:
-    """Do one run of a program, built-in or ``file.py:function``, and write its outputs."""
+def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note) -> FileRun:
+    """Do one run and write its outputs."""
     if files.check:
         refuse("a checked run", options)
-    program, target = load_program(name), target_here(options.backend, options.threads)
+    target = target_here(options.backend, options.threads)
     _check_outputs(program, files, note)
     scalars = data.scalar_values(program, files.scalars)
     planes = data.planes(program, files.inputs, files.shape, options.dtype, files.seed)

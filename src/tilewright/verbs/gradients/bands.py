@@ -8,12 +8,12 @@ time.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from tilewright.inputs.arrays import Array
 from tilewright.programs.stencil.adjoint_parts import Adjoint, Split
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.storage import Storage
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.session import SHARED, Inputs, Session
-from tilewright.verbs.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

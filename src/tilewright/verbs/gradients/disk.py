@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError, told
 from tilewright.base.paths import as_path
 from tilewright.base.units import format_over
-from tilewright.verbs.arrays import Array
+from tilewright.inputs.arrays import Array
 
 
 def equal_segments(steps: int, most: int) -> tuple[int, ...]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.inputs.arrays import Array
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.adjoint_parts import Inner
 from tilewright.programs.stencil.problem import Part, Problem, Span, make_problem
 from tilewright.runtime.faces import FaceSums
-from tilewright.verbs.arrays import Array
 
 Box = tuple[slice, ...]
 

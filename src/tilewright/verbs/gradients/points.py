@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError
+from tilewright.inputs.arrays import Array, as_array
 from tilewright.programs.stencil.adjoint_parts import Adjoint
 from tilewright.programs.stencil.points import Index, Weights, numbered
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.points import PointData, Receivers, Sources, updated_cells
-from tilewright.verbs.arrays import Array, as_array
 
 Newest = Callable[[str], Array]
 """What shows the newest version of a field, which may be written to."""

@@ -11,6 +11,8 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes, whole_number
+from tilewright.inputs.arrays import Array, Given, as_array
+from tilewright.inputs.memo import prepared
 from tilewright.plan import Target
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.adjoint_parts import Inner
@@ -25,13 +27,11 @@ from tilewright.runtime.kernels import State as StateInMemory
 from tilewright.runtime.memory import frame
 from tilewright.runtime.points import MOST_BYTES, PointData, Sources, bytes_of
 from tilewright.runtime.session import SHARED, Inputs
-from tilewright.verbs.arrays import Array, Given, as_array
 from tilewright.verbs.gradients.bands import BandsBack, bands_of, joined, split_problem
 from tilewright.verbs.gradients.checkpoints import fits, longest, segments
 from tilewright.verbs.gradients.disk import StatesOnDisk, equal_segments
 from tilewright.verbs.gradients.edges import EdgeSums, inner_problem
 from tilewright.verbs.gradients.points import Pulled
-from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import gather_points, unscaled_sources
 
 State = dict[str, tuple[Array, ...]]

@@ -12,15 +12,15 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.frontends.trace import RESERVED
+from tilewright.inputs.arrays import Array, Given, gather, like, with_edges
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points, SourceList
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import thread_count
-from tilewright.verbs.arrays import Array, Given, gather, like, with_edges
 from tilewright.verbs.gradients.run import DifferentiatedRun, State, slots_of
-from tilewright.verbs.stencil import ProgramLike, as_program
 
 Gradients = tuple[tuple[Any, ...], dict[str, Any]]
 """What the arrays are worth, in the form they were given, and what scalars and coefficients are worth, by name."""

@@ -11,6 +11,7 @@ from tilewright.base.deprecations import refuse
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
 from tilewright.base.units import whole_number
 from tilewright.frontends.pipeline import trace_pipeline
+from tilewright.inputs.arrays import as_array, like
 from tilewright.programs.pipelines import catalogue
 from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline, halo_text
 from tilewright.programs.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
@@ -23,7 +24,6 @@ from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.tuning.fusion import FusionCandidate, RowChoice, best_choices, search
-from tilewright.verbs.arrays import as_array, like
 
 _KEEP = 2**26
 _workspace = Workspace(keep=_KEEP)
@@ -262,7 +262,7 @@ def pipeline(
 
     Examples:
         >>> import numpy as np
-        >>> from tilewright.verbs.stencil import stencil
+        >>> from tilewright.inputs.stencil import stencil
         >>> across = stencil(lambda u: u[0, 1] - u[0, -1], name="across")
         >>> down = stencil(lambda u: u[1, 0] - u[-1, 0], name="down")
         >>> mixed = pipeline(lambda image: down(across(image)), name="mixed")

@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.base.dtypes import check_fits, is_number, is_rounded, real_whole_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
+from tilewright.inputs.arrays import Array, Given, as_array, read_array
 from tilewright.programs.stencil.forcing import masked
 from tilewright.programs.stencil.points import Index, Points, SourceList, Weights, joined, of_cells, weights
 from tilewright.programs.stencil.problem import Problem
@@ -17,7 +18,6 @@ from tilewright.runtime.devices.looks import cells_of, fetched
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_cells
 from tilewright.runtime.warn import warn
-from tilewright.verbs.arrays import Array, Given, as_array, read_array
 
 Cell = tuple[int, ...]
 

@@ -2,25 +2,16 @@
 
 from tilewright.base.facts import fact
 from tilewright.base.units import format_shape
+from tilewright.inputs.arrays import Given
+from tilewright.inputs.series import level_names
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import Program, Statement
+from tilewright.programs.stencil.program import Statement
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn, warn_once
-from tilewright.verbs.arrays import Given
 
 _ROWS = 64
 """Rows that are looked at together for a value other than zero: most data have one in the first of them."""
-
-
-def level_names(program: Program, field: str) -> tuple[str, ...]:
-    """Return the names of a field's time levels in a file, newest first.
-
-    >>> from tilewright.programs.stencil.catalogue import program
-    >>> level_names(program("wave2d"), "u")
-    ('u', 'u_prev')
-    """
-    return tuple(field + ("", "_prev", "_prev2")[age] for age in range(program.history(field)))
 
 
 def warn_if_at_rest(given: Given, *, files: bool = False) -> None:

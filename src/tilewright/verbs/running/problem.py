@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.inputs.arrays import Array, Given, gather, with_edges
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.regions import is_packable
@@ -11,7 +12,6 @@ from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.point_sums import sums
 from tilewright.runtime.points import Look, PointData
 from tilewright.runtime.session import Inputs
-from tilewright.verbs.arrays import Array, Given, gather, with_edges
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.forcing import gather_points, with_mask
 from tilewright.verbs.running.levels import warn_if_kept

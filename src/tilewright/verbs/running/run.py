@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.base.errors import UsageError
+from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points, SourceList
@@ -16,7 +17,6 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.grids.choice import kind_of
 from tilewright.verbs.running.grids.engine import computed
-from tilewright.verbs.stencil import ProgramLike, as_program
 
 
 def run(

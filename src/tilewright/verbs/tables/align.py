@@ -9,13 +9,13 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
+from tilewright.inputs.memo import host
 from tilewright.plan import DEVICE_BACKENDS, read_target
 from tilewright.programs.tables.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.table_default import alignment_default
-from tilewright.verbs.memo import host
 from tilewright.verbs.tables.table import filling
 
 _THREADED = 4_000_000

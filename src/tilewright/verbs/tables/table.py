@@ -11,6 +11,8 @@ import numpy as np
 from tilewright.base.errors import ToolchainError, UsageError, one_of
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
+from tilewright.inputs.memo import host
+from tilewright.inputs.stencil import without_function
 from tilewright.plan import BACKENDS, Plan, read_target
 from tilewright.programs.tables import catalogue as recurrences
 from tilewright.programs.tables.reference import TableData, joined
@@ -21,8 +23,6 @@ from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.code import TableSchedule, TableShape
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
-from tilewright.verbs.memo import host
-from tilewright.verbs.stencil import without_function
 from tilewright.verbs.tables.data import make_data
 from tilewright.workloads.table_plan import plan_table
 

@@ -23,6 +23,8 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.interval import ranges
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
+from tilewright.inputs.arrays import problem_of
+from tilewright.inputs.stencil import ProgramLike
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.report import energy as tables
 from tilewright.schedules.family import Family
@@ -32,10 +34,8 @@ from tilewright.tuning import select as selection
 from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
-from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.verbs.stencil import ProgramLike
 
 _How = tuple[str, str]
 """Model and metric."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.fingerprint import fingerprint
+from tilewright.inputs import memo
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
@@ -18,7 +19,6 @@ from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.search import SearchResult
 from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
-from tilewright.verbs import memo
 from tilewright.verbs.options import TuneOptions
 from tilewright.verbs.predict import predicted
 from tilewright.verbs.prediction import Prediction

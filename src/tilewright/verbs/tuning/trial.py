@@ -14,6 +14,8 @@ from tilewright.base.dtypes import limits
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
 from tilewright.driver import make
+from tilewright.inputs.arrays import Array, Given
+from tilewright.inputs.files import random_arrays, random_profiles
 from tilewright.plan import Plan
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import Problem
@@ -22,8 +24,6 @@ from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.arrays import Array, Given
-from tilewright.verbs.data import random_arrays, random_profiles
 
 CHECK_OPERATIONS = 3e7
 """Operations that the check on a small problem may cost the reference."""

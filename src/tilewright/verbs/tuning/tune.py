@@ -12,6 +12,8 @@ import numpy as np
 from tilewright.base.errors import ToolchainError, UsageError, one_of
 from tilewright.base.records import Outcome, Resources
 from tilewright.costs.interval import interval
+from tilewright.inputs.arrays import problem_of
+from tilewright.inputs.stencil import ProgramLike
 from tilewright.plan import Plan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
@@ -29,11 +31,9 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.search import BATCH, Meter, Progress, SearchResult, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 from tilewright.verbs import predict as model_api
-from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.options import TuneOptions
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.verbs.stencil import ProgramLike
 from tilewright.verbs.tuning.family_spaces import family_spaces
 from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, Errand, FarmMeter, Node, first_node
 from tilewright.verbs.tuning.meter import History, Limits, WorkerMeter, interruptible, read_history

@@ -12,6 +12,8 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.driver import make
+from tilewright.inputs.arrays import Array, as_array, check_values, like
+from tilewright.inputs.memo import prepared
 from tilewright.plan import Plan
 from tilewright.planner import batch_plan
 from tilewright.programs.stencil.problem import Problem
@@ -22,8 +24,6 @@ from tilewright.runtime.call import overlap
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
-from tilewright.verbs.arrays import Array, as_array, check_values, like
-from tilewright.verbs.memo import prepared
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import Engine, state_of
 from tilewright.verbs.running.levels import warn_if_at_rest

@@ -7,8 +7,8 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.distributed import chunks
+from tilewright.inputs import memo
 from tilewright.programs.stencil.points import Index
-from tilewright.verbs import memo
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import state_of
 from tilewright.verbs.running.grids.kinds import flat, is_lazy, module_of

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.base.errors import ArrayError
+from tilewright.inputs.arrays import like
 from tilewright.plan import Target
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.kernels import GpuKernel
 from tilewright.runtime.simulation import Simulation
-from tilewright.verbs.arrays import like
 from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.monitor import Monitor
 from tilewright.verbs.running.problem import CheckedProblem

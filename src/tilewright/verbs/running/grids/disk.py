@@ -9,8 +9,8 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.distributed import disk, out_of_core
+from tilewright.inputs import memo
 from tilewright.runtime.host import available_bytes
-from tilewright.verbs import memo
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.kinds import only_on_disk
 from tilewright.verbs.running.grids.large import Large

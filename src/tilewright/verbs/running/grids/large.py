@@ -8,8 +8,8 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError
 from tilewright.base.units import format_shape
+from tilewright.inputs import memo
 from tilewright.runtime.points import Look
-from tilewright.verbs import memo
 from tilewright.verbs.running.grids.engine import Engine
 from tilewright.verbs.running.problem import CheckedProblem, check
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.inputs.arrays import like
+from tilewright.inputs.memo import prepared
 from tilewright.plan import Target
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.busy import unoccupied
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.simulation import Calculation, Simulation
-from tilewright.verbs.arrays import like
-from tilewright.verbs.memo import prepared
 from tilewright.verbs.options import RunOptions, refuse
 from tilewright.verbs.running.grids.engine import Engine, state_of
 from tilewright.verbs.running.levels import warn_if_at_rest

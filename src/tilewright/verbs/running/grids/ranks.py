@@ -6,7 +6,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.paths import as_path
 from tilewright.distributed import ranks, runs
 from tilewright.distributed.checkpoints import Checkpoints
-from tilewright.verbs import memo
+from tilewright.inputs import memo
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import state_of
 from tilewright.verbs.running.grids.kinds import flat, is_distributed

@@ -8,13 +8,13 @@ from tilewright.base.dtypes import numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import as_path
 from tilewright.base.units import whole_number
+from tilewright.inputs.series import Recorder, attributes, labels, load, states
 from tilewright.plan import Target
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.problem import CheckedProblem, check
-from tilewright.verbs.running.saving import Recorder, attributes, labels, load, states
 
 
 class Series(Memory):

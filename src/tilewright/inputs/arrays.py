@@ -12,6 +12,7 @@ from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
+from tilewright.frontends.trace import RESERVED
 from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
@@ -425,8 +426,6 @@ def hint_for_name(program: Program, name: str) -> str:
     """Return what somebody may have meant by a name that is no scalar of a program: a field, a scalar or an option."""
     if name in program.fields:
         return f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
-    from tilewright.frontends.trace import RESERVED
-
     known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
     if name in RESERVED - {"tw_t"}:
         return f"{name} is an option of other functions, not of this one; {known}"

@@ -11,8 +11,8 @@ from tilewright.frontends.trace import argument_names, trace
 from tilewright.programs.pipelines.builder import GridBuilder
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.expression import Value
+from tilewright.programs.stencil.printing import describe
 from tilewright.programs.stencil.program import FieldBuilder, Program
-from tilewright.report.expressions import describe
 
 _FUNCTION = frozenset({"__wrapped__", "__annotations__", "__type_params__"})
 """Attributes that a decorated function has of the function itself."""

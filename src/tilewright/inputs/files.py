@@ -10,12 +10,11 @@ import numpy.typing as npt
 from tilewright.base.dtypes import is_number, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape, parse_number, parse_shape
+from tilewright.inputs.series import Recorder, level_names, load
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.formats.files import is_archive, read_archive, read_planes, write_archive
 from tilewright.runtime.formats.series import is_series
 from tilewright.runtime.memory import check_memory
-from tilewright.verbs.running.levels import level_names
-from tilewright.verbs.running.saving import Recorder, load
 
 Array = npt.NDArray[Any]
 Levels = Array | tuple[Array, ...]
@@ -173,7 +172,7 @@ def random_profiles(program: Program, shape: tuple[int, ...], seed: int) -> dict
 def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     """Read the scalars that a user sets as ``name=value``.
 
-    >>> from tilewright.verbs.stencil import stencil
+    >>> from tilewright.inputs.stencil import stencil
     >>> scalar_values(stencil(lambda u, a: a * u[0]).program, ["a=0.5"])
     {'a': 0.5}
     """

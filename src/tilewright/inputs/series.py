@@ -10,17 +10,16 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError, told
 from tilewright.base.extras import needed
+from tilewright.base.made import today, version
 from tilewright.base.paths import as_path
 from tilewright.base.units import whole_number
+from tilewright.inputs.arrays import as_array
+from tilewright.programs.stencil.printing import describe
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.report.expressions import describe
 from tilewright.runtime.formats import series
 from tilewright.runtime.memory import Array
 from tilewright.runtime.simulation import Callback
-from tilewright.verbs.arrays import as_array
-from tilewright.verbs.provenance import today, version
-from tilewright.verbs.running.levels import level_names
 
 _DIMS = ("w", "z", "y", "x")
 
@@ -242,3 +241,13 @@ def states(program: Program, versions: Mapping[str, Sequence[Any]], dtype: Any) 
 
 def _names(field: str) -> tuple[str, ...]:
     return (field, f"{field}_prev", f"{field}_prev2")
+
+
+def level_names(program: Program, field: str) -> tuple[str, ...]:
+    """Return the names of a field's time levels in a file, newest first.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> level_names(program("wave2d"), "u")
+    ('u', 'u_prev')
+    """
+    return tuple(field + ("", "_prev", "_prev2")[age] for age in range(program.history(field)))
