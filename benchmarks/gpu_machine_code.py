@@ -23,9 +23,8 @@ import environment
 import tilewright as tw
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs.machine_code import paths
-from tilewright.costs.machine_code.bound import Bound, Needs, bound, followed
+from tilewright.costs.machine_code.bound import Bound, Needs, bound, followed, work
 from tilewright.costs.machine_code.listing import read
-from tilewright.costs.machine_code.tiles import work
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue

@@ -18,9 +18,8 @@ import numpy as np
 import measured
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.gpu.fit import FASTEST, LogPoints, calibrate, sample, scale_of
-from tilewright.costs.gpu.terms import GpuConstants
+from tilewright.costs.gpu.terms import GpuConstants, thread_numbers
 from tilewright.costs.gpu.threads import Terms, evaluate
-from tilewright.costs.hardware import hardware
 from tilewright.runtime.formats.logs import TuningLog, read_stencilbench
 from tilewright.tuning.validation import Scores, mean, scores
 from tilewright.verbs.predict import as_machine
@@ -90,7 +89,7 @@ def whole(log: TuningLog) -> LogPoints:
 
 def fits(stencils: Sequence[LogPoints]) -> tuple[GpuConstants, list[GpuConstants]]:
     """Fit the constants to all stencils, and for each of them to the others."""
-    gpu, few = hardware(as_machine(MACHINE)), [thinned(each) for each in stencils]
+    gpu, few = thread_numbers(as_machine(MACHINE)), [thinned(each) for each in stencils]
 
     def fitted(among: Sequence[LogPoints]) -> GpuConstants:
         return calibrate(among, gpu, ESTIMATES, free=FREE, fastest=FASTEST, factors=FACTORS).constants
@@ -109,7 +108,7 @@ def thinned(points: LogPoints) -> LogPoints:
 
 def predicted(points: LogPoints, constants: GpuConstants, off: Sequence[str] = ()) -> Floats:
     """Return the predicted seconds."""
-    return evaluate(points.case, hardware(as_machine(MACHINE)), constants, off).seconds
+    return evaluate(points.case, thread_numbers(as_machine(MACHINE)), constants, off).seconds
 
 
 def scored(points: LogPoints, constants: GpuConstants) -> Scores:
@@ -134,7 +133,7 @@ def errors_by_quantity(stencils: Sequence[LogPoints], constants: Sequence[GpuCon
     """Return a table of mean errors by tile sizes, threads, residency and code: what a missing mechanism shows in."""
     columns = []
     for one, known in zip(stencils, constants, strict=True):
-        terms = evaluate(one.case, hardware(as_machine(MACHINE)), known)
+        terms = evaluate(one.case, thread_numbers(as_machine(MACHINE)), known)
         fast = one.seconds <= one.seconds.min() / FAST
         error = (terms.seconds / one.seconds - 1.0)[fast]
         quantities = quantities_of(one, terms)

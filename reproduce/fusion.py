@@ -118,7 +118,7 @@ def configurations() -> list[dict[str, Any]]:
     rows = []
     for machine in CARDS:
         gpu = card(load(machine))
-        blocks = all_blocks(gpu.threads_block)
+        blocks = all_blocks(gpu.max_block_threads)
         for radius in RADII:
             problem = make_pipeline_problem(pipeline("convrows", radius=radius), (4096, 4096))
             begin = time.perf_counter()

@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def by_room(setting: Setting, size: int) -> float:
     """Return the bytes per cell and step that the model has a sweep load into a cache, those to be overwritten too."""
-    again = fetched_again(size * setting.rates.coefficients.cache_fraction, setting.facts)
+    again = fetched_again(size * setting.rates.numbers.cache_fraction, setting.facts)
     return setting.facts.itemsize * (setting.facts.levels + again + setting.facts.fetches)
 
 

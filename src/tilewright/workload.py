@@ -7,9 +7,8 @@ says which workload serves a program.
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
-from tilewright.costs.bottleneck import Resource
+from tilewright.costs.bottleneck import Resource, Roofline
 from tilewright.costs.energy.price import Usage
-from tilewright.costs.roofline import Roofline
 from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine

@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 import pytest
 
-from tilewright.costs.capacity import Copies, fitted
+from tilewright.costs.fit import Copies, capacity
 from tilewright.machines.parameters import Quantity
 
 LINE, PAGE, WAYS = 64, 8, 16
@@ -43,7 +43,7 @@ def copies(room, largest, far=FAR, near=NEAR):
 def test_a_part_of_what_is_described_is_found(part):
     whole = 1 << 20
     room = whole // part // 1024 * 1024
-    found = fitted(described(whole), WAYS, FAR, copies(room, whole))
+    found = capacity(described(whole), WAYS, FAR, copies(room, whole))
     assert found.source == "measured"
     assert found.low <= found.value <= found.high
     assert found.value == pytest.approx(room, rel=0.1)
@@ -51,11 +51,11 @@ def test_a_part_of_what_is_described_is_found(part):
 
 def test_a_cache_that_is_all_there_stays_as_it_is_described():
     whole = described(1 << 18)
-    assert fitted(whole, WAYS, FAR, copies(1 << 18, 1 << 18)) is whole
+    assert capacity(whole, WAYS, FAR, copies(1 << 18, 1 << 18)) is whole
 
 
 def test_copies_that_memory_makes_as_fast_or_that_are_missing_say_nothing():
     whole = described(1 << 20)
-    assert fitted(whole, WAYS, FAR, copies(1 << 18, 1 << 20, near=FAR / 1.1)) is whole
-    assert fitted(whole, WAYS, FAR, copies(1 << 12, 1 << 20)) is whole  # all of it comes from memory
-    assert fitted(whole, WAYS, FAR, []) is whole
+    assert capacity(whole, WAYS, FAR, copies(1 << 18, 1 << 20, near=FAR / 1.1)) is whole
+    assert capacity(whole, WAYS, FAR, copies(1 << 12, 1 << 20)) is whole  # all of it comes from memory
+    assert capacity(whole, WAYS, FAR, []) is whole

@@ -5,9 +5,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.costs import time as time_model
+from tilewright.costs.bottleneck import Roofline, roofline
 from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.rates import estimated_seconds
-from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.host import host_machine
@@ -49,7 +49,8 @@ def test_no_tiling_is_predicted_above_the_roof_of_the_arithmetic(name):
             runs = np.isfinite(result.seconds)
             assert (work / result.seconds[runs] <= roof.flops_per_second * ROUNDED).all(), (each, family)
             if setting.gpu is not None:  # every multiprocessor is charged its own share of the bandwidth
-                known = setting.gpu.dram_bandwidth * GpuConstants().dram_share  # of the data sheet's, in thread blocks
+                # of the data sheet's, in thread blocks
+                known = setting.gpu.peak_dram_bandwidth * GpuConstants().dram_share
                 most = known if family == "streaming" else roof.bytes_per_second
                 if family == "hybrid":  # whose traffic counts whole halos, a part of which is in L2
                     continue

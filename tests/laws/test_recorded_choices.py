@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tilewright.base.errors import TilewrightError
+from tilewright.costs.transfers.disk import Passes
+from tilewright.costs.transfers.network import Exchanges
 from tilewright.distributed import chunks, runs, slabs, sweeps
 from tilewright.distributed.blocks import Decomposition, halo, split
 from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
@@ -41,6 +43,24 @@ TILINGS = ("hybrid:t=4,s=8x64", "diamond:t=4,s=8x64")
 _FORMER = ", kept=0, series=(), regions=(), subdomains=())"
 """How a problem ended when the digests were made: what says where its fields lie was a part of it."""
 _FRACTION = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
+
+
+_SAID = {
+    Passes: "rows steps count slabs seconds disk_seconds compute_seconds read_bytes write_bytes",
+    Exchanges: "steps count messages bytes seconds message_seconds compute_seconds redundant overlapped",
+}
+"""What was said of a choice when the digests were made, in this order."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Said:
+    """A choice that says what it said then; the terms of its time add up to the seconds among these."""
+
+    choice: Passes | Exchanges
+
+    def __repr__(self) -> str:
+        names = _SAID[type(self.choice)].split()
+        return f"{type(self.choice).__name__}({', '.join(f'{name}={getattr(self.choice, name)!r}' for name in names)})"
 
 
 def digest(*parts: object) -> str:
@@ -105,7 +125,7 @@ def passes() -> Digests:
             assert chosen is not None
             cut = slabs.slabs(problem, chosen, chosen.steps)
             taken = slabs.Buffers.bytes(problem, chosen.rows, 1), session_bytes(own.kernel(problem), problem, 8)
-            return chosen, [(each.span, each.box) for each in cut], taken
+            return Said(chosen), [(each.span, each.box) for each in cut], taken
 
         yield f"{problem.program.name}, {memory} bytes", digest(attempt(planned))
 
@@ -127,7 +147,7 @@ def swept() -> Digests:
             cut = sweeps.catalogue.sweep(one, found.tiling)
             assert cut is not None
             taken = sweeps.taken(one, cut, found.parts)
-            return found.passes, str(found.tiling), found.parts, taken, [*sweeps.stages(one, cut, found.parts)]
+            return Said(found.passes), str(found.tiling), found.parts, taken, [*sweeps.stages(one, cut, found.parts)]
 
         yield f"{name}, {tiling or 'chosen'}", digest(attempt(planned))
 
@@ -145,7 +165,7 @@ def exchanges() -> Digests:
         for steps, overlapped in ((None, None), (3, None), (None, False)):
 
             def decided(fixed: int | None = steps, *, overlapped: bool | None = overlapped) -> object:
-                return runs.choose(problem, layout, machine, own, fixed, overlapped=overlapped)  # noqa: B023
+                return Said(runs.choose(problem, layout, machine, own, fixed, overlapped=overlapped))  # noqa: B023
 
             name = f"{problem.program.name}, {steps or 'chosen'} steps{', one after another' * (overlapped is False)}"
             yield name, digest(attempt(decided))

@@ -109,7 +109,7 @@ def test_stencils_on_cpus(case):
     seconds = time_model.predict(problem, tiling, machine).seconds
     whole = least(problem, setting, lambda family, each: run_seconds(family, each, setting))
     assert run_seconds(tiling.family, seconds, setting) <= FAR * whole
-    margins = setting.rates.coefficients.strategy_margin * setting.rates.coefficients.uncalibrated_margin
+    margins = setting.rates.numbers.strategy_margin * setting.rates.numbers.uncalibrated_margin
     assert seconds <= margins * (best + copy_seconds(setting))
 
 
@@ -190,14 +190,14 @@ def test_alignments(machine, traced):
     ):
         case = AlignmentCase(lengths=lengths, letters=letters, traced=traced, machine=machine)
         tile = alignment_default(lengths, letters, machine, traced=traced)
-        seconds = alignment.seconds(case, *tile)
-        assert seconds == min(alignment.seconds(case, *each) for each in alignment_tiles(case))
+        seconds = alignment.times(case, *tile).seconds
+        assert seconds == min(alignment.times(case, *each).seconds for each in alignment_tiles(case))
         room = max(alignment.kept_bytes(case, *each) for each in alignment_tiles(case))
         m, n = lengths
         for t in growing(min(8, m), m):
             for s in growing(64, round_up(n, 64), 64):
                 if not traced or alignment.kept_bytes(case, t, s) <= room:
-                    assert seconds <= FAR * alignment.seconds(case, t, s), (lengths, letters, tile, t, s)
+                    assert seconds <= FAR * alignment.times(case, t, s).seconds, (lengths, letters, tile, t, s)
 
 
 @pytest.mark.parametrize("traced", [False, True])

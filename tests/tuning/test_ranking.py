@@ -78,7 +78,7 @@ def first_choices(name, machine, shape, steps, dtype, boundary):
 def hybrid_points(setting, seed):
     """Every size with every thread shape, or as many drawn as there is time for."""
     tiles = TileSizes.join(list(pieces(setting)))
-    every = np.array(shapes(len(setting.facts.shape), setting.gpu.block_threads))
+    every = np.array(shapes(len(setting.facts.shape), setting.gpu.max_block_threads))
     count = len(tiles.time) * len(every)
     numbers = np.arange(count) if count < SEARCHED else np.random.default_rng(seed).integers(0, count, DRAWN)
     chosen = tiles.take(numbers // len(every))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -12,9 +12,27 @@ _WHOLE = {"wavefronts", "tiles_per_wavefront", "tiles_per_prism", "tile_points",
 """Quantities that are whole numbers."""
 
 
+Amount = TypeVar("Amount")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breakdown:
+class Times(Generic[Amount]):
+    """What every model of time returns: named terms, in seconds, and their sum; numbers, or arrays of one shape."""
+
+    terms: Mapping[str, Amount]
+    seconds: Amount = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Add up the terms."""
+        object.__setattr__(self, "seconds", sum(self.terms.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakdown(Times[Floats]):
     """The quantities of n tilings on one machine; every array has shape (n,).
+
+    The terms are what T_alg is made of, infinite where not even one tile fits: ``synchronisation`` is N_w T_sync,
+    ``arithmetic`` what the busiest unit computes, ``transfers`` what no arithmetic hides.
 
     A *tile* is what is on chip at a time: in 2D and 3D one of the sub-tiles that a block runs in sequence along a
     prism (2D) or slab (3D). Words have 4 bytes.
@@ -32,9 +50,6 @@ class Breakdown:
     compute_seconds: Floats  # c, computation of one tile
     prism_seconds: Floats  # T_tile(k), T_prism(k) or T_slab(k): k of them together on one SM
     dram_bytes: Floats  # bytes between chip and memory in all
-    # what T_alg is made of, in seconds; infinite where not even one tile fits. ``synchronisation`` is N_w T_sync,
-    # ``arithmetic`` what the busiest unit computes, ``transfers`` what no arithmetic hides
-    terms: Mapping[str, Floats]
     # what every resource would take alone by a model that knows thread blocks; else None
     parts: Mapping[str, Floats] | None = None
     # cell updates that all tiles compute together, as the energy model charges them, or None
@@ -43,11 +58,6 @@ class Breakdown:
     # words between on-chip memory and registers, where they are not the accesses of all updates
     shared_words: Floats | None = None
     joules: Floats | None = None  # None where no energy was asked for
-    seconds: Floats = field(init=False)  # T_alg: all terms together
-
-    def __post_init__(self) -> None:
-        """Add up the terms."""
-        object.__setattr__(self, "seconds", np.asarray(sum(self.terms.values())))
 
     @staticmethod
     def of_one(*, terms: Mapping[str, float], **quantities: float) -> "Breakdown":

@@ -43,7 +43,7 @@ class Facts(regions.Counts):
     versions: int  # values per cell that are kept or read besides ``copies``: states of a band of a gradient
     state_bytes: int  # bytes per cell and step in which these travel to or from where they are kept
     state_fills: int  # lines of them among ``reads`` and ``fetches``
-    row_ends: int  # at how many places along a row the program's middle ends, where a kernel cuts there
+    divisions: regions.Divisions  # by which programs its cells are computed
     stream: TileGrowth | None  # how streaming tiles grow in a CPU's caches; None where there are none
     reuse: Uses | None  # what lies between two uses of a row in them
     block: BlockGrowth | None  # how streaming tiles grow in a GPU's thread blocks; None where there are none
@@ -74,10 +74,10 @@ def facts_of(problem: Problem, *, cpu: bool, storage: Storage = PLAIN) -> Facts:
     problem = bulk(problem)
     program, reach = problem.program, slopes(problem)
     storage = replace(storage, series=tuple(field for field in storage.series if field in program.fields))
-    updated, parts = len(program.updated), storage.subdomains
+    updated, divided = len(program.updated), regions.divisions(problem, storage.subdomains, cpu=cpu)
     stream = streaming.tile_growth(problem) if cpu and streaming.FAMILY.applies(problem, storage) else None
     return Facts(
-        **asdict(regions.counts(problem, regions.parts(problem, parts) if cpu else regions.undivided(problem))),
+        **asdict(regions.counts(program, divided.boxes)),
         problem=problem,
         storage=storage,
         shape=problem.shape,
@@ -91,7 +91,7 @@ def facts_of(problem: Problem, *, cpu: bool, storage: Storage = PLAIN) -> Facts:
         versions=storage.kept * updated + max(0, problem.steps - 1) * len(storage.series),
         state_bytes=problem.itemsize * (updated * bool(storage.kept) + len(storage.series)),
         state_fills=len(storage.series),
-        row_ends=regions.row_ends(problem, parts) if cpu else 0,
+        divisions=divided,
         stream=stream,
         reuse=None if stream is None else uses(program, of_problem(problem), stream.rows),
         block=block_growth(problem) if not cpu and streaming.FAMILY.applies(problem, gpu=True) else None,

@@ -13,11 +13,12 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, TileSizes
-from tilewright.costs.coefficients import CpuCoefficients
 from tilewright.costs.cpu.streaming import both, hides
+from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
 from tilewright.costs.work import hexagonal
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.schedules.families import streaming as streaming_family
 from tilewright.schedules.family import Family
@@ -126,7 +127,7 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
     )
 
 
-def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficients: CpuCoefficients) -> Fit:
+def stream_iteration(factors: Floats, seconds: Floats, start: float, cpu: Numbers) -> Fit:
     """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
 
     An instance takes ``both(A C_iter, near, felt) + B start``, the factors being A, B, near and felt. Lines that take
@@ -134,10 +135,10 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficient
     all that could be.
     """
     tried = _candidates(factors, seconds, start, _TRIED)
-    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, coefficients)))])
-    said = _beside(factors, found, coefficients) + start * factors[:, 1]
-    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2], 0.0, coefficients), 0.0)
-    power = coefficients.overlap_exponent
+    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, cpu)))])
+    said = _beside(factors, found, cpu) + start * factors[:, 1]
+    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2], 0.0, cpu), 0.0)
+    power = cpu.overlap_exponent
     each = np.maximum(each**power - factors[:, 2] ** power, 0.0) ** (1.0 / power) / factors[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
@@ -150,9 +151,7 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficient
     )
 
 
-def stream_constants(
-    programs: Sequence[tuple[Floats, Floats]], coefficients: CpuCoefficients
-) -> tuple[Quantity, Quantity]:
+def stream_constants(programs: Sequence[tuple[Floats, Floats]], cpu: Numbers) -> tuple[Quantity, Quantity]:
     """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
 
     A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths, whose
@@ -166,7 +165,7 @@ def stream_constants(
             scaled = factors * (1.0, 1.0, ratio, 1.0)
             for j, start in enumerate(starts):
                 tried = _candidates(scaled, seconds, start, _TRIED // 4)
-                misses[i, j] += float(_misses(scaled, seconds, start, tried, coefficients).min()) / len(programs)
+                misses[i, j] += float(_misses(scaled, seconds, start, tried, cpu).min()) / len(programs)
     best = np.unravel_index(int(np.argmin(misses)), misses.shape)
     good = misses <= 1.1 * misses.min()
     note = f"streaming tiles of {len(programs)} programs, off by {misses.min():.1%} in the mean"
@@ -188,15 +187,15 @@ def _candidates(factors: Floats, seconds: Floats, start: float, count: int) -> F
     return float(np.median(_left(factors, seconds, start) / factors[:, 0])) * np.geomspace(_LEAST, 1.0, count)
 
 
-def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, coefficients: CpuCoefficients) -> Floats:
+def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, cpu: Numbers) -> Floats:
     """Mean relative deviation for every C_iter that is tried; what is far off was disturbed, however far."""
-    off = np.abs((_beside(factors, tried[:, None], coefficients) + start * factors[:, 1]) / seconds - 1.0)
+    off = np.abs((_beside(factors, tried[:, None], cpu) + start * factors[:, 1]) / seconds - 1.0)
     return np.asarray(np.minimum(off, _FAR).mean(axis=1))
 
 
-def _beside(factors: Floats, iteration_seconds: float | Floats, coefficients: CpuCoefficients) -> Floats:
+def _beside(factors: Floats, iteration_seconds: float | Floats, cpu: Numbers) -> Floats:
     """Seconds of arithmetic beside lines, per instance."""
-    return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], coefficients)
+    return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], cpu)
 
 
 def _not_negative(scaled: Floats) -> Floats:
@@ -223,3 +222,59 @@ def _least_absolute(scaled: Floats) -> Floats:
         solution = np.linalg.lstsq(scaled * root[:, None], root, rcond=None)[0]
         weights = 1.0 / np.maximum(np.abs(scaled @ solution - 1.0), _SMALLEST)
     return np.asarray(solution)
+
+
+_PER_OCTAVE, _OCTAVES = 8, 12
+_FASTER = 1.25
+"""How many times as fast as memory a cache must be for copies to tell the two apart."""
+_ALIKE = 1.25
+"""Capacities that fit the copies less well than the best one by no more than this factor are in the range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copies:
+    """Copies of one size, by all threads at once."""
+
+    size: int  # bytes of the sources and targets of all threads
+    seconds: float  # seconds per byte that one thread moves
+
+
+def capacity(described: Quantity, ways: int, memory: float, copies: Sequence[Copies]) -> Quantity:
+    """Return how much of a cache copies find: the capacity with which its misses explain their times best.
+
+    A CPU describes the whole L3 of its package. A virtual machine that has some of its cores, or one whose neighbours
+    are busy, finds less of it: 480 MiB were described on a host of two cores, and copies found 115 to 200 MiB.
+
+    Of X bytes that are copied again and again a cache of M bytes has lost P(X / M), as in
+    :func:`tilewright.costs.reuse.lost_at_random`, so that a byte takes ``(1 - P) b + P memory``. For every M no larger
+    than described the b with the least squares of relative deviations is known at once, and the best M counts. Where
+    memory is about as fast as the cache, the description stands.
+    """
+    if not copies:
+        return described
+    least = min(each.size for each in copies)
+    tried = described.value * 2.0 ** (-np.arange(_OCTAVES * _PER_OCTAVE + 1) / _PER_OCTAVE)
+    tried = tried[tried >= min(least, described.value)]
+    found = [_explained(float(room), ways, memory, copies) for room in tried]
+    deviations = np.array([deviation for deviation, _ in found])
+    best = int(np.argmin(deviations))
+    if best == 0 or found[best][1] * _FASTER > memory:
+        return described
+    alike = tried[deviations <= _ALIKE * deviations[best]]
+    return Quantity(
+        value=float(round(tried[best])),
+        unit="B",
+        source="measured",
+        note=f"copies of {len(copies)} sizes, off by {deviations[best]:.1%}; the CPU describes {described.value:.0f}",
+        low=float(round(alike.min())),
+        high=float(round(alike.max())),
+    )
+
+
+def _explained(room: float, ways: int, memory: float, copies: Sequence[Copies]) -> tuple[float, float]:
+    """Root mean square of the relative deviations with a cache of so much room, and its seconds per byte."""
+    lost = np.array([lost_at_random(each.size / room, ways) for each in copies])
+    seconds = np.array([each.seconds for each in copies])
+    kept, rest = (1.0 - lost) / seconds, 1.0 - lost * memory / seconds
+    byte = float(kept @ rest / max(float(kept @ kept), np.finfo(float).tiny))
+    return float(np.sqrt(np.mean((kept * byte - rest) ** 2))), byte

@@ -11,9 +11,11 @@ Before: a kernel's work per iteration, its launch and what its code needs. After
 import math
 from dataclasses import dataclass
 
-from tilewright.base.constants import REGISTER_UNIT, REGISTERS, WARP, WARP_UNIT, WORD
-from tilewright.costs.pipelines.gpu import SECTOR, card
+from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT, WORD
+from tilewright.costs.breakdown import Times
+from tilewright.costs.pipelines.gpu import SECTOR
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 
 _LINE = 128
 """Bytes that a multiprocessor's L1 cache serves in a cycle."""
@@ -68,54 +70,67 @@ class LoopLaunch:
 
 def resident(launch: LoopLaunch, machine: Machine) -> int:
     """Return the blocks that are resident on a multiprocessor together (29); 0 where not even one fits."""
-    known, warps = card(machine), -(-launch.threads // WARP)
+    known, warps = Numbers(machine), -(-launch.threads // WARP)
     own = -(-max(1, launch.registers) // REGISTER_UNIT) * REGISTER_UNIT
-    registers = machine.registers.value if machine.registers else REGISTERS
-    found = min(known.blocks_sm, known.threads_sm // (warps * WARP))
-    found = min(found, int(registers // (own * WARP * (-(-warps // WARP_UNIT) * WARP_UNIT))))
+    found = min(known.max_blocks, known.max_threads // (warps * WARP))
+    found = min(found, int(known.registers // (own * WARP * (-(-warps // WARP_UNIT) * WARP_UNIT))))
     _, shared = _divided(launch, machine)
-    if launch.threads > known.threads_block or launch.shared_bytes > known.shared_block:
+    if launch.threads > known.max_block_threads or launch.shared_bytes > known.block_shared_bytes:
         return 0
     return min(found, int(shared // (launch.shared_bytes + machine.block_reserve_bytes.value))) if shared else 0
 
 
-def launch_seconds(launch: LoopLaunch, machine: Machine) -> float:
-    """Return the seconds of one launch; infinite where a block does not fit."""
-    blocks = resident(launch, machine)
-    if not blocks:
-        return math.inf
-    known = card(machine)
-    if launch.iterations <= 0:
-        return known.launch
+def launch_times(launch: LoopLaunch, machine: Machine) -> Times[float]:
+    """Return what one launch takes; infinite where a block does not fit."""
+    blocks, known = resident(launch, machine), Numbers(machine)
+    if not blocks or launch.iterations <= 0:
+        return Times(terms={"synchronisation": known.launch_seconds if blocks else math.inf})
     working = min(launch.blocks, math.ceil(launch.iterations / launch.threads))
-    queue = math.ceil(working / known.sms)
-    together, busy = min(blocks, queue), min(known.sms, working)
+    queue = math.ceil(working / known.sm_count)
+    together, busy = min(blocks, queue), min(known.sm_count, working)
     lanes = min(launch.threads, math.ceil(launch.iterations / working))
     reached = min(1.0, together * math.ceil(lanes / WARP) / known.hiding_warps)
     turns = math.ceil(launch.iterations / (working * launch.threads))
     # Of the busiest multiprocessor: iterations of whole warps, those that idle included.
     work = queue * turns * math.ceil(lanes / WARP) * WARP
     rate = known.clock * reached
-    operations = launch.floats / known.lanes + launch.doubles / max(known.double_lanes, 1e-9)
+    operations = launch.floats / known.vector_width + launch.doubles / max(known.vector_width * known.fp64_ratio, 1e-9)
     operations += launch.integers / known.int_lanes + launch.specials / known.special_lanes
     lines = sum(each.count * max(1.0, each.sectors * SECTOR / _LINE) for each in launch.accesses) / WARP
     lines += launch.spill_bytes / _LINE
-    chip = launch.chip_words * WORD * known.sms / known.shared_bandwidth
-    barriers = queue * turns * launch.barriers * known.barrier / together
-    moved = _moved(launch, machine, together) / (known.bandwidth * busy / known.sms * reached)
+    chip = launch.chip_words * WORD * known.sm_count / known.shared_bandwidth
+    barriers = queue * turns * launch.barriers * known.barrier_seconds / together
+    moved = _moved(launch, machine, together) / (known.dram_bandwidth * busy / known.sm_count * reached)
     latency = known.global_latency / known.clock * (1.0 - reached)
-    return known.launch + work * (operations + lines) / rate + work * chip / reached + barriers + moved + latency
+    return Times(
+        terms={
+            "synchronisation": known.launch_seconds,
+            "arithmetic": work * operations / rate,
+            "on-chip memory": work * lines / rate + work * chip / reached,
+            "barriers": barriers,
+            "transfers": moved,
+            "latency": latency,
+        }
+    )
 
 
-def region_seconds(kernels: float, copied: tuple[float, float], calls: int, streams: int, machine: Machine) -> float:
-    """Return the seconds of a region: its arrays come to the device, its kernels run, its results go back.
+def region_times(
+    kernels: float, copied: tuple[float, float], calls: int, streams: int, machine: Machine
+) -> Times[float]:
+    """Return what a region takes: its arrays come to the device, its kernels run, its results go back.
 
     Pieces of several streams overlap: while one computes, others are copied. Every piece has calls of its own, besides
     the first launch of every kernel. ``copied`` is bytes to the device and back.
     """
     parts = (copied[0] / machine.host_bandwidth.value, kernels, copied[1] / machine.host_bandwidth.value)
     rest = (sum(parts) - max(parts)) / streams
-    return max(parts) + rest + streams * calls * machine.launch_seconds.value
+    return Times(
+        terms={
+            "kernels": kernels,
+            "transfers": max(parts) + rest - kernels,
+            "synchronisation": streams * calls * machine.launch_seconds.value,
+        }
+    )
 
 
 def _divided(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:

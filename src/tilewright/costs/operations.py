@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.machines.machine import Machine
-from tilewright.machines.parameters import Quantity
+from tilewright.machines.vectors import VectorUnits
 from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.program import Program
+from tilewright.schedules.sums import SumWork
 
 _EXPONENTIALS = {
     "exp": (1.0, 1.4),
@@ -73,16 +74,14 @@ def count_operations(tape: Tape, dtype: str) -> Operations:
     )
 
 
-def hard_cycles(
-    count: Operations, machine: Machine, of: Callable[[Quantity], float] = lambda quantity: quantity.value
-) -> float:
+def hard_cycles(count: Operations, machine: Machine, end: str = "value") -> float:
     """Return the cycles that a vector's divisions, roots and functions take.
 
     A GPU has one kind of unit for all of them.
     """
     if machine.kind == "gpu":
-        return (count.divisions + count.functions) * of(machine.special_cycles)
-    return count.divisions * of(machine.special_cycles) + count.exponentials * of(machine.function_cycles)
+        return (count.divisions + count.functions) * machine.special_cycles.end(end)
+    return count.divisions * machine.special_cycles.end(end) + count.exponentials * machine.function_cycles.end(end)
 
 
 def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
@@ -129,3 +128,19 @@ def _way(tape: Tape, start: Read, cycles: Callable[[str], float]) -> float:
 
 def _product(node: Node) -> bool:
     return isinstance(node, Apply) and node.op == "mul"
+
+
+_SPARE = 4
+"""Registers for inputs and products."""
+
+
+def sum_cycles(work: SumWork, units: VectorUnits, results: int, weights: int) -> float:
+    """Return the cycles that a sum takes for one vector of each of its results, where everything overlaps.
+
+    Products, all arithmetic and loads each bound it: ``max(P / p, A / a, L / l)`` (Treibig and Hager, "Introducing a
+    performance model for bandwidth-limited loop kernels", PPAM 2009, T_OL and T_nOL in L1). Weights that fit into
+    registers beside the results are loaded once, before the loop.
+    """
+    held = weights + results + _SPARE <= units.registers
+    loads = work.loads + (0 if held else work.weights)
+    return max(work.products / units.products, work.arithmetic / units.arithmetic, loads / units.loads)

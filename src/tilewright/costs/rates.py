@@ -8,25 +8,23 @@ from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
-from tilewright.costs import regions
-from tilewright.costs.coefficients import CpuCoefficients, coefficients
-from tilewright.costs.hardware import Hardware, hardware
+from tilewright.costs.facts import Facts
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
+from tilewright.costs.regions import Part
 from tilewright.machines.machine import Machine
-from tilewright.machines.parameters import Quantity
+from tilewright.machines.numbers import Numbers
+from tilewright.machines.parameters import Quantity, estimated
 from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.identity import identity
-from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.programs.stencil.storage import Subdomains
 
 SCOPES = ("device", "per_sm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What the models of CPUs and of GPUs both ask of a machine."""
+    """What the models ask of a machine; of a GPU there is no more, and M_SM is a multiprocessor's shared memory."""
 
     sm_count: int  # n_SM
     vector_width: int  # values that one SM or core computes at once, n_V, for the problem's dtype
@@ -43,7 +41,7 @@ class Rates:
     other: Quantity
     swept: Quantity  # C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU
     blocked: Quantity  # C_iter of rows blocked in registers, in streaming tiles on a CPU
-    coefficients: CpuCoefficients  # on a GPU estimates, of which the margins alone are read
+    numbers: Numbers  # the machine's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +68,11 @@ class CpuRates(Rates):
     guessed: bool  # whether nobody has measured its speeds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuRates(Rates):
-    """A GPU: M_SM is a multiprocessor's shared memory."""
-
-    gpu: Hardware  # its own numbers
-
-
-def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdomains: Subdomains = ()) -> CpuRates:
+def cpu_rates(facts: Facts, machine: Machine, scope: str = "per_sm") -> CpuRates:
     """Collect what a CPU takes for a problem's code."""
-    program, dtype, clock = problem.program, problem.dtype, machine.clock.value
-    some, rows, across = (regions.parts(problem, subdomains, across=each) for each in (None, False, True))
-    c_iter = _mean(some, lambda each: iteration_seconds(each, machine, dtype))
+    program, dtype, clock = facts.problem.program, facts.problem.dtype, machine.clock.value
+    divided = facts.divisions
+    c_iter = _mean(divided.boxes, lambda each: iteration_seconds(each, machine, dtype))
     width = int(machine.vector_width.value) * WORD // arithmetic(dtype).itemsize
     return CpuRates(
         **_common(machine, scope),
@@ -89,9 +80,9 @@ def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdoma
         barrier_seconds=start_seconds(program, machine, "box", dtype),
         c_iter=c_iter,
         other=c_iter,
-        swept=_mean(some, lambda each: swept_seconds(each, machine, dtype)),
-        blocked=_mean(rows, lambda each: blocked_seconds(each, machine, dtype)),
-        blocked_across=_mean(across, lambda each: blocked_seconds(each, machine, dtype)),
+        swept=_mean(divided.boxes, lambda each: swept_seconds(each, machine, dtype)),
+        blocked=_mean(divided.rows, lambda each: blocked_seconds(each, machine, dtype)),
+        blocked_across=_mean(divided.across, lambda each: blocked_seconds(each, machine, dtype)),
         row_seconds=start_seconds(program, machine, "row", dtype),
         swept_row_seconds=start_seconds(program, machine, "none row", dtype),
         swept_box_seconds=start_seconds(program, machine, "none box", dtype),
@@ -110,18 +101,17 @@ def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdoma
     )
 
 
-def gpu_rates(problem: Problem, machine: Machine, scope: str = "device") -> GpuRates:
+def gpu_rates(facts: Facts, machine: Machine, scope: str = "device") -> Rates:
     """Collect what a GPU takes for a problem's code."""
-    program, dtype, common = problem.program, problem.dtype, _common(machine, scope)
-    return GpuRates(
-        **common,
+    program, dtype = facts.problem.program, facts.problem.dtype
+    return Rates(
+        **_common(machine, scope),
         vector_width=int(machine.vector_width.value),
         barrier_seconds=start_seconds(program, machine, "box", dtype),
         c_iter=iteration_seconds(program, machine, dtype),
         other=estimated_seconds(program, machine, dtype),
         swept=swept_seconds(program, machine, dtype),
         blocked=blocked_seconds(program, machine, dtype),
-        gpu=hardware(machine, common["block_bytes"]),
     )
 
 
@@ -140,26 +130,22 @@ def _common(machine: Machine, scope: str) -> dict[str, Any]:
         "shared_bytes": int(machine.shared_bytes.value),
         "block_bytes": int((machine.block_shared_bytes or machine.shared_bytes).value),
         "max_tiles": int(machine.max_blocks.value) if machine.max_blocks else 1,
-        "coefficients": coefficients(machine),
+        "numbers": Numbers(machine),
     }
 
 
-def _mean(some: tuple[regions.Part, ...], of: Callable[[Program], Quantity]) -> Quantity:
+def _mean(some: tuple[Part, ...], of: Callable[[Program], Quantity]) -> Quantity:
     """Return the mean of what programs take over the cells that each computes."""
     found = [(each.share, of(each.program)) for each in some]
     if len(found) == 1:
         return found[0][1]
 
-    def total(one: Callable[[Quantity], float | None]) -> float:
-        return sum(share * (quantity.value if (value := one(quantity)) is None else value) for share, quantity in found)
+    def total(end: str) -> float:
+        return sum(share * quantity.end(end) for share, quantity in found)
 
-    return replace(
-        found[-1][1],
-        value=total(lambda each: each.value),
-        note=f"{found[-1][1].note} in {found[-1][0]:.0%} of the cells, the mean with others",
-        low=total(lambda each: each.low),
-        high=total(lambda each: each.high),
-    )
+    share, last = found[-1]
+    note = f"{last.note} in {share:.0%} of the cells, the mean with others"
+    return replace(last, value=total("value"), note=note, low=total("low"), high=total("high"))
 
 
 def _outer_bytes(machine: Machine) -> int:
@@ -210,18 +196,11 @@ def estimated_seconds(program: Program, machine: Machine, dtype: str = "float32"
     slower = 1.0 / machine.fp64_ratio.value if dtype == "float64" and machine.kind == "gpu" else 1.0
     loop = machine.of_rank("loop_cycles", program.rank)
 
-    def seconds(of: Callable[[Quantity], float]) -> float:
-        work = count.plain * of(machine.flop_cycles) + hard_cycles(count, machine, of)
-        return (slower * work + accesses * of(machine.load_cycles) + of(loop)) / machine.clock.value
+    def seconds(end: str) -> float:
+        work = count.plain * machine.flop_cycles.end(end) + hard_cycles(count, machine, end)
+        return (slower * work + accesses * machine.load_cycles.end(end) + loop.end(end)) / machine.clock.value
 
-    return Quantity(
-        value=seconds(lambda part: part.value),
-        unit="s",
-        source="estimated",
-        note=f"from {count.all} operations and {accesses} loads and stores per cell",
-        low=seconds(lambda part: part.value if part.low is None else part.low),
-        high=seconds(lambda part: part.value if part.high is None else part.high),
-    )
+    return estimated(seconds, "s", f"from {count.all} operations and {accesses} loads and stores per cell")
 
 
 def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:

@@ -49,7 +49,30 @@ class Counts:
     flops: int  # operations per cell and step
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divisions:
+    """By which programs a grid's cells are computed, in every order in which a kernel goes through them."""
+
+    boxes: tuple[Part, ...]  # in boxes, and in a sweep
+    rows: tuple[Part, ...]  # in rows of streaming tiles that meet no end of the program's middle
+    across: tuple[Part, ...]  # in those that meet one
+    row_ends: int  # at how many places along a row the middle begins or ends inside the grid, where a kernel cuts there
+
+
 @fact
+def divisions(problem: Problem, subdomains: Subdomains = (), *, cpu: bool) -> Divisions:
+    """Return how a kernel divides a grid; a GPU's computes one program in all cells."""
+    if not cpu:
+        whole = (Part(share=1.0, program=problem.program),)
+        return Divisions(boxes=whole, rows=whole, across=whole, row_ends=0)
+    return Divisions(
+        boxes=parts(problem, subdomains),
+        rows=parts(problem, subdomains, across=False),
+        across=parts(problem, subdomains, across=True),
+        row_ends=row_ends(problem, subdomains),
+    )
+
+
 def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None = None) -> tuple[Part, ...]:
     """Return by which programs a kernel on a CPU computes the cells of a grid; one where it has no regions.
 
@@ -65,7 +88,7 @@ def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None 
     inner = dict(inner_programs(program, subdomains, nested=nested))
     order = [axis for axis in nested_axes(program) if axis != last or not across]
     if not inner or not order:
-        return undivided(problem)
+        return (Part(share=1.0, program=program),)
     ends = _ends(problem, subdomains)
     share = [(high - low) / extent for (low, high), extent in zip(ends, problem.shape, strict=True)]
     if across is not None:
@@ -77,11 +100,6 @@ def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None 
         left, known = here, inner[tuple(sorted(order[:count]))]
     found.append(Part(share=left, program=_used(known, subdomains)))
     return tuple(each for each in found if each.share > 0)
-
-
-def undivided(problem: Problem) -> tuple[Part, ...]:
-    """Return the one program by which GPUs compute all cells of a grid."""
-    return (Part(share=1.0, program=problem.program),)
 
 
 def row_ends(problem: Problem, subdomains: Subdomains = ()) -> int:
@@ -111,9 +129,8 @@ def _used(program: Program, subdomains: Subdomains) -> Program:
     return replace(program, statements=some, fields=tuple(field for field in program.fields if field in held))
 
 
-def counts(problem: Problem, some: tuple[Part, ...]) -> Counts:
+def counts(whole: Program, some: tuple[Part, ...]) -> Counts:
     """Return how many values a step keeps, reads and writes per cell, as means to the nearest whole number."""
-    whole = problem.program
     copies = dict(zip(whole.fields, whole.analysis.copies, strict=True))
 
     def mean(of: Callable[[Program], int], least: int = 0) -> int:

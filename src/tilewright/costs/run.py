@@ -19,9 +19,9 @@ Seconds = TypeVar("Seconds", float, Floats)
 
 def run_seconds(family: Family, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:
     """Return the seconds by which families are compared for a run, with a margin where a model is less certain."""
-    margin = 1.0 if family.trusted else setting.rates.coefficients.strategy_margin
+    margin = 1.0 if family.trusted else setting.rates.numbers.strategy_margin
     if setting.guessed and not family.untiled:
-        margin *= setting.rates.coefficients.uncalibrated_margin
+        margin *= setting.rates.numbers.uncalibrated_margin
     return whole_seconds(family, margin * seconds, setting) if copies else margin * seconds
 
 
@@ -41,7 +41,7 @@ def _byte_seconds(setting: Setting) -> float:
     facts, rates = setting.facts, setting.rates
     if isinstance(rates, CpuRates):
         return grid_seconds(facts, rates)
-    on_chip = facts.data_bytes <= rates.coefficients.cache_fraction * rates.sm_count * rates.shared_bytes
+    on_chip = facts.data_bytes <= rates.numbers.cache_fraction * rates.sm_count * rates.shared_bytes
     return 0.0 if on_chip else rates.word_seconds / WORD
 
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy.price import EnergyRule, make_energy
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.price import EnergyRule, rule
 from tilewright.costs.facts import Facts, facts_of
-from tilewright.costs.hardware import Hardware
-from tilewright.costs.rates import CpuRates, GpuRates, cpu_rates, gpu_rates
+from tilewright.costs.rates import CpuRates, Rates, cpu_rates, gpu_rates
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 
@@ -18,7 +19,7 @@ class Setting:
     """A problem on a machine."""
 
     facts: Facts  # what the problem brings
-    rates: CpuRates | GpuRates  # what the machine takes
+    rates: Rates  # what the machine takes, which are :class:`CpuRates` of a CPU
     energy: EnergyRule | None = None  # the energy model of the problem there; None where no energy is asked for
 
     @property
@@ -27,9 +28,9 @@ class Setting:
         return isinstance(self.rates, CpuRates)
 
     @property
-    def gpu(self) -> Hardware | None:
+    def gpu(self) -> Numbers | None:
         """A GPU's own numbers; None of a CPU."""
-        return self.rates.gpu if isinstance(self.rates, GpuRates) else None
+        return None if self.cpu else self.rates.numbers
 
     @property
     def guessed(self) -> bool:
@@ -54,9 +55,5 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *
             "ask for a CPU, such as host",
         )
     facts = facts_of(problem, cpu=cpu, storage=storage)
-    rates: CpuRates | GpuRates
-    if cpu:
-        rates = cpu_rates(facts.problem, machine, scope or "per_sm", facts.storage.subdomains)
-    else:
-        rates = gpu_rates(facts.problem, machine, scope or "device")
-    return Setting(facts=facts, rates=rates, energy=make_energy(facts.problem, machine))
+    rates = cpu_rates(facts, machine, scope or "per_sm") if cpu else gpu_rates(facts, machine, scope or "device")
+    return Setting(facts=facts, rates=rates, energy=rule(facts.problem, constants(machine)))

@@ -4,7 +4,7 @@ A family says what its tiles move and compute (:mod:`tilewright.costs.work`), a 
 """
 
 import functools
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,18 +13,16 @@ from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs.arrays import TileSizes
-from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.breakdown import Breakdown, Times
 from tilewright.costs.cpu import boxes
 from tilewright.costs.cpu import streaming as cached_streams
 from tilewright.costs.cpu import sweep as cached_sweep
-from tilewright.costs.cpu.states import added_seconds
 from tilewright.costs.energy.price import Joules, Usage, price
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu import blocks
-from tilewright.costs.gpu import sweep as gpu_sweep
 from tilewright.costs.published import energy as published_energy
 from tilewright.costs.published import time as published
-from tilewright.costs.rates import CpuRates, GpuRates
+from tilewright.costs.rates import CpuRates, Rates
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.work import streaming, sweep
 from tilewright.costs.work.families import tiles_of
@@ -46,11 +44,12 @@ _LARGEST_TILE = 2**40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Times[float]):
     """What one tiling of one problem costs on one machine; times in seconds, words of 4 bytes.
 
     Attributes:
         seconds: Predicted time, T_alg.
+        terms: What it is the sum of, by name.
         joules: Predicted energy; estimated where nobody measured the machine, see ``energy``.
         dram_bytes: Bytes between chip and memory, in all.
         wavefronts: N_w.
@@ -70,7 +69,6 @@ class Costs:
         usage: The amounts that the energy is of.
     """
 
-    seconds: float
     joules: float | None = None
     dram_bytes: float
     wavefronts: int
@@ -89,10 +87,9 @@ class Costs:
     usage: Usage | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Return the costs as plain data, without the parts of the energy and its amounts."""
-        plain = asdict(self)
-        del plain["energy"], plain["usage"]
-        return plain
+        """Return the costs as plain data, without the terms of the time, the parts of the energy and its amounts."""
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in plain.items() if name not in {"terms", "energy", "usage"}}
 
 
 def predict(  # noqa: PLR0913  (all that a prediction hangs on)
@@ -131,9 +128,9 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     result = evaluate(tiling.family, sizes, setting, model, _compiled(resources))
     if not np.isfinite(result.seconds[0]):
         rates, count = setting.rates, int(np.prod([float(each) for each in tiling.threads]))
-        if setting.gpu is not None and count > setting.gpu.block_threads:
+        if setting.gpu is not None and count > setting.gpu.max_block_threads:
             raise UsageError(
-                f"a block of {machine.name} has at most {setting.gpu.block_threads} threads, got {str(tiling)!r}"
+                f"a block of {machine.name} has at most {setting.gpu.max_block_threads} threads, got {str(tiling)!r}"
             )
         if tiling.family.streams and result.shared_bytes[0] <= rates.block_bytes:
             raise UsageError(
@@ -226,14 +223,14 @@ def _on_cpu(family: Family, sizes: TileSizes, facts: Facts, rates: CpuRates) -> 
         result = boxes.evaluate(tiles_of(family).boxes(sizes, facts), facts, rates)
     if not facts.state_bytes:
         return result
-    return replace(result, terms={**result.terms, "states": added_seconds(result.seconds, sizes, facts, rates)})
+    return replace(result, terms={**result.terms, "states": boxes.added_seconds(result.seconds, sizes, facts, rates)})
 
 
 def _on_gpu(
-    family: Family, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: "CompiledCounts | None"
+    family: Family, sizes: TileSizes, facts: Facts, rates: Rates, compiled: "CompiledCounts | None"
 ) -> Breakdown:
     if family.untiled:
-        return gpu_sweep.evaluate(sweep.on_gpu(facts), facts, rates)
+        return blocks.sweep(sweep.on_gpu(facts), facts, rates)
     if family.streams:
         from tilewright.costs.gpu import streaming as streams
         from tilewright.costs.work import stream_blocks
@@ -245,11 +242,10 @@ def _on_gpu(
             return blocks.evaluate(work, sizes.k, facts, rates)
         from tilewright.costs.gpu import threads as selector
 
-        result = blocks.evaluate(work, np.zeros_like(sizes.k), facts, rates)
-        result = selector.timed(result, work, sizes, facts, rates, compiled)
+        result = selector.timed(work, sizes, facts, rates, compiled)
     if not sizes.threads:
         return result
-    return result.where(functools.reduce(np.multiply, sizes.threads) <= rates.gpu.block_threads)
+    return result.where(functools.reduce(np.multiply, sizes.threads) <= rates.numbers.max_block_threads)
 
 
 def _with_energy(result: Breakdown, family: Family, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
@@ -318,7 +314,7 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
         used = setting.energy.usage(seconds, float(result.energy_bytes[index]), float(result.updates[index]), words)
         energy = price(used, setting.energy.known)
     return Costs(
-        seconds=seconds,
+        terms={name: float(term[index]) for name, term in result.terms.items()},
         joules=energy.joules if energy else None,
         energy=energy,
         usage=used,
@@ -346,10 +342,10 @@ def ideal_seconds(setting: Setting, family: Family | None = None, model: str = "
         iteration = streaming_seconds(setting).value
     elif family and not family.hexagons:
         iteration = rates.other.value
-    elif family and model == "exact" and isinstance(rates, GpuRates) and models_threads(family, setting):
+    elif family and model == "exact" and models_threads(family, setting):
         from tilewright.costs.gpu import threads as selector
 
-        return selector.ideal_seconds(facts.problem.program, facts, rates.gpu)
+        return selector.ideal_seconds(facts.problem.program, facts, rates.numbers)
     return facts.cells * facts.steps * iteration / (rates.sm_count * rates.vector_width)
 
 

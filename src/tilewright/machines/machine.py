@@ -11,7 +11,6 @@ calibration or a file says otherwise.
 import dataclasses
 from dataclasses import dataclass
 
-from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.machines.parameters import Parameter, Quantity, parameter
 
 _CPU, _GPU = ("cpu",), ("gpu",)
@@ -509,11 +508,6 @@ class Machine:
     area: tuple[tuple[str, Quantity], ...] = ()
     # C_iter per program of the catalogue: seconds of one iteration of its loop body on one vector unit, float32
     c_iter: tuple[tuple[str, Quantity], ...] = ()
-
-    @property
-    def block_threads(self) -> int:
-        """Threads that a block has at most; CUDA's limit where nobody says."""
-        return int(self.max_block_threads.value) if self.max_block_threads else MAX_BLOCK_THREADS
 
     @property
     def architecture(self) -> str:

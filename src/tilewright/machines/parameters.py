@@ -1,7 +1,8 @@
 """How a parameter of a machine is declared, and a number with its unit and where it comes from."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError, one_of
@@ -30,10 +31,25 @@ class Quantity:
             raise UsageError(f"a quantity lies in its range, got {self.value} in [{self.low}, {self.high}] {self.unit}")
         one_of("the source of a quantity", self.source, SOURCES)
 
+    def end(self, which: str) -> float:
+        """Return the ``value``, or the ``low`` or ``high`` end of its range: the value where it is taken as exact."""
+        number: float | None = getattr(self, which)
+        return self.value if number is None else number
+
+    def at(self, value: float) -> "Quantity":
+        """Return it with another value, which is taken as exact."""
+        return replace(self, value=value, low=None, high=None)
+
 
 def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quantity:
     """Return an estimated quantity, whose plausible range is given as multiples of it."""
     return Quantity(value=value, unit=unit, source="estimated", note=note, low=low * value, high=high * value)
+
+
+def estimated(value: Callable[[str], float], unit: str, note: str) -> Quantity:
+    """Return what follows from other quantities, whose ``value``, ``low`` and ``high`` ends are asked for."""
+    low, high = value("low"), value("high")
+    return Quantity(value=value("value"), unit=unit, source="estimated", note=note, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

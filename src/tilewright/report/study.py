@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from tilewright.costs.roofline import Roofline
+from tilewright.costs.bottleneck import Roofline
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 

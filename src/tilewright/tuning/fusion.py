@@ -15,8 +15,9 @@ from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import BlockShapes
 from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
-from tilewright.costs.pipelines.gpu import BlockCosts, Card, card, evaluate
+from tilewright.costs.pipelines.gpu import BlockCosts, card, evaluate
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.schedules.pipelines.fusion import Fusion, Group, groups, ideals, in_order, members
 from tilewright.schedules.pipelines.rows import RowTile, streamable
@@ -128,7 +129,7 @@ def configurations(
     if machine.kind == "cpu":
         return tuple(sorted(_row_choices(problem, group, machine), key=lambda choice: choice.seconds))
     gpu = card(machine, model)
-    blocks = all_blocks(gpu.threads_block)
+    blocks = all_blocks(gpu.max_block_threads)
     costs = evaluate(problem, group, blocks, gpu, model)
     kept = np.flatnonzero(filtered(costs, blocks, vendor))
     order = kept[np.argsort(costs.seconds[kept], kind="stable")]
@@ -165,7 +166,7 @@ def search(
         if problem.pipeline.rank != 2:
             raise UsageError("the GPU model is for pipelines of two dimensions", "take a CPU: machine='host'")
         gpu = card(machine, model)
-        blocks = all_blocks(gpu.threads_block)
+        blocks = all_blocks(gpu.max_block_threads)
         for group in every:
             choice = _best_block(problem, group, (blocks, gpu), model, vendor, counts)
             if choice is not None:
@@ -202,7 +203,7 @@ def best_choices(
         if gpu is None:
             found = _best_rows(problem, group, machine, counts)
         else:
-            found = _best_block(problem, group, (all_blocks(gpu.threads_block), gpu), model, vendor, counts)
+            found = _best_block(problem, group, (all_blocks(gpu.max_block_threads), gpu), model, vendor, counts)
         if found is None:
             raise UsageError(f"a group of this fusion fits no configuration on machine {machine.name!r}", "fuse less")
         chosen.append(found)
@@ -261,7 +262,7 @@ def filtered(
 def _best_block(
     problem: PipelineProblem,
     group: Group,
-    where: tuple[BlockShapes, Card],
+    where: tuple[BlockShapes, Numbers],
     model: str,
     vendor: VendorFilter | None,
     counts: _Counts,

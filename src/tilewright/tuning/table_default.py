@@ -48,7 +48,7 @@ def alignment_default(
 ) -> tuple[int, int]:
     """Return rows and columns of the fastest tiles of an alignment; ``traced`` if more than the score is wanted."""
     case = AlignmentCase(lengths=lengths, letters=letters, traced=traced, machine=with_threads(machine, threads))
-    return min(alignment_tiles(case), key=lambda tile: alignment.seconds(case, *tile))
+    return min(alignment_tiles(case), key=lambda tile: alignment.times(case, *tile).seconds)
 
 
 def alignment_tiles(case: AlignmentCase) -> tuple[tuple[int, int], ...]:

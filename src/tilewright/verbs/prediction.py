@@ -8,8 +8,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
 from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
+from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.interval import Interval, interval
-from tilewright.costs.roofline import Roofline
 from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine

@@ -18,11 +18,11 @@ from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.facts import facts_of
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.gpu.fit import FASTEST, GpuFit, LogPoints, calibrate, sample, scale_of
-from tilewright.costs.gpu.terms import GpuConstants
-from tilewright.costs.hardware import Hardware, hardware
+from tilewright.costs.gpu.terms import GpuConstants, thread_numbers
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.work import hexagonal
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report import validation as report
@@ -147,7 +147,7 @@ def validate(
         return Validation(
             machine=where.name, model=model, stencils=tuple(many), overall=_overall(many), skipped=skipped
         )
-    gpu = hardware(where)
+    gpu = thread_numbers(where)
     used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
     chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
     every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
@@ -249,12 +249,13 @@ def case_of(log: TuningLog) -> selector.TilingBatch:
 
 
 def _scored(
-    case: selector.TilingBatch, seconds: Floats, used: Ints, gpu: Hardware, constants: GpuConstants, off: Sequence[str]
+    case: selector.TilingBatch, seconds: Floats, used: Ints, gpu: Numbers, constants: GpuConstants, off: Sequence[str]
 ) -> StencilValidation:
     terms = selector.evaluate(case, gpu, constants, off)
     scale = scale_of(terms.seconds[used], seconds[used]) if len(used) else 1.0
     rest = np.setdiff1d(np.arange(len(seconds)), used)
-    return _result(case, terms.seconds * scale, seconds, used, gpu.shared_limit, (terms.resident[rest], scale))
+    shared = int(gpu.block_shared_bytes)
+    return _result(case, terms.seconds * scale, seconds, used, shared, (terms.resident[rest], scale))
 
 
 def _published(

@@ -8,13 +8,12 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, TileSizes
-from tilewright.costs.bottleneck import Resource
+from tilewright.costs.bottleneck import Resource, Roofline, roofline
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy.price import Usage
 from tilewright.costs.facts import facts_of
 from tilewright.costs.published import energy as published_energy
 from tilewright.costs.published import time as published_time
-from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs, streaming_seconds
 from tilewright.machines.machine import Machine
@@ -85,12 +84,12 @@ class StencilWorkload:
         """Return the same with iterations that take half the time."""
 
         def half(known: Quantity) -> Quantity:
-            return replace(known, value=0.5 * known.value, low=None, high=None)
+            return known.at(0.5 * known.value)
 
         known, gpu = self.setting.rates, self.setting.gpu
         faster = self.setting.at(c_iter=half(known.c_iter), other=half(known.other))
         if gpu is not None:  # models of thread blocks count instructions: they go with the clock
-            faster = faster.at(swept=half(known.swept), gpu=replace(gpu, clock=2.0 * gpu.clock))
+            faster = faster.at(swept=half(known.swept), numbers=gpu.at(clock=2.0 * gpu.clock))
         return replace(self, setting=faster)
 
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:

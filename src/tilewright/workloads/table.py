@@ -117,7 +117,7 @@ class TableWorkload:
         work = {
             "vector units": self.ideal_seconds(tiling) / costs.seconds,
             "memory": costs.dram_bytes / machine.dram_bandwidth.value / costs.seconds,
-            "synchronisation": model.sync_seconds(case, tiling) / costs.seconds,
+            "synchronisation": costs.terms["synchronisation"] / costs.seconds,
         }
         held = {"multiprocessors": tiles / (model.turns(case, tiling) * count)}
         if not case.cpu:

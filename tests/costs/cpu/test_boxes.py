@@ -179,7 +179,7 @@ def test_boxes_of_whole_rows_in_2d_are_fetched_ahead():
     apart = dataclasses.replace(work, runs=0.0 * work.runs)
     felt = [float(boxes.vector_seconds(each, facts, rates)[0]) - hidden for each in (work, apart)]
     assert 0.0 < felt[0] < felt[1]
-    known = rates.coefficients
+    known = rates.numbers
     assert felt[0] / felt[1] == pytest.approx(known.l3_exposed_fraction / known.l3_exposed_fraction_boxes, rel=0.25)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tilewright.costs import fit
-from tilewright.costs.coefficients import coefficients
 from tilewright.costs.cpu import levels
 from tilewright.costs.cpu.streaming import both
 from tilewright.costs.rates import blocked_seconds, iteration_seconds, operation_cycles, swept_seconds
@@ -14,6 +13,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, predict, sizes_of
 from tilewright.costs.work import sweep
 from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -23,7 +23,7 @@ from tilewright.schedules.tiling import NONE, Tiling, parse
 CPU = {"cores": 2, "simd_bits": 512, "l1_bytes": 2**15, "l2_bytes": 2**20, "clock_hz": 2.6e9}
 WITH = host_machine(CpuDescription(l3_bytes=2**25, **CPU))
 WITHOUT = host_machine(CpuDescription(l3_bytes=0, **CPU))
-COEFFICIENTS = coefficients(WITH)
+NUMBERS = Numbers(WITH)
 
 
 def setting(machine, shape=(4096, 4096), name="j2d5pt"):
@@ -127,7 +127,7 @@ def test_the_factors_of_an_instance_that_waits_for_l2_and_l3_are_those_of_the_mo
     vectors, advances, near, felt, rest = fit.stream_design(sizes, one)
     assert near > 0
     assert (felt > 0) == (len(shape) == 2)
-    beside = both(vectors * one.rates.blocked.value, near, felt, COEFFICIENTS)
+    beside = both(vectors * one.rates.blocked.value, near, felt, NUMBERS)
     whole = evaluate(family_named("streaming"), sizes, one).seconds[0]
     assert whole == pytest.approx(beside + advances * one.rates.advance_seconds + rest, rel=1e-6)
 
@@ -141,7 +141,7 @@ def test_lines_of_a_row_take_as_long_whatever_the_width_of_the_registers(name, s
     for machine in (WITH, narrow):
         one = setting(machine, shape, name).at(cache_byte_seconds=1e-11, outer_byte_seconds=1e-11)
         with_lines = fit.stream_design(sizes_of(tiling, one), one)
-        unfelt = one.at(coefficients=replace(one.rates.coefficients, l3_exposed_fraction=0.0))
+        unfelt = one.at(numbers=one.rates.numbers.at(l3_exposed_fraction=0.0))
         without = fit.stream_design(sizes_of(tiling, one), unfelt)
         lines.append((with_lines[2], (with_lines - without)[3:].sum()))
         vectors.append(with_lines[0])
@@ -151,11 +151,11 @@ def test_lines_of_a_row_take_as_long_whatever_the_width_of_the_registers(name, s
 
 
 def test_lines_from_l3_are_felt_in_full_only_where_arithmetic_waits_for_l2_anyway():
-    alone = both(1.0, 0.25, 0.0, COEFFICIENTS)
-    assert both(1.0, 0.25, 0.5, COEFFICIENTS) - alone == pytest.approx(0.5 * 0.25**2)
-    assert both(1.0, 3.0, 0.5, COEFFICIENTS) - both(1.0, 3.0, 0.0, COEFFICIENTS) == 0.5
-    assert both(0.0, 0.0, 0.5, COEFFICIENTS) == 0.5
-    assert both(np.array([1.0, 2.0]), 0.5, 0.5, COEFFICIENTS).shape == (2,)
+    alone = both(1.0, 0.25, 0.0, NUMBERS)
+    assert both(1.0, 0.25, 0.5, NUMBERS) - alone == pytest.approx(0.5 * 0.25**2)
+    assert both(1.0, 3.0, 0.5, NUMBERS) - both(1.0, 3.0, 0.0, NUMBERS) == 0.5
+    assert both(0.0, 0.0, 0.5, NUMBERS) == 0.5
+    assert both(np.array([1.0, 2.0]), 0.5, 0.5, NUMBERS).shape == (2,)
 
 
 def _streams(value: float, start: float, ratio: float, lines: float) -> tuple[np.ndarray, np.ndarray]:
@@ -174,19 +174,19 @@ def _streams(value: float, start: float, ratio: float, lines: float) -> tuple[np
 
 def _taken(factors: np.ndarray, value: float, start: float) -> np.ndarray:
     """Times of instances, by the formula."""
-    return both(factors[:, 0] * value, factors[:, 2], factors[:, 3], COEFFICIENTS) + start * factors[:, 1]
+    return both(factors[:, 0] * value, factors[:, 2], factors[:, 3], NUMBERS) + start * factors[:, 1]
 
 
 def test_arithmetic_is_told_from_lines_that_travel_beside_it():
     factors, seconds = _streams(1.4e-9, 4e-8, 1.0, 8e-10)
-    found = fit.stream_iteration(factors, seconds, 4e-8, COEFFICIENTS)
+    found = fit.stream_iteration(factors, seconds, 4e-8, NUMBERS)
     assert found.iteration == pytest.approx(1.4e-9, rel=0.01)
     assert found.row == 4e-8
     assert found.deviation < 0.01
     assert found.low <= found.iteration <= found.high
     slower = _taken(factors * (1, 1, 2, 1), 1.4e-9, 4e-8)
-    alone = fit.stream_iteration(factors * (1, 1, 0, 1), slower, 4e-8, COEFFICIENTS)
-    assert alone.iteration > 1.1 * fit.stream_iteration(factors * (1, 1, 2, 1), slower, 4e-8, COEFFICIENTS).iteration
+    alone = fit.stream_iteration(factors * (1, 1, 0, 1), slower, 4e-8, NUMBERS)
+    assert alone.iteration > 1.1 * fit.stream_iteration(factors * (1, 1, 2, 1), slower, 4e-8, NUMBERS).iteration
 
 
 def test_lines_that_take_longer_than_arithmetic_do_not_drive_c_iter_away():
@@ -196,7 +196,7 @@ def test_lines_that_take_longer_than_arithmetic_do_not_drive_c_iter_away():
     many = np.vstack([factors, waiting, waiting])
     slow = _taken(waiting, 1.4e-9, 4e-8)
     for off in (0.97, 1.03):
-        found = fit.stream_iteration(many, np.concatenate([seconds, off * slow, off * slow]), 4e-8, COEFFICIENTS)
+        found = fit.stream_iteration(many, np.concatenate([seconds, off * slow, off * slow]), 4e-8, NUMBERS)
         assert found.iteration == pytest.approx(1.4e-9, rel=0.03)
 
 
@@ -204,7 +204,7 @@ def test_lines_that_take_longer_than_arithmetic_do_not_drive_c_iter_away():
 @pytest.mark.parametrize("start", [2e-8, 6e-8])
 def test_tiles_of_many_widths_tell_how_fast_lines_travel_and_how_long_rows_start(ratio, start):
     programs = [_streams(value, start, ratio, 8e-10) for value in (0.7e-9, 1.4e-9, 2.5e-9)]
-    lines, advance = fit.stream_constants(programs, COEFFICIENTS)
+    lines, advance = fit.stream_constants(programs, NUMBERS)
     assert lines.value == pytest.approx(ratio, rel=0.07)
     assert advance.value == pytest.approx(start, rel=0.15)
     for found in (lines, advance):

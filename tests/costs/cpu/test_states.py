@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.costs.cpu import states
+from tilewright.costs.cpu import boxes
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
@@ -24,17 +24,17 @@ WHOLE, CUT = "hybrid:t=16,s=2x2080", "hybrid:t=16,s=2x256"
 
 
 def moved_seconds(setting):
-    return states.state_seconds(setting.facts, setting.rates)
+    return boxes.state_seconds(setting.facts, setting.rates)
 
 
 def held_seconds(setting):
-    return states.buffer_seconds(setting.facts, setting.rates)
+    return boxes.buffer_seconds(setting.facts, setting.rates)
 
 
 def added(storage, tile, seconds, machine=HOST):
     setting = make_setting(PROBLEM, machine, storage=storage)
     sizes = sizes_of(parse(tile), setting)
-    return float(states.added_seconds(np.array([seconds]), sizes, setting.facts, setting.rates)[0])
+    return float(boxes.added_seconds(np.array([seconds]), sizes, setting.facts, setting.rates)[0])
 
 
 def test_states_that_are_read_pass_the_bus_beside_the_arithmetic_where_rows_are_whole():

@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from tilewright.costs.gpu.launch import in_waves, makespan, resident
-from tilewright.costs.hardware import hardware
+from tilewright.costs.gpu.streaming import in_waves, makespan, resident
 from tilewright.costs.machine_code.bound import Needs, resident_blocks
 from tilewright.costs.work.stream_blocks import TileGrid
 from tilewright.machines.files import load
+from tilewright.machines.numbers import Numbers
 
 H200 = load("h200")
 
@@ -63,14 +63,14 @@ def test_tiles_at_edges_that_come_last_make_the_launch_as_long_as_they_are():
 @pytest.mark.parametrize("registers", [32, 56, 168, 255])
 @pytest.mark.parametrize("chip", [0, 20160, 143360])
 def test_as_many_blocks_are_resident_as_the_bound_by_machine_code_says(threads, registers, chip):
-    one = resident(np.array([threads]), np.array([registers]), np.array([chip]), hardware(H200))
+    one = resident(np.array([threads]), np.array([registers]), np.array([chip]), Numbers(H200))
     needs = Needs(threads=threads, registers=registers, shared_bytes=chip)
     fits = registers * threads <= 65536
     assert one[0] == resident_blocks(needs, H200) or not fits
 
 
 def test_waves_are_whole():
-    gpu = hardware(H200)
+    gpu = Numbers(H200)
 
     def cycles(together):
         return np.stack([7.0 * together, 0.0 * together, 2.0 * together, 1.0 * together])

@@ -11,15 +11,22 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.facts import facts_of
 from tilewright.costs.gpu.fit import SPREADS, LogPoints, calibrate, sample
-from tilewright.costs.gpu.terms import TERMS, GpuConstants, Residency, residency, whole_fronts, whole_tiles
+from tilewright.costs.gpu.terms import (
+    TERMS,
+    GpuConstants,
+    Residency,
+    residency,
+    thread_numbers,
+    whole_fronts,
+    whole_tiles,
+)
 from tilewright.costs.gpu.threads import PARTS, evaluate, make_case
-from tilewright.costs.hardware import hardware
 from tilewright.costs.work.threads import bank_conflicts, body, count, distinct_reads
 from tilewright.machines.files import load, names
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 
-GPU = hardware(load("v100"))
+GPU = thread_numbers(load("v100"))
 GPUS = [name for name in names() if name != "host" and load(name).kind == "gpu"]
 
 
@@ -148,7 +155,7 @@ def test_every_gpu_has_a_finite_answer(name, dtype):
         for t, base, width, first, second in itertools.product((2, 16), (1, 8), (32, 256), (1, 4), (8, 32))
     ]
     case = case_of("j2d5pt", tiles, machine=name, dtype=dtype)
-    terms = evaluate(case, hardware(load(name)))
+    terms = evaluate(case, thread_numbers(load(name)))
     assert np.isfinite(terms.seconds).all()
     assert (terms.seconds > 0).all()
     for part in PARTS:
@@ -191,7 +198,7 @@ def test_rows_further_apart_than_a_way_lie_in_sets_by_chance():
     case = case_of("j2d5pt", tiles, shape=(16384, 16384))
     known, ways = GpuConstants(near_misses=0.0), 4
     assert not evaluate(case, GPU).shared.any()
-    sets = int(known.l1_share * GPU.l1_bytes / 128 / ways)
+    sets = int(known.l1_share * GPU.unified_bytes / 128 / ways)
     draw, lost = np.random.default_rng(0), []
     for rows in case.work.held_rows.tolist():
         lines = int(rows * (512 + 31) * 4 / 128)
@@ -276,10 +283,9 @@ def test_an_unknown_term_is_refused():
 
 def test_twice_the_bandwidth_and_the_clock_is_twice_the_speed():
     case = case_of("j2d9pt-gol", [(8, (4, 128), (1, 128)), (20, (8, 512), (2, 64))], steps=1200)
-    fast = dataclasses.replace(
-        GPU,
+    fast = GPU.at(
         clock=2 * GPU.clock,
-        dram_bandwidth=2 * GPU.dram_bandwidth,
+        peak_dram_bandwidth=2 * GPU.peak_dram_bandwidth,
         l2_bandwidth=2 * GPU.l2_bandwidth,
         launch_seconds=GPU.launch_seconds / 2,
     )
@@ -291,7 +297,7 @@ def test_a_cpu_and_a_hexagonal_tile_are_refused():
 
     cpu = CpuDescription(cores=2, simd_bits=256, l1_bytes=32768, l2_bytes=2**20, l3_bytes=0, clock_hz=2e9)
     with pytest.raises(UsageError, match="for GPUs"):
-        hardware(host_machine(cpu))
+        thread_numbers(host_machine(cpu))
     facts = facts_of(make_problem(program("jacobi1d"), (1000,), 10), cpu=False)
     one = np.array([4])
     with pytest.raises(UsageError, match="hybrid"):

@@ -7,10 +7,18 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu.emit import emit_device
-from tilewright.costs.machine_code.bound import LaunchWork, Needs, analyse, bound, followed, resident_blocks
+from tilewright.costs.machine_code.bound import (
+    LaunchWork,
+    Needs,
+    analyse,
+    bound,
+    followed,
+    resident_blocks,
+    round_updates,
+    work,
+)
 from tilewright.costs.machine_code.listing import Code, Instruction, pipe_of, read
 from tilewright.costs.machine_code.paths import computing, steady, with_tests
-from tilewright.costs.machine_code.tiles import round_updates, work
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem

@@ -17,7 +17,6 @@ from tilewright.costs.tables.orthogonal import (
     make_case,
     predict,
     split,
-    sync_seconds,
     tile_usage,
     tile_words,
 )
@@ -63,7 +62,7 @@ def test_time_is_the_sum_over_the_wavefronts():
         seconds += (tiles // 2) * two + (tiles % 2) * one
     assert costs.seconds == pytest.approx(seconds, rel=1e-12)
     assert costs.wavefronts == rows + columns - 1
-    assert sync_seconds(case, tiling) == costs.wavefronts * K20C.launch_seconds.value
+    assert costs.terms["synchronisation"] == costs.wavefronts * K20C.launch_seconds.value
     assert costs.dram_bytes == pytest.approx(4 * sum(tile_words(case, tiling)) * rows * columns)
 
 

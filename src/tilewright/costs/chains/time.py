@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.costs.breakdown import Times
 from tilewright.costs.chains.traffic import Floats
 from tilewright.machines.machine import Machine
 
@@ -44,10 +45,9 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainCost:
+class ChainCost(Times[float]):
     """Seconds and joules of a tree on a machine."""
 
-    seconds: float  # every node takes the longer of its arithmetic and its traffic
     static_joules: float  # static power times seconds
     dynamic_joules: float  # multiply-adds and words moved
 
@@ -55,6 +55,10 @@ class ChainCost:
     def joules(self) -> float:
         """Static and dynamic joules."""
         return self.static_joules + self.dynamic_joules
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the seconds and the joules as plain data."""
+        return {name: getattr(self, name) for name in ("seconds", "static_joules", "dynamic_joules", "joules")}
 
 
 def machine_rates(machine: Machine, itemsize: int) -> Rates:
@@ -87,9 +91,12 @@ def machine_rates(machine: Machine, itemsize: int) -> Rates:
     )
 
 
-def seconds(rates: Rates, operations: Floats, words: Floats) -> Floats:
-    """Return the seconds of nodes."""
-    return np.maximum(operations / rates.operations, words / rates.words) + rates.call
+def times(rates: Rates, operations: Floats, words: Floats) -> Times[Floats]:
+    """Return what nodes take: every one the longer of its arithmetic and its traffic."""
+    arithmetic = operations / rates.operations
+    felt = np.maximum(words / rates.words - arithmetic, 0.0)
+    terms = {"arithmetic": arithmetic, "transfers": felt, "calls": np.full(np.shape(arithmetic), rates.call)}
+    return Times(terms=terms)
 
 
 def joules(rates: Rates, operations: Floats, words: Floats) -> tuple[Floats, Floats]:
@@ -99,7 +106,7 @@ def joules(rates: Rates, operations: Floats, words: Floats) -> tuple[Floats, Flo
             f"the machine {rates.machine!r} has no energy figures",
             "k20c has the thesis's; a machine file may give others",
         )
-    static = rates.watts * seconds(rates, operations, words)
+    static = rates.watts * times(rates, operations, words).seconds
     return static, rates.word_joules * words + rates.operation_joules * operations
 
 
@@ -108,7 +115,7 @@ def energy(rates: Rates, nodes: Sequence[tuple[float, float]]) -> ChainCost:
     operations, words = (np.array(column, dtype=np.float64) for column in zip(*nodes, strict=True))
     static, dynamic = joules(rates, operations, words)
     return ChainCost(
-        seconds=float(seconds(rates, operations, words).sum()),
+        terms={name: float(term.sum()) for name, term in times(rates, operations, words).terms.items()},
         static_joules=float(static.sum()),
         dynamic_joules=float(dynamic.sum()),
     )
@@ -125,13 +132,12 @@ class HostTimes:
     source: str  # ``measured`` or ``estimated``
     spread: float = 0.0  # median of the fit's absolute relative errors; 0 where nothing was measured
 
-    def seconds(self, fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats]) -> Floats:
-        """Return the seconds of nodes of one kind."""
+    def times(self, fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats]) -> Times[Floats]:
+        """Return what nodes of one kind take."""
         weights = {"none": self.single, "left": self.left, "right": self.right}[fusion]
-        result = np.zeros(np.shape(p[0]))
-        for weight, term in zip(weights, host_terms(fusion, p, tile, self.itemsize), strict=True):
-            result = result + weight * term
-        return result
+        names, each = TERMS["none" if fusion == "none" else "fused"], host_terms(fusion, p, tile, self.itemsize)
+        known = zip(names, weights, each, strict=True)
+        return Times(terms={name: np.asarray(weight * term) for name, weight, term in known})
 
 
 def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats], itemsize: int) -> tuple[Floats, ...]:

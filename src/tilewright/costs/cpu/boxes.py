@@ -9,7 +9,7 @@ This is our own extension; nothing of it is printed.
 import numpy as np
 
 from tilewright.base.constants import WORD
-from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu.levels import (
     grid_seconds,
@@ -22,6 +22,7 @@ from tilewright.costs.cpu.levels import (
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
 from tilewright.costs.work.tiles import BoxWork
+from tilewright.machines.numbers import Numbers
 
 SHORT_ROW = 7
 """Vectors of a piece of a row below which neighbours are loaded, not put together from vectors in registers."""
@@ -89,7 +90,7 @@ def beyond(facts: Facts, rates: CpuRates) -> float:
     What a tile begins with comes from afar row by row, each on pages of its own, and nothing is fetched ahead beyond
     the ends of its pieces.
     """
-    data, known = np.array(facts.data_bytes), rates.coefficients
+    data, known = np.array(facts.data_bytes), rates.numbers
     own, outer = known.cache_fraction * rates.shared_bytes, known.l3_grid_fraction * rates.outer_bytes
     near, far = rates.sm_count * own, rates.sm_count * max(own, outer)
     return 1.0 + (known.far_row_ratio - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
@@ -108,7 +109,7 @@ def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     where a whole tile fits. In 3D a line is fetched once per plane that reads it, unless those planes fit L1 together.
     A box that is one run of memory is fetched ahead as much as in streaming tiles.
     """
-    known = rates.coefficients
+    known = rates.numbers
     exposed = np.where(work.runs > 0, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
     lines = read_again(work, facts, rates) + work.rim
     places = work.box_values * facts.itemsize, footprint_bytes(work, facts)
@@ -118,7 +119,7 @@ def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
         hidden, felt = ((1.0 - work.strip) * a + work.strip * b for a, b in zip((hidden, felt), far, strict=True))
     felt = felt + again_seconds(work, facts, rates) + beside_seconds(work.around, places[1], facts, rates)
     compute = rates.c_iter.value + facts.further[-1] * rates.short_row_seconds * short(work, rates)
-    return np.asarray(overlapped(compute, hidden, rates) + felt)
+    return np.asarray(overlapped(compute, hidden, rates.numbers) + felt)
 
 
 def read_again(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
@@ -128,7 +129,7 @@ def read_again(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     fit there together.
     """
     window = (sum(facts.sides[0]) + 1.0) * work.plane_values * facts.itemsize
-    return np.asarray(facts.again * (window > rates.coefficients.cache_fraction * rates.l1_bytes) * 1.0)
+    return np.asarray(facts.again * (window > rates.numbers.cache_fraction * rates.l1_bytes) * 1.0)
 
 
 def again_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
@@ -146,18 +147,18 @@ def beside_seconds(values: Floats | float, footprint: Ints | Floats, facts: Fact
     if not np.any(values):
         return np.zeros(np.shape(footprint))
     lost, far = missed_inside(footprint, rates), missed_outside(footprint, rates)
-    outer = rates.coefficients.l3_exposed_fraction_boxes * (1.0 - far) * rates.outer_byte_seconds
+    outer = rates.numbers.l3_exposed_fraction_boxes * (1.0 - far) * rates.outer_byte_seconds
     vector = rates.vector_width * facts.itemsize
     return np.asarray(vector * values * lost * (outer + far * rates.word_seconds / WORD))
 
 
-def overlapped(compute: float | Floats, stream: Floats, rates: CpuRates) -> Floats:
+def overlapped(compute: float | Floats, stream: float | Floats, cpu: Numbers) -> Floats:
     """Return the time of arithmetic and transfers that overlap: where the two are alike, both are felt.
 
     Hexagons whose boxes lie in L2 take as long as those whose boxes fit L1: little more than the longer one is felt.
     """
-    power = rates.coefficients.overlap_exponent
-    return np.asarray((compute**power + stream**power) ** (1.0 / power))
+    power = cpu.overlap_exponent
+    return np.asarray((np.power(compute, power) + np.power(stream, power)) ** (1.0 / power))
 
 
 def _transfers(
@@ -175,7 +176,7 @@ def _transfers(
     own = max(0, fills - facts.state_fills)  # what states take is no tile's
     hidden = (fills + again) * rates.cache_byte_seconds
     felt = exposed * (1.0 - far) * rates.outer_byte_seconds + far * rates.word_seconds / WORD
-    return vector * hidden, vector * missed * rates.coefficients.bytes_per_fetch * own * felt
+    return vector * hidden, vector * missed * rates.numbers.bytes_per_fetch * own * felt
 
 
 def footprint_bytes(work: BoxWork, facts: Facts) -> Ints:
@@ -191,3 +192,39 @@ def spilled_bytes(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     footprint = footprint_bytes(work, facts)
     missed = missed_inside(footprint, rates) * missed_outside(footprint, rates)
     return np.asarray(missed * work.updates * (facts.swept_bytes / facts.cells / facts.stages))
+
+
+_PER_FETCH = 1.5
+"""Lines that pass in a copy per line that is fetched: one is read, one fetched to be written, and that one written
+back, which occupies no buffer. Bandwidths are those of copies."""
+
+
+def added_seconds(seconds: Floats, sizes: TileSizes, facts: Facts, rates: CpuRates) -> Floats:
+    """Return what the states of a band of a gradient add to the seconds of tiles.
+
+    A state that is kept is written box by box, each once it is computed, with no arithmetic beside. States that are
+    read pass the bus as they do in a sweep where rows are not cut, fetched ahead and beside the arithmetic. What a
+    core's own buffers of lines are occupied with is not beside it: the arithmetic's lines from L2 wait for the same
+    buffers. How long that is says the bandwidth from beyond L2 of a core. Where rows are cut, each piece of a row
+    begins anew in memory, and is waited for: its first cells, or the lines at its ends of which it writes a part.
+    """
+    moved, series = state_seconds(facts, rates), facts.storage.series
+    extent, size = facts.shape[-1], sizes.space[-1]
+    lines = facts.steps * facts.cells / extent * len(series or facts.problem.program.updated)
+    waits = lines * (extent / size + 1.0) * rates.fetch_seconds / rates.sm_count
+    whole = (size >= extent) & (len(facts.shape) > 1)
+    if not series:
+        return np.where(whole, moved, moved + waits)
+    held = buffer_seconds(facts, rates)
+    return np.where(whole, overlapped(moved, seconds + held, rates.numbers) - seconds, max(moved, held) + waits)
+
+
+def state_seconds(facts: Facts, rates: CpuRates) -> float:
+    """Return the seconds in which all cores write or read the states, at the bandwidth of where they lie."""
+    return 1.0 * facts.cells * facts.steps * facts.state_bytes * grid_seconds(facts, rates) / rates.sm_count
+
+
+def buffer_seconds(facts: Facts, rates: CpuRates) -> float:
+    """Return the seconds in which the cores' buffers of lines hold states that are read; 0 where L3 is unknown."""
+    moved = 1.0 * facts.cells * facts.steps * facts.state_bytes
+    return _PER_FETCH * moved * rates.outer_byte_seconds / rates.sm_count

@@ -25,7 +25,7 @@ def _lost(ways: float) -> Floats:
 
 def grid_seconds(facts: Facts, rates: CpuRates) -> float:
     """Seconds per byte and core of the grid itself, from the first level that holds all its data."""
-    whole, usable = facts.data_bytes, rates.coefficients
+    whole, usable = facts.data_bytes, rates.numbers
     if whole <= usable.cache_fraction * rates.sm_count * rates.shared_bytes:
         return rates.cache_byte_seconds
     if whole <= usable.l3_grid_fraction * rates.sm_count * rates.outer_bytes:
@@ -35,14 +35,14 @@ def grid_seconds(facts: Facts, rates: CpuRates) -> float:
 
 def off_chip(facts: Facts, rates: CpuRates) -> bool:
     """Whether the grid lies in memory, and in no cache."""
-    usable = rates.coefficients
+    usable = rates.numbers
     room = max(usable.cache_fraction * rates.shared_bytes, usable.l3_grid_fraction * rates.outer_bytes)
     return facts.data_bytes > rates.sm_count * room
 
 
 def missed_outside(footprint: Ints | Floats, rates: CpuRates) -> Floats:
     """Share of what does not fit L2 that does not fit a core's part of L3 either; 1 without L3."""
-    room = rates.coefficients.l3_tile_fraction * rates.outer_bytes
+    room = rates.numbers.l3_tile_fraction * rates.outer_bytes
     return share_missed(footprint, room) if room else np.ones(np.shape(footprint))
 
 
@@ -53,12 +53,12 @@ def missed_inside(footprint: Ints | Floats, rates: CpuRates) -> Floats:
     cache is full.
     """
     occupied = np.asarray(footprint, dtype=np.float64) / rates.shared_bytes
-    return np.asarray(np.interp(occupied, _OCCUPIED, _lost(rates.coefficients.l2_ways)))
+    return np.asarray(np.interp(occupied, _OCCUPIED, _lost(rates.numbers.l2_ways)))
 
 
 def missed_by_bands(touched: Floats | float, rates: CpuRates) -> Floats:
     """Share of what one band of tiles leaves for the next that L3 has lost when all cores touched so many bytes."""
-    room = rates.coefficients.l3_grid_fraction * rates.sm_count * rates.outer_bytes
+    room = rates.numbers.l3_grid_fraction * rates.sm_count * rates.outer_bytes
     return share_missed(touched, room) if room else np.ones(np.shape(touched))
 
 

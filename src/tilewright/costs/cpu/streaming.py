@@ -14,12 +14,13 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.coefficients import CpuCoefficients
+from tilewright.costs.cpu.boxes import overlapped
 from tilewright.costs.cpu.levels import grid_seconds, off_chip
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
 from tilewright.costs.reuse import lost_at_random, lost_in_order
 from tilewright.costs.work.streaming import StreamWork
+from tilewright.machines.numbers import Numbers
 
 ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
@@ -67,7 +68,7 @@ def computation(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats
     arithmetic = (1.0 - work.met) * rates.blocked.value + work.met * rates.blocked_across.value
     near, felt = _line_seconds(work, facts, rates)
     hidden = felt if hides(rank) else 0.0
-    each = both(arithmetic, near, hidden, rates.coefficients) + (felt - hidden)
+    each = both(arithmetic, near, hidden, rates.numbers) + (felt - hidden)
     if rank == 2:
         each = each + near * UNFOLLOWED * max(0.0, 1.0 - FOLLOWED * facts.stages / work.uses.used)
     vectors = work.depth * work.lines * work.width / rates.vector_width
@@ -77,7 +78,7 @@ def computation(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats
 
 def _moves(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floats]:
     """Seconds in which one tile is transposed or copied, and in which it comes from memory and goes there."""
-    costs, straight = rates.coefficients, rates.coefficients.copy_operations * (1 - work.turned)
+    costs, straight = rates.numbers, rates.numbers.copy_operations * (1 - work.turned)
     loads = work.read_values * (costs.transpose_in_operations * work.turned + straight)
     stores = work.written_values * (costs.transpose_out_operations * work.turned + straight)
     operation = rates.c_iter.value / max(1, facts.flops + 8)
@@ -93,21 +94,18 @@ def hides(rank: int) -> bool:
     return rank < 3
 
 
-def both(
-    arithmetic: float | Floats, near: float | Floats, felt: float | Floats, coefficients: CpuCoefficients
-) -> Floats:
+def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats, cpu: Numbers) -> Floats:
     """Seconds of arithmetic beside lines from L2 (``near``) and what is felt of those from L3 while it waits for L2."""
-    power = coefficients.overlap_exponent
-    longer = (np.power(arithmetic, power) + np.power(near, power)) ** (1.0 / power)
+    longer = overlapped(arithmetic, near, cpu)
     idle = np.less(near, arithmetic)
     waits = np.where(idle, near, 1.0) / np.where(idle, arithmetic, 1.0)
-    return np.asarray(longer + felt * waits**coefficients.l3_overlap_exponent)
+    return np.asarray(longer + felt * waits**cpu.l3_overlap_exponent)
 
 
 def _line_seconds(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floats]:
     """Seconds of lines per vector and level: of those from L2, which run beside the arithmetic, and of all others."""
     inner, mid, last = fills(work, facts, rates)
-    known = rates.coefficients
+    known = rates.numbers
     memory = known.bytes_per_fetch * rates.word_seconds / WORD
     exposed = known.l3_exposed_fraction * known.bytes_per_fetch
     near = inner * rates.cache_byte_seconds * rates.line_ratio
@@ -134,13 +132,13 @@ def fills(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floa
     if len(facts.shape) == 3:
         beside = sum(facts.sides[1]) * (uses.used - uses.written)
         inner = inner + beside * _each(in_order, np.full(row.shape, uses.used - 1.0), lines)
-    room = max(rates.coefficients.l3_reuse_fraction * rates.outer_bytes, rates.shared_bytes)
+    room = max(rates.numbers.l3_reuse_fraction * rates.outer_bytes, rates.shared_bytes)
 
     def at_random(size: float, ways: float) -> Floats:
         lost = [_each(lambda share: lost_at_random(share, int(ways)), between * row / size) for between, _ in apart]
         return np.asarray(sum(count * each for (_, count), each in zip(apart, lost, strict=True)) / work.rows)
 
-    mid, last = at_random(rates.shared_bytes, rates.coefficients.l2_ways), at_random(room, rates.coefficients.l3_ways)
+    mid, last = at_random(rates.shared_bytes, rates.numbers.l2_ways), at_random(room, rates.numbers.l3_ways)
     return np.asarray(inner / work.rows), mid, last
 
 

@@ -30,7 +30,7 @@ def evaluate(work: SweepWork, facts: Facts, rates: CpuRates) -> Breakdown:
     each = ceil_div(facts.cells, rates.sm_count)
     lines = each / facts.shape[-1]
     vectors = lines * ceil_div(facts.shape[-1], rates.vector_width)
-    iteration = float(overlapped(rates.swept.value, np.array(_line_seconds(facts, rates)), rates))
+    iteration = float(overlapped(rates.swept.value, _line_seconds(facts, rates), rates.numbers))
     arithmetic = vectors * rates.swept.value
     # A core computes one box per statement.
     starts = lines * facts.stages * rates.swept_row_seconds + facts.writes * rates.swept_box_seconds
@@ -88,7 +88,7 @@ def _from_afar(moved: float, facts: Facts, rates: CpuRates) -> tuple[float, floa
     Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core has
     too few under way to hide how long they take.
     """
-    share, known = facts.data_bytes / rates.sm_count, rates.coefficients
+    share, known = facts.data_bytes / rates.sm_count, rates.numbers
     inside = float(missed_inside(np.array(share), rates))
     room = known.l3_reuse_fraction * rates.outer_bytes
     outside = lost_at_random(share / room, int(known.l3_ways)) if room else inside
@@ -100,7 +100,7 @@ def _from_afar(moved: float, facts: Facts, rates: CpuRates) -> tuple[float, floa
 
 def _line_seconds(facts: Facts, rates: CpuRates) -> float:
     """Seconds in which the lines of one vector of results are fetched; what goes back to a cache takes another way."""
-    usable = rates.coefficients.cache_fraction
+    usable = rates.numbers.cache_fraction
     near = fetched_again(rates.l1_bytes * usable, facts) + facts.reads + facts.fetches
     far = fetched_again(rates.shared_bytes * usable, facts) if rates.outer_bytes else 0.0
     seconds = near * rates.cache_byte_seconds + far * rates.outer_byte_seconds
@@ -113,12 +113,12 @@ def _step_bytes(work: SweepWork, facts: Facts, rates: CpuRates) -> int:
     Statements follow each other over pieces of a few rows, which wide rows do not leave in L2; and what is in no cache
     is fetched again by every row or plane that reads it.
     """
-    room = rates.shared_bytes * rates.coefficients.cache_fraction
+    room = rates.shared_bytes * rates.numbers.cache_fraction
     rows = _PIECE_ROWS + 2 * (facts.stages - 1) * facts.slopes[0]
     apart = float(share_missed(np.array(rows * facts.data_bytes // facts.shape[0]), room))
     again = apart * (facts.swept_bytes - work.once_bytes)
     if off_chip(facts, rates):
-        room = max(room, rates.outer_bytes * rates.coefficients.l3_tile_fraction)
+        room = max(room, rates.outer_bytes * rates.numbers.l3_tile_fraction)
         again += fetched_again(room, facts) * facts.cells * facts.itemsize
     return work.once_bytes + int(again)
 

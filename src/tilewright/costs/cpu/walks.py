@@ -33,6 +33,12 @@ def walk(lines: int, positions: int, cores: int, tile: float, last: float) -> fl
     return max(before + positions * last, neighbour * tile + last)
 
 
+def walk_terms(grid: tuple[int, int, int], tile: float, last: float, moved: float) -> dict[str, float]:
+    """Return the time of lines, positions and cores as :func:`walk` does, apart for what every tile moves besides."""
+    computed = walk(*grid, tile, last)
+    return {"arithmetic": computed, "transfers": walk(*grid, tile + moved, last + moved) - computed}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreMemory:
     """A core's caches."""

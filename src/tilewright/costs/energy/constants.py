@@ -10,7 +10,7 @@ from tilewright.base.constants import BANKS, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats
 from tilewright.machines.machine import Machine
-from tilewright.machines.parameters import Quantity
+from tilewright.machines.parameters import Quantity, estimated
 
 NANOMETRES = 28.0
 """The process of the K20c, from which the constants of other machines are estimated."""
@@ -46,7 +46,7 @@ class Constants:
 
     def vector(self, end: str = "value") -> Floats:
         """Return the ``value``, ``low`` or ``high`` of all constants in order; shape (8,)."""
-        return np.array([_end(getattr(self, name), end) for name in NAMES])
+        return np.array([getattr(self, name).end(end) for name in NAMES])
 
 
 NAMES = tuple(item.name for item in fields(Constants) if item.name != "board")
@@ -70,13 +70,10 @@ def constants(machine: Machine) -> Constants:
     energies = {name: getattr(machine, name) or _scaled(machine, name, each) for name, each in _REFERENCE.items()}
     found = {"static_watts": static, **_supplied(machine, static, energies)}
     multiply, cycles = found["multiply_joules"], machine.special_cycles
-    found["special_joules"] = Quantity(
-        value=multiply.value * cycles.value,
-        unit="J",
-        source="estimated",
-        note="so many multiplications as a division, root or function takes cycles",
-        low=_end(multiply, "low") * _end(cycles, "low"),
-        high=_end(multiply, "high") * _end(cycles, "high"),
+    found["special_joules"] = estimated(
+        lambda end: multiply.end(end) * cycles.end(end),
+        "J",
+        "so many multiplications as a division, root or function takes cycles",
     )
     return Constants(**found, board=machine.tdp_watts)
 
@@ -182,15 +179,10 @@ def _supplied(machine: Machine, static: Quantity, energies: dict[str, Quantity])
         if getattr(machine, name) is None:
             value, alone = share * guess.value, dynamic / rates.get(name, lanes)
             note = f"{guess.note}; {share:.2f} of that draws the board's {machine.tdp_watts.value:g} W at full rate"
-            high = max(value, min(_end(guess, "high"), alone))
+            high = max(value, min(guess.end("high"), alone))
             found[name] = replace(guess, value=value, low=value / _RANGE, high=high, note=note)
     return found
 
 
 def _guess(value: float, unit: str, factor: float, note: str) -> Quantity:
     return Quantity(value=value, unit=unit, source="estimated", note=note, low=value / factor, high=value * factor)
-
-
-def _end(quantity: Quantity, end: str) -> float:
-    number: float | None = getattr(quantity, end)
-    return quantity.value if number is None else number

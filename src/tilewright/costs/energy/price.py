@@ -20,8 +20,7 @@ from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.facts import fact
 from tilewright.costs.arrays import Floats
-from tilewright.costs.energy.constants import NAMES, Constants, constants
-from tilewright.machines.machine import Machine
+from tilewright.costs.energy.constants import NAMES, Constants
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import Problem
@@ -30,6 +29,8 @@ from tilewright.programs.stencil.program import Program
 _MULTIPLIES = frozenset({"mul"})
 _MAXIMA = frozenset({"maximum", "minimum"})
 _ROUNDING = 1e-9
+OPERATIONS = ("adds", "multiplies", "int_adds", "int_maxima", "specials")
+"""What operations are counted as, in the order of their constants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,14 @@ class Usage:
     int_adds: float = 0.0  # integer additions
     int_maxima: float = 0.0  # integer maxima and minima
     specials: float = 0.0  # divisions, roots and functions
+
+    @staticmethod
+    def of(
+        *, seconds: float, global_words: float, shared_words: float, updates: float, operations: Sequence[float]
+    ) -> "Usage":
+        """Return what so many updates use, of which each has ``operations`` in the order of the constants."""
+        amounts = dict(zip(OPERATIONS, (updates * count for count in operations), strict=True))
+        return Usage(seconds=seconds, global_words=global_words, shared_words=shared_words, **amounts)
 
     def times(self, factor: float) -> "Usage":
         """Return so many times the amounts."""
@@ -154,22 +163,13 @@ class EnergyRule:
     ) -> Usage:
         """Return the amounts of one run."""
         count = self.updates if updates is None else updates
-        adds, multiplies, int_adds, int_maxima, specials = (count * each for each in self.operations)
-        return Usage(
+        return Usage.of(
             seconds=seconds,
             global_words=dram_bytes / WORD,
             shared_words=count * self.accesses if shared_words is None else shared_words,
-            adds=adds,
-            multiplies=multiplies,
-            int_adds=int_adds,
-            int_maxima=int_maxima,
-            specials=specials,
+            updates=count,
+            operations=self.operations,
         )
-
-
-def make_energy(problem: Problem, machine: Machine) -> EnergyRule:
-    """Collect what the energy model needs of a problem on a machine; what it does not know is estimated."""
-    return rule(problem, constants(machine))
 
 
 def rule(problem: Problem, known: Constants) -> EnergyRule:

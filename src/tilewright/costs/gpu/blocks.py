@@ -5,29 +5,50 @@ blocks each take ``min(m', c) + k N max(m', c)`` for k > 1, which is (12) for N 
 nothing. What differs from the printed form besides is exact geometry, see :mod:`tilewright.costs.work.hexagonal`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from tilewright.base.constants import WORD
+from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import Rates
+from tilewright.costs.work.sweep import SweepWork
 from tilewright.costs.work.tiles import BlockWork
 
 
 def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:
     """Evaluate the corrected model; ``k`` are the tiles that share an SM, 0 for as many as fit."""
-    scale = facts.itemsize / WORD
-    read, written = work.input_values * scale, work.output_values * scale
     io_seconds, compute = io(work, facts, rates), computation(work, facts, rates)
-    shared = shared_bytes(work, facts)
-    k = resident(k, shared, rates)
+    k = resident(k, shared_bytes(work, facts), rates)
     together = prism_seconds(io_seconds, compute, k, work.count)
     turns = work.fronts.turns(np.maximum(k, 1) * rates.sm_count)
     # Of what the tiles of an SM compute, one after the other, the barriers are between rows.
     blocks = turns * np.maximum(k, 1) * work.count
     barriers = blocks * work.meetings * rates.barrier_seconds
     computed = blocks * compute
+    return whole_tiles(
+        work,
+        facts,
+        tiles_per_sm=k,
+        io_seconds=io_seconds,
+        compute_seconds=compute,
+        prism_seconds=together,
+        terms={
+            "arithmetic": computed - barriers,
+            "barriers": barriers,
+            "transfers": np.where(k > 0, turns * together - computed, np.inf),
+            "synchronisation": work.fronts.count * rates.launch_seconds,
+        },
+    )
+
+
+def whole_tiles(work: BlockWork, facts: Facts, **times: Any) -> Breakdown:  # noqa: ANN401  (of each field's own type)
+    """Return what whole tiles move and keep, with ``times`` that say what they take."""
+    scale = facts.itemsize / WORD
+    read, written = work.input_values * scale, work.output_values * scale
     return Breakdown(
         wavefronts=work.fronts.count,
         tiles_per_wavefront=work.width,
@@ -35,18 +56,9 @@ def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:
         tile_points=np.minimum(work.points / facts.stages, 2.0**62).astype(np.int64),
         input_words=read,
         output_words=written,
-        shared_bytes=shared,
-        tiles_per_sm=k,
-        io_seconds=io_seconds,
-        compute_seconds=compute,
-        prism_seconds=together,
+        shared_bytes=shared_bytes(work, facts),
         dram_bytes=1.0 * (read + written) * WORD * work.count * work.tiles,
-        terms={
-            "arithmetic": computed - barriers,
-            "barriers": barriers,
-            "transfers": np.where(k > 0, turns * together - computed, np.inf),
-            "synchronisation": work.fronts.count * rates.launch_seconds,
-        },
+        **times,
     )
 
 
@@ -82,3 +94,46 @@ def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints) -> 
     """
     longer, shorter = np.maximum(io_seconds, compute), np.minimum(io_seconds, compute)
     return np.where(k > 1, shorter + k * count * longer, (io_seconds + compute) * count)
+
+
+SECTOR = 32
+"""Bytes that a GPU moves for a value whose neighbours in memory no other thread of its warp wants."""
+
+
+def sweep(work: SweepWork, facts: Facts, rates: Rates) -> Breakdown:
+    """Evaluate no time tiling: a sweep per stage and step, bound by arithmetic or memory (a roofline).
+
+    A wavefront is a sweep or a launch, a tile an SM's part of it. Of a recurrence the planes of cells that do not need
+    each other are a launch each. Their cells lie apart in memory, so that each of their values is a sector of its own
+    between L2 and chip; every launch lasts a load from memory at least.
+    """
+    # A recurrence's launches are one tile each, a sweep's parts are side by side.
+    launches, parts = (work.launches, 1) if work.serial else (facts.stages, rates.sm_count)
+    each = facts.cells // launches if work.serial else ceil_div(facts.cells, parts)
+    compute = 1.0 * ceil_div(each, rates.vector_width) * rates.swept.value
+    io_seconds, share = work.once_bytes * rates.byte_seconds, 1
+    if work.serial:
+        share, wait = launches, rates.numbers.fetch_latency / rates.numbers.clock
+        compute = work.serial_cells * wait
+        if not work.serial_cells:
+            vectors = facts.cells / (rates.sm_count * rates.vector_width)
+            compute = vectors * rates.swept.value + launches * wait
+            sectors = SECTOR * facts.cells * (facts.reads + facts.writes) / rates.numbers.l2_bandwidth
+            io_seconds = max(io_seconds, sectors)
+    longest, steps = max(compute, io_seconds), facts.steps
+    return Breakdown.of_one(
+        wavefronts=steps * launches,
+        tiles_per_wavefront=parts,
+        tile_points=each,
+        input_words=(work.once_bytes - work.written_bytes) / WORD / max(share, parts),
+        output_words=work.written_bytes / WORD / max(share, parts),
+        io_seconds=io_seconds / share,
+        compute_seconds=compute / share,
+        prism_seconds=longest / share,
+        dram_bytes=1.0 * work.once_bytes * steps,
+        terms={
+            "arithmetic": steps * compute,
+            "transfers": steps * (longest - compute),
+            "synchronisation": steps * launches * rates.launch_seconds,
+        },
+    )

@@ -14,7 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.gpu.threads import TilingBatch, evaluate
-from tilewright.costs.hardware import Hardware
+from tilewright.machines.numbers import Numbers
 
 NOISE = 0.2
 """Spread of the model's relative error at a typical point."""
@@ -75,7 +75,7 @@ def sample(predicted: Floats, count: int, seed: int | Sequence[int]) -> Ints:
 
 def calibrate(
     stencils: Sequence[LogPoints],
-    gpu: Hardware,
+    gpu: Numbers,
     prior: GpuConstants | None = None,
     *,
     free: Mapping[str, float] = SPREADS,
@@ -146,7 +146,7 @@ def _place(points: LogPoints) -> tuple[object, ...]:
     return points.case.program.name, facts.shape, facts.steps, len(points.seconds), *points.seconds.tolist()
 
 
-def own_scale(points: LogPoints, gpu: Hardware, constants: GpuConstants) -> float:
+def own_scale(points: LogPoints, gpu: Numbers, constants: GpuConstants) -> float:
     """Return a stencil's factor between measured and predicted time; see :func:`scale_of`."""
     if len(points.seconds) == 0:
         return 1.0

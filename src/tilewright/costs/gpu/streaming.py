@@ -16,27 +16,35 @@ compute, so that of work and bytes the longer one counts.
 
 The price of a run is that of what it launches (:func:`_run`): of every band the whole tiles in the steady loop, those
 at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges and bands of
-other lengths in the general kernel (:mod:`tilewright.costs.gpu.general`); blocks are dealt out in order.
+other lengths in the general kernel (:class:`GeneralBlocks`); blocks are dealt out in order.
 
 Where C_iter of these tiles was measured on the machine it bounds the arithmetic of a cell from below, as in every model
 here. This is our own, its counts those of machine code for sm_90; no GPU has confirmed it yet. What it leaves out:
 clock changes, and the code's way through the instruction cache.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import SAFE_REGISTERS, STREAM_CELL_REGISTERS, STREAM_REGISTERS, WARP, WORD
+from tilewright.base.constants import (
+    REGISTER_UNIT,
+    SAFE_REGISTERS,
+    STREAM_CELL_REGISTERS,
+    STREAM_REGISTERS,
+    WARP,
+    WARP_UNIT,
+    WORD,
+)
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
-from tilewright.costs.gpu import launch
-from tilewright.costs.gpu.general import general_blocks
-from tilewright.costs.gpu.terms import CompiledCounts
-from tilewright.costs.rates import GpuRates
-from tilewright.costs.work.stream_blocks import StreamTiles, band_lengths, footing
+from tilewright.costs.gpu.terms import CompiledCounts, double_cost
+from tilewright.costs.rates import Rates
+from tilewright.costs.work.stream_blocks import StreamTiles, TileGrid, band_lengths, footing
 from tilewright.costs.work.threads import body
+from tilewright.machines.numbers import Numbers
 
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
@@ -47,23 +55,33 @@ sm_90 has 4.4 to 5.1 of them in 2D and 8 to 12 in 3D, in float64 up to twice as 
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
+LEVEL_SLOTS, GENERAL_ADVANCE_SLOTS = {2: 70.0, 3: 96.0}, 100.0
+"""Instructions of a warp per level of an advance, by rank, and per advance, that no cell needs."""
+READ_SLOTS, RESULT_SLOTS, BEND_SLOTS, LOAD_SLOTS = 1.0, 26.0, 6.0, 9.0
+"""Instructions per cell and read on chip, besides per result, per read that a boundary bends (4 to 6 where it takes the
+nearest cell, 9 where it mirrors), and per value loaded."""
+GENERAL_REGISTERS = 64
+"""Registers of a thread."""
+CHAIN, ISSUE = 3.3, 1.2
+"""Cycles per instruction of a warp that has a scheduler to itself, and of a scheduler that has many warps: by the
+simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`)."""
+PARTS = ("arithmetic", "on-chip memory", "latency", "transfers")
+"""What the cycles of blocks are for: issuing instructions, and beyond that the path to shared memory, the last block's
+waits, and DRAM. They add up."""
+_TURNS = 6
+"""Blocks of a place up to which they are dealt out one after the other; beyond, the mean of their times is near."""
 
 
-def iteration_seconds(facts: Facts, rates: GpuRates) -> float:
+def iteration_seconds(facts: Facts, rates: Rates) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     issue = _cell_slots(facts, rates) / gpu.schedulers * rates.vector_width / WARP
-    return max(issue, body(foot.program).arithmetic * _double(facts, rates) * foot.stages) / gpu.clock
+    return max(issue, body(foot.program).arithmetic * double_cost(facts, gpu) * foot.stages) / gpu.clock
 
 
-def _double(facts: Facts, rates: GpuRates) -> float:
-    """For how many times as long an operation occupies its pipe as one of float32 does."""
-    return rates.gpu.double_cost if facts.itemsize > WORD else 1.0
-
-
-def _cell_slots(facts: Facts, rates: GpuRates) -> float:
+def _cell_slots(facts: Facts, rates: Rates) -> float:
     """Instructions of a cell and level besides what threads hand to each other."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     cell = body(foot.program).arithmetic + 3.0 * foot.constant_reads
     if rates.blocked.source == "measured":
         cell = max(cell, rates.blocked.value * gpu.clock * gpu.schedulers / (rates.vector_width / WARP))
@@ -71,10 +89,10 @@ def _cell_slots(facts: Facts, rates: GpuRates) -> float:
 
 
 def evaluate(
-    block: StreamTiles, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None = None
+    block: StreamTiles, sizes: TileSizes, facts: Facts, rates: Rates, compiled: CompiledCounts | None = None
 ) -> Breakdown:
     """Evaluate the model; a wavefront is a band, a tile one tile of it."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     run = launched(block, _resident(block, facts, rates, compiled), sizes, facts, rates)
     parts = stream_cycles(block, block.tested, facts, rates)
     one = np.ones_like(block.tiles)
@@ -96,7 +114,7 @@ def evaluate(
         prism_seconds=run.tile_seconds,
         dram_bytes=run.moved,
         terms={
-            **dict(zip(launch.PARTS, seconds, strict=True)),
+            **dict(zip(PARTS, seconds, strict=True)),
             "synchronisation": run.launches * gpu.launch_seconds,
         },
         shared_words=block.rows * block.threads * chip_words(block, facts) * block.tiles * run.bands,
@@ -115,16 +133,16 @@ class StreamRun:
     moved: Floats  # bytes between DRAM and chip
 
 
-def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts, rates: GpuRates) -> StreamRun:
+def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts, rates: Rates) -> StreamRun:
     """Price all launches of a run, as :func:`tilewright.codegen.gpu.streaming.kernels.stream_launches` makes them."""
-    foot, gpu = footing(facts), rates.gpu
+    foot, gpu = footing(facts), rates.numbers
     fast, slow = (stream_cycles(block, tested, facts, rates) for tested in (block.tested, block.rows))
     queue = np.maximum(ceil_div(block.steady.all, gpu.sm_count), 1)
     together = np.minimum(np.maximum(resident, 1), queue)
-    quick = launch.in_waves(block.steady.all, resident, gpu, fast.cycles) / gpu.clock
+    quick = in_waves(block.steady.all, resident, gpu, fast.cycles) / gpu.clock
     turns = np.maximum(ceil_div(block.steady.all, together * gpu.sm_count), 1)
     slower = slow.cycles(together).sum(axis=0) / fast.cycles(together).sum(axis=0)
-    dealt = launch.makespan(block.steady, together * gpu.sm_count, slower)
+    dealt = makespan(block.steady, together * gpu.sm_count, slower)
     steady = quick * (dealt / turns)
     bands = launches = np.zeros_like(block.levels)
     seconds, moved = np.zeros(steady.shape), np.zeros(len(bands))
@@ -150,14 +168,14 @@ def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts,
     )
 
 
-def _resident(block: StreamTiles, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None) -> Ints:
+def _resident(block: StreamTiles, facts: Facts, rates: Rates, compiled: CompiledCounts | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
     asked: Ints = STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(facts.shape)] * block.turns + block.held
     used, chip = asked, block.chip_bytes
-    spills = asked > np.minimum(SAFE_REGISTERS, launch.most_registers(block.threads, rates.gpu))
+    spills = asked > np.minimum(SAFE_REGISTERS, most_registers(block.threads, rates.numbers))
     if compiled is not None:
         used, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
-    found = launch.resident(block.threads, used, chip, rates.gpu)
+    found = resident(block.threads, used, chip, rates.numbers)
     return np.where((chip <= rates.block_bytes) & ~spills, found, 0).astype(np.int64)
 
 
@@ -184,12 +202,12 @@ class StreamCycles:
     def cycles(self, together: Ints | Floats) -> Floats:
         """Return all parts combined; shape (4, n), 0 for no block."""
         some = np.maximum(np.asarray(together), 1)
-        return launch.combined(together, self.alone, (self.issue(some), self.work(some)), some * self.dram)
+        return combined(together, self.alone, (self.issue(some), self.work(some)), some * self.dram)
 
 
-def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: GpuRates) -> StreamCycles:
+def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: Rates) -> StreamCycles:
     """Return what tiles take of a multiprocessor that compute so many of their advances in the loop with tests."""
-    foot, gpu, double = footing(facts), rates.gpu, _double(facts, rates)
+    foot, gpu, double = footing(facts), rates.numbers, double_cost(facts, rates.numbers)
     arithmetic, cell = body(foot.program).arithmetic, _cell_slots(facts, rates)
     cells, warps = block.levels * block.turns, ceil_div(block.threads, WARP)
     tests = TESTED_SLOTS[len(facts.shape)] * (facts.itemsize // WORD) * foot.stages * tested / np.maximum(block.rows, 1)
@@ -223,3 +241,188 @@ def tile_bytes(block: StreamTiles, facts: Facts) -> Floats:
     foot = footing(facts)
     read = block.loaded * (foot.versions + foot.constants)
     return np.asarray((read + block.own * foot.versions) * facts.itemsize)
+
+
+def most_registers(threads: Ints, gpu: Numbers) -> Ints:
+    """Return the registers that a thread may have if one block is to fit; shape (n,)."""
+    warps = ceil_div(ceil_div(threads, WARP), WARP_UNIT) * WARP_UNIT
+    return np.asarray(gpu.registers // np.maximum(warps * WARP, 1) // REGISTER_UNIT * REGISTER_UNIT)
+
+
+def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Numbers) -> Ints:
+    """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
+    whole = -(-registers // REGISTER_UNIT) * REGISTER_UNIT
+    used = np.maximum(np.minimum(whole, most_registers(threads, gpu)), REGISTER_UNIT)
+    warps = np.maximum(ceil_div(threads, WARP), 1)
+    held = gpu.registers // (used * WARP) // WARP_UNIT * WARP_UNIT // warps
+    found = np.minimum(np.minimum(gpu.max_blocks, gpu.max_threads // (warps * WARP)), held)
+    return np.asarray(np.minimum(found, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve_bytes, 1)))
+
+
+def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats], dram: Floats) -> Floats:
+    """Return the cycles of blocks that are resident together, one tile each, by :data:`PARTS`; 0 for no block.
+
+    Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until
+    the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block; of all blocks
+    ``busy`` is those of their instructions and of these or shared memory, ``dram`` those of DRAM.
+    """
+    issue, work = busy
+    each = work / np.maximum(np.asarray(together), 1)
+    time = np.maximum(alone, work + each * (1.0 - each / alone))
+    work = np.minimum(work, time)  # of blocks whose schedulers are busier than one of them alone takes
+    issue = np.minimum(issue, work)
+    parts = np.stack([issue, work - issue, time - work, np.maximum(time, dram) - time])
+    return np.where(np.asarray(together) > 0, parts, 0.0)
+
+
+def in_waves(blocks: Ints, places: Ints, gpu: Numbers, cycles: Callable[[Ints], Floats]) -> Floats:
+    """Return the cycles of launches of equal blocks, of which so many have a place on a multiprocessor."""
+    queue = ceil_div(blocks, gpu.sm_count)
+    together = np.maximum(np.minimum(places, queue), 1)
+    turns, rest = queue // together, queue % together
+    return np.asarray(turns * cycles(together) + cycles(rest))
+
+
+def makespan(grid: TileGrid, places: Ints, slow: Floats) -> Floats:
+    """Return when the last block of every launch ends, in units of a tile in the middle; one at an edge takes ``slow``.
+
+    >>> one = tuple(np.array([each]) for each in (4, 3))
+    >>> grid = TileGrid(counts=one, first=(np.array([0]), np.array([1])), inside=(np.array([4]), np.array([1])))
+    >>> [makespan(grid, np.array([places]), np.array([2.0])).tolist() for places in (12, 6)]
+    [[2.0], [4.0]]
+    """
+    total, turns = grid.all, ceil_div(grid.all, places)
+    edges = total - grid.middle
+    mean = 1.0 + (slow - 1.0) * edges / np.maximum(total, 1)
+    found = np.where(edges > 0, np.minimum(turns * mean + slow - 1.0, turns * slow), 1.0 * turns)
+    some = np.flatnonzero((turns <= _TURNS) & (edges > 0) & (edges < total))
+    if len(some):
+        most = int(np.ceil(found[some] + slow[some]).max())
+        found[some] = _one_by_one(_taken(grid, some), places[some], slow[some], (most, int(turns[some].max())))
+    return found
+
+
+def _taken(grid: TileGrid, index: Ints) -> TileGrid:
+    parts = (tuple(axis[index] for axis in axes) for axes in (grid.counts, grid.first, grid.inside))
+    counts, first, inside = parts
+    return TileGrid(counts=counts, first=first, inside=inside)
+
+
+def _one_by_one(grid: TileGrid, places: Ints, slow: Floats, most: tuple[int, int]) -> Floats:
+    """Deal blocks out: places are told apart by how many tiles in the middle and at edges they had, ``most`` each."""
+    middle, late = (each.ravel() for each in np.indices((most[0] + 1, most[1] + 1)))
+    rows, total = np.arange(len(places)), grid.all
+    ends = middle + late * slow[:, None]
+    there = np.zeros(ends.shape, dtype=np.int64)
+    there[:, 0] = places
+    done, before = np.zeros_like(total), np.zeros_like(total)
+    while (done < total).any():
+        first = np.where(there > 0, ends, np.inf).argmin(axis=1)
+        count = np.minimum(there[rows, first], total - done)
+        done = done + count
+        known = np.where(done == total, grid.middle, grid.before(np.minimum(done, total - 1)))
+        quick, before = known - before, known
+        there[rows, first] -= count
+        there[rows, np.minimum(first + most[1] + 1, len(middle) - 1)] += quick
+        there[rows, np.minimum(first + 1, len(middle) - 1)] += count - quick
+    return np.asarray(np.where(there > 0, ends, 0.0).max(axis=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneralBlocks:
+    """Blocks of the general kernel for one length of a band, each attribute of shape (n,).
+
+    It computes bands of any length, and tiles at edges that are not ``fixed``. A tile is cut into parts that need
+    little memory on chip (:meth:`BlockGrowth.parts`), a block each. Per advance every warp goes through all levels,
+    whether it has cells or not; the cells of a row are dealt to threads in turn, and every one of them computes where
+    it lies. A row that is loaded is waited for.
+    """
+
+    count: Ints  # blocks per tile
+    threads: Ints
+    chip_bytes: Ints  # shared memory
+    slots: Floats  # instructions of all warps of a block
+    longest: Floats  # instructions of the warp that has most
+    lanes: Floats  # cycles of a scheduler in which the arithmetic of a block occupies its lanes
+    words: Floats  # words between a block's threads and the chip, in wavefronts of a warp
+    fetches: Floats  # loads from memory that follow each other
+    moved: Floats  # bytes between DRAM and chip
+
+    def cycles(self, together: Ints, rates: Rates) -> Floats:
+        """Return the cycles of so many together on a multiprocessor, by part; shape (4, n)."""
+        gpu = rates.numbers
+        alone = self.longest * CHAIN + self.fetches * gpu.fetch_latency
+        issue = np.maximum(ISSUE * self.slots, self.lanes) / gpu.schedulers
+        busy = np.maximum(issue, self.words)
+        dram = self.moved * gpu.sm_count * gpu.clock * rates.byte_seconds
+        return combined(together, alone, (together * issue, together * busy), together * dram)
+
+    def seconds(self, blocks: Ints, rates: Rates) -> Floats:
+        """Return the seconds of a launch with so many at work, by part; shape (4, n), 0 where there are none."""
+        gpu = rates.numbers
+        places = resident(self.threads, np.full_like(self.threads, GENERAL_REGISTERS), self.chip_bytes, gpu)
+        cycles = in_waves(blocks, places, gpu, lambda together: self.cycles(together, rates))
+        return np.where(places > 0, cycles / gpu.clock, np.inf)
+
+
+def general_blocks(
+    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, band: Ints, facts: Facts, rates: Rates
+) -> GeneralBlocks:
+    """Count what blocks do in bands of ``band`` levels, by a text for whole bands of ``levels``."""
+    sizes, parts = tiles  # parts: sizes of what tiles are cut into
+    foot, gpu = footing(facts), rates.numbers
+    count, own, plane = (np.ones_like(levels) for _ in range(3))
+    for axis in range(1, len(parts)):
+        count = count * ceil_div(sizes.space[axis], parts[axis])
+        own = own * np.minimum(parts[axis], facts.shape[axis])
+        plane = plane * (parts[axis] + foot.halo_base[axis] + foot.halo_rate[axis] * levels)
+    threads = np.asarray(np.prod(sizes.threads, axis=0))
+    warps = ceil_div(threads, WARP)
+    first = np.minimum(sizes.space[0], facts.shape[0])
+    advances = first + foot.parts_base + foot.parts_rate * band
+    words, one = facts.itemsize / WORD, body(foot.program)
+    reads = foot.moving_reads + foot.constant_reads
+    cell = one.arithmetic + foot.stores * RESULT_SLOTS + reads * READ_SLOTS + foot.bent_reads * BEND_SLOTS
+    updates = np.zeros(len(levels))
+    for left in range(int(band.max(initial=0))):
+        turns = _warp_turns(tiles, facts, left + 0 * levels)
+        rows = first + foot.halo_base[0] + foot.halo_rate[0] * left
+        updates = updates + np.where(left < band, rows * turns, 0)
+    loads = 1.0 * _warp_turns(tiles, facts, levels) * foot.versions
+    loads = loads * (first + foot.halo_base[0] + foot.halo_rate[0] * band)
+    idle = advances * (GENERAL_ADVANCE_SLOTS + band * foot.stages * LEVEL_SLOTS[len(parts)])
+    work = updates * cell + loads * LOAD_SLOTS
+    busiest = np.minimum(warps, np.maximum(1, updates / np.maximum(advances * band, 1)))
+    lanes = updates * one.arithmetic * double_cost(facts, gpu) * WARP * gpu.schedulers / rates.vector_width
+    moved = plane * (first + foot.halo_base[0] + foot.halo_rate[0] * band) * (foot.versions + foot.constants)
+    return GeneralBlocks(
+        count=count,
+        threads=threads,
+        chip_bytes=foot.part_values(levels, parts) * facts.itemsize,
+        slots=warps * idle + work,
+        longest=idle + work / busiest,
+        lanes=lanes,
+        words=(updates * (reads + foot.stores) + 2.0 * loads) * words,
+        fetches=advances * np.ceil(loads / np.maximum(warps * advances, 1)),
+        moved=(moved + 1.0 * own * first * foot.versions) * facts.itemsize,
+    )
+
+
+def _warp_turns(tiles: tuple[TileSizes, tuple[Ints, ...]], facts: Facts, left: Ints) -> Ints:
+    """Times that warps go through the cells of a row or plane with so many levels to come, over all warps of a block.
+
+    Cells go to threads in turn along every axis; in the last turn of the outermost of these some warps have none, and
+    in 2D of the only one.
+    """
+    (sizes, parts), foot = tiles, footing(facts)
+    extents = [
+        np.minimum(part + base + rate * left, extent)
+        for part, base, rate, extent in zip(parts, foot.halo_base, foot.halo_rate, facts.shape, strict=True)
+    ][1:]
+    threads = sizes.threads[1:]
+    beside = np.ones_like(left)
+    row = np.ones_like(left)
+    for extent, count in zip(extents[1:], threads[1:], strict=True):
+        beside, row = beside * ceil_div(extent, count), row * count
+    whole, rest = extents[0] // threads[0], extents[0] % threads[0]
+    return np.asarray(beside * (whole * ceil_div(threads[0] * row, WARP) + ceil_div(rest * row, WARP)))

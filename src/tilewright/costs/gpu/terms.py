@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
+from tilewright.base.constants import MOST_REGISTERS, STATIC_SHARED, WARP, WORD
+from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.facts import Facts
-from tilewright.costs.hardware import Hardware
 from tilewright.costs.work.threads import ThreadWork
+from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 
 _REGISTER_STEP = 8
 TERMS = (
@@ -111,9 +113,22 @@ class CompiledCounts:
     shared_bytes: Ints  # memory on chip per block
 
 
+def thread_numbers(machine: Machine) -> Numbers:
+    """Return a GPU's numbers for blocks that ask for no more shared memory than any may have."""
+    if machine.kind != "gpu":
+        raise UsageError(f"the model of thread blocks is for GPUs, {machine.name!r} is a {machine.kind}")
+    gpu = Numbers(machine)
+    return gpu.at(block_shared_bytes=min(STATIC_SHARED, gpu.block_shared_bytes))
+
+
+def double_cost(facts: Facts, gpu: Numbers) -> float:
+    """Return for how many times as long an operation occupies its pipe as one of float32 does."""
+    return 1.0 / gpu.fp64_ratio if facts.itemsize > WORD else 1.0
+
+
 def residency(
     work: ThreadWork,
-    gpu: Hardware,
+    gpu: Numbers,
     facts: Facts,
     constants: GpuConstants,
     off: Collection[str] = (),
@@ -128,7 +143,7 @@ def residency(
     if compiled is not None:
         bytes_used = np.asarray(compiled.shared_bytes, dtype=np.float64)
         used = np.maximum(1.0, np.ceil(compiled.registers / _REGISTER_STEP) * _REGISTER_STEP)
-    shared = bytes_used <= gpu.shared_limit
+    shared = bytes_used <= gpu.block_shared_bytes
     blocks = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(work.threads, 1))
     if "registers" not in off:
         blocks = np.minimum(blocks, np.floor(gpu.registers / (used * work.warps * WARP)).astype(np.int64))

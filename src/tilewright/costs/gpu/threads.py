@@ -23,20 +23,22 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
+from tilewright.costs.gpu import blocks
 from tilewright.costs.gpu.terms import (
     TERMS,
     CompiledCounts,
     GpuConstants,
     Residency,
+    double_cost,
     residency,
     whole_fronts,
     whole_tiles,
 )
-from tilewright.costs.hardware import Hardware
-from tilewright.costs.rates import GpuRates
+from tilewright.costs.rates import Rates
 from tilewright.costs.work import hexagonal
 from tilewright.costs.work.threads import CodeCounts, Flags, Threads, ThreadWork, body, count
 from tilewright.costs.work.tiles import BlockWork
+from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil.program import Program
 
 _LINE_WORDS = 32
@@ -112,7 +114,7 @@ def case_of(sizes: TileSizes, facts: Facts) -> TilingBatch:
 
 def evaluate(
     case: TilingBatch,
-    gpu: Hardware,
+    gpu: Numbers,
     constants: GpuConstants | None = None,
     off: Collection[str] = (),
     compiled: CompiledCounts | None = None,
@@ -155,26 +157,26 @@ def evaluate(
     )
 
 
-def timed(
-    whole: Breakdown, work: BlockWork, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None
-) -> Breakdown:
-    """Return what whole tiles take as blocks of threads, which the equations of tiles alone leave open."""
-    terms = evaluate(case_of(sizes, facts), rates.gpu, compiled=compiled)
+def timed(work: BlockWork, sizes: TileSizes, facts: Facts, rates: Rates, compiled: CompiledCounts | None) -> Breakdown:
+    """Evaluate whole tiles as blocks of threads, which the equations of tiles alone leave open."""
+    terms = evaluate(case_of(sizes, facts), rates.numbers, compiled=compiled)
     queue = ceil_div(work.width, rates.sm_count) * work.fronts.count
     each = np.maximum(1, queue * work.count)
-    fits = (whole.tiles_per_sm > 0) & (sizes.k <= np.maximum(whole.tiles_per_sm, terms.resident))
-    return replace(
-        whole,
-        terms=terms.shares,
-        compute_seconds=np.maximum(terms.issue, terms.access) / each,
-        io_seconds=np.maximum(terms.dram, terms.l2) / each,
-        prism_seconds=(terms.seconds - terms.launch) / np.maximum(1, queue),
+    held = blocks.resident(np.zeros_like(sizes.k), blocks.shared_bytes(work, facts), rates)
+    fits = (held > 0) & (sizes.k <= np.maximum(held, terms.resident))
+    return blocks.whole_tiles(
+        work,
+        facts,
         tiles_per_sm=np.where(fits, terms.resident, 0),
+        io_seconds=np.maximum(terms.dram, terms.l2) / each,
+        compute_seconds=np.maximum(terms.issue, terms.access) / each,
+        prism_seconds=(terms.seconds - terms.launch) / np.maximum(1, queue),
+        terms={**terms.shares, "arithmetic": np.where(fits, terms.shares["arithmetic"], np.inf)},
         parts={name: np.asarray(getattr(terms, name)) for name in PARTS},
-    ).where(fits)
+    )
 
 
-def least_seconds(program: Program, sizes: TileSizes, facts: Facts, gpu: Hardware) -> Floats:
+def least_seconds(program: Program, sizes: TileSizes, facts: Facts, gpu: Numbers) -> Floats:
     """Return a time below which no thread shape brings a tile, by the terms of :func:`evaluate`.
 
     Every wave takes ``(a^p + (b + c)^p)^(1/p)`` of its latency, issue and memory, and the sum of such norms is at least
@@ -193,17 +195,17 @@ def least_seconds(program: Program, sizes: TileSizes, facts: Facts, gpu: Hardwar
     return np.asarray(cycles * scale / gpu.clock + launches * gpu.launch_seconds)
 
 
-def ideal_seconds(program: Program, facts: Facts, gpu: Hardware) -> float:
+def ideal_seconds(program: Program, facts: Facts, gpu: Numbers) -> float:
     """Return the time of issuing every point's instructions with no lane idle, and of nothing else: a lower bound."""
     known = GpuConstants()
     slots = _point_slots(program, facts, gpu, known) * known.issue / gpu.schedulers / WARP
     return facts.cells * facts.steps * slots / (gpu.sm_count * gpu.clock)
 
 
-def _point_slots(program: Program, facts: Facts, gpu: Hardware, known: GpuConstants) -> float:
+def _point_slots(program: Program, facts: Facts, gpu: Numbers, known: GpuConstants) -> float:
     """Instructions of a point at least: its arithmetic, an address, its stores, and a read per column."""
     one = body(program)
-    arithmetic = one.arithmetic * (gpu.double_cost if facts.itemsize > WORD else 1.0)
+    arithmetic = one.arithmetic * double_cost(facts, gpu)
     return arithmetic + min(known.plain_slots, known.guarded_slots) + one.stores + len(one.columns)
 
 
@@ -231,7 +233,8 @@ def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[s
     turns = np.floor(queue / together)
     left = queue - turns * together
     busy = np.clip((blocks - turns * together * sms) / np.maximum(left, 1), 1.0, sms)
-    whole, last = model.cycles(together, np.minimum(1.0 * blocks, sms)), model.cycles(left, busy)
+    block = model.block()
+    whole, last = model.cycles(block, together, np.minimum(1.0 * blocks, sms)), model.cycles(block, left, busy)
     even = np.maximum(1.0, blocks / sms / together)
     drift = 1.0 if "partial_waves" in model.off else model.constants.drift
     return {
@@ -252,33 +255,51 @@ def _tiles(case: TilingBatch, known: GpuConstants, off: Collection[str]) -> tupl
     return scale, 1.0 - plain / np.maximum(scale, 1e-300), 1.0 * fronts
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What one block takes for one tile, whatever the others do; each of shape (n,)."""
+
+    slots: Floats  # instructions of a thread
+    issue: Floats  # cycles of the schedulers, or of the supply of instructions
+    access: Floats  # cycles of the ports of shared memory or L1
+    dram: Floats  # cycles for its bytes at the whole device's bandwidth
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Model:
     """The cycles that c blocks take for one tile each."""
 
     case: TilingBatch
-    gpu: Hardware
+    gpu: Numbers
     constants: GpuConstants
     here: Residency
     off: frozenset[str]
 
-    def cycles(self, together: Floats | Ints, sharers: Floats) -> dict[str, Floats]:
+    def block(self) -> "_Block":
+        """Return what one block takes, however many are together."""
+        slots = self._slots()
+        return _Block(
+            slots=slots,
+            issue=np.maximum(self._issue(slots), self._fetch(slots)),
+            access=self.case.work.warps * self._accesses() * self._access_cost(),
+            dram=self._dram() * self.gpu.clock / (self.gpu.peak_dram_bandwidth * self.constants.dram_share),
+        )
+
+    def cycles(self, block: "_Block", together: Floats | Ints, sharers: Floats) -> dict[str, Floats]:
         """Return the cycles in all and by part, 0 for no block; ``sharers`` multiprocessors share the bandwidths."""
-        work, slots, known = self.case.work, self._slots(), self.constants
-        miss = self._miss(together)
-        latency = self._latency(slots, miss) if "latency" not in self.off else np.zeros(len(slots))
-        issue = together * np.maximum(self._issue(slots), self._fetch(slots))
-        access = together * work.warps * self._accesses() * self._access_cost()
-        sharers = np.ones_like(sharers) if "bandwidth" in self.off else sharers
-        dram = together * self._dram() * sharers * self.gpu.clock / (self.gpu.dram_bandwidth * known.dram_share)
-        l2 = together * self._l2(miss, together) * sharers * self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share)
+        known, miss = self.constants, self._miss(together)
+        latency = np.zeros(len(block.slots)) if "latency" in self.off else self._latency(block.slots, miss)
+        latency = np.where(np.asarray(together) > 0, latency, 0.0)  # the other parts go with their number
+        issue, access = together * block.issue, together * block.access
+        sharing = together if "bandwidth" in self.off else together * sharers
+        dram = sharing * block.dram
+        l2 = sharing * self._l2(miss, together) * (self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share))
         if "l2" in self.off:
             l2 = np.zeros_like(l2)
-        p, busy, memory = self.constants.overlap, np.maximum(issue, access), np.maximum(dram, l2)
+        p, busy, memory = known.overlap, np.maximum(issue, access), np.maximum(dram, l2)
         everything = (latency**p + (busy + memory) ** p) ** (1.0 / p)
         parts = {"all": everything, "latency": latency, "issue": issue, "access": access, "dram": dram, "l2": l2}
-        parts |= {"busy": busy, "memory": memory}
-        return {name: np.where(np.asarray(together) > 0, value, 0.0) for name, value in parts.items()}
+        return parts | {"busy": busy, "memory": memory}
 
     def least(self) -> Floats:
         """Cycles of a wavefront that no thread shape goes below, of tilings with one thread: :func:`least_seconds`."""
@@ -288,15 +309,15 @@ class _Model:
         slots = work.points * _point_slots(self.case.program, facts, gpu, known)
         inside = slots / WARP * np.where(shared, 1.0, known.global_access)
         copied = np.where(shared, work.copy_warps * min(known.copy_slots, known.guarded_copy_slots), 0.0)
-        issue = each * (inside + work.rows * known.row_slots + copied) * known.issue / self._width
+        issue = each * (inside + work.rows * known.row_slots + copied) * known.issue / self.gpu.schedulers
         fitting = (gpu.shared_bytes // np.maximum(work.box_values * facts.itemsize, 1)).astype(np.int64)
         most = min(gpu.max_blocks, gpu.max_threads // WARP)
         together = np.maximum(1, np.where(shared, np.minimum(most, fitting), most))
-        chain = known.latency * gpu.pipeline * np.where(shared, 1.0, known.global_latency)
+        chain = known.latency * gpu.pipeline_cycles * np.where(shared, 1.0, known.global_latency)
         waits = work.rows * known.row_cycles + np.where(shared, known.tile_cycles, 0.0)
-        filled = each * slots * chain / max(gpu.max_threads, gpu.block_threads)
+        filled = each * slots * chain / max(gpu.max_threads, gpu.max_block_threads)
         latency = np.maximum(1.0, each / together) * waits + filled
-        dram = blocks * self._dram() * gpu.clock / (gpu.dram_bandwidth * known.dram_share)
+        dram = blocks * self._dram() * gpu.clock / (gpu.peak_dram_bandwidth * known.dram_share)
         nothing = np.zeros(len(blocks))
         l2 = np.where(shared, blocks * self._l2(nothing, nothing + 1.0), 0.0)
         memory = np.maximum(dram, l2 * gpu.clock / (gpu.l2_bandwidth * known.l2_share))
@@ -306,7 +327,7 @@ class _Model:
     def _slots(self) -> Floats:
         """Instructions of a thread for the points of a tile."""
         work, known = self.case.work, self.constants
-        per = self._body.arithmetic * (self.gpu.double_cost if self.case.facts.itemsize > WORD else 1.0)
+        per = self._body.arithmetic * double_cost(self.case.facts, self.gpu)
         middle = 0.5 * (known.plain_slots + known.guarded_slots)
         overhead = np.where(work.straight, known.plain_slots, np.where(work.even, middle, known.guarded_slots))
         if "guards" in self.off:
@@ -332,7 +353,7 @@ class _Model:
             return np.zeros_like(slots)
         work, known = self.case.work, self.constants
         code = slots + np.where(self.here.shared, known.copy_slots * work.copies, 0.0)
-        schedulers = np.minimum(work.warps, self._width) / self._width
+        schedulers = np.minimum(work.warps, self.gpu.schedulers) / self.gpu.schedulers
         near = known.near_fetch_cycles * schedulers * np.maximum(0.0, code - known.near_code_slots)
         return np.asarray(near + known.fetch_cycles * np.maximum(0.0, code - known.code_slots))
 
@@ -344,7 +365,11 @@ class _Model:
             copy = np.full_like(copy, known.copy_cycles)
         inside = known.tile_cycles + copy * work.copies
         step = known.row_cycles + np.where(self.here.shared, 0.0, known.global_row_cycles * (1.0 + 2.0 * miss))
-        chain = known.latency * self.gpu.pipeline * np.where(self.here.shared, 1.0, known.global_latency * (1.0 + miss))
+        chain = (
+            known.latency
+            * self.gpu.pipeline_cycles
+            * np.where(self.here.shared, 1.0, known.global_latency * (1.0 + miss))
+        )
         return np.asarray(work.rows * step + chain * slots + np.where(self.here.shared, inside, 0.0))
 
     def _issue(self, slots: Floats) -> Floats:
@@ -355,7 +380,9 @@ class _Model:
             copy = np.full_like(copy, known.copy_slots)
         copied = np.where(self.here.shared, work.copy_warps * copy, 0.0)
         inside = slots * np.where(self.here.shared, 1.0, self._global)
-        return np.asarray(((inside + work.rows * known.row_slots) * work.warps + copied) * known.issue / self._width)
+        return np.asarray(
+            ((inside + work.rows * known.row_slots) * work.warps + copied) * known.issue / self.gpu.schedulers
+        )
 
     def _accesses(self) -> Floats:
         """Accesses of a thread to shared memory or L1 for the points of a tile."""
@@ -372,10 +399,6 @@ class _Model:
         """Slots of an access through L1: every row that a warp spans is an access of its own."""
         rows = 1.0 if "coalescing" in self.off else self.case.work.segments
         return np.asarray(self.constants.global_access * rows)
-
-    @property
-    def _width(self) -> float:
-        return self.gpu.schedulers
 
     def _segments(self, values: Floats, rows: Floats, words: float | Floats) -> Floats:
         """Values moved for contiguous segments, every segment rounded up."""
@@ -438,7 +461,7 @@ class _Model:
     @property
     def _by_chance(self) -> bool:
         """Whether rows are so far apart that their lines lie in sets of L1 by chance."""
-        return "l1_sets" not in self.off and self._pitch >= self.gpu.l1_bytes // _L1_WAYS
+        return "l1_sets" not in self.off and self._pitch >= self.gpu.unified_bytes // _L1_WAYS
 
     def _beyond(self, words: Floats, rows: Floats, together: Floats | Ints) -> Floats:
         """Share of lines that the part of L1 that is used does not hold.
@@ -446,7 +469,7 @@ class _Model:
         Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
         the pitch and a way in lines, so that each takes the room of g lines, however short it is.
         """
-        wanted, way = words * self.case.facts.itemsize, self.gpu.l1_bytes // _L1_WAYS
+        wanted, way = words * self.case.facts.itemsize, self.gpu.unified_bytes // _L1_WAYS
         if "l1_sets" not in self.off and self._pitch < way:
             wanted = np.maximum(wanted, rows * math.gcd(self._pitch, way))
         return np.clip(1.0 - self._used / np.maximum(wanted * np.maximum(together, 1), 1), 0.0, 1.0)
@@ -460,4 +483,4 @@ class _Model:
     @property
     def _used(self) -> float:
         """Bytes of L1 that hold useful lines."""
-        return self.constants.l1_share * self.gpu.l1_bytes
+        return self.constants.l1_share * self.gpu.unified_bytes

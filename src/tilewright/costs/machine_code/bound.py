@@ -9,13 +9,16 @@ they run in whole waves of the resident blocks. DRAM bounds the result from anot
 import math
 from dataclasses import dataclass
 
-from tilewright.base.constants import REGISTER_UNIT, REGISTERS, WARP, WARP_UNIT
-from tilewright.base.intmath import round_up
-from tilewright.costs.hardware import hardware
+from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.machine_code.listing import MEMORY, PIPES, Code
 from tilewright.costs.machine_code.paths import WarpPath, steady
 from tilewright.costs.machine_code.simulation import Timing, cycles
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.code import GpuSchedule
+from tilewright.schedules.streaming import block as stream_block
 
 _MAX_WARP_BLOCKS = 32
 
@@ -82,18 +85,16 @@ class Bound:
 
 def resident_blocks(needs: Needs, machine: Machine) -> int:
     """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
-    gpu = hardware(machine)
+    gpu = Numbers(machine)
     unit = round_up(max(needs.registers, 1), REGISTER_UNIT)
-    registers = int(machine.registers.value) if machine.registers else REGISTERS
-    chip = needs.shared_bytes + machine.block_reserve_bytes.value
-    limit = machine.block_shared_bytes or machine.shared_bytes
-    if needs.shared_bytes > limit.value:
+    chip = needs.shared_bytes + gpu.block_reserve_bytes
+    if needs.shared_bytes > gpu.block_shared_bytes:
         return 0
     return int(
         min(
             gpu.max_blocks,
             gpu.max_threads // (needs.warps * WARP),
-            registers // (unit * WARP) // WARP_UNIT * WARP_UNIT // needs.warps,
+            gpu.registers // (unit * WARP) // WARP_UNIT * WARP_UNIT // needs.warps,
             gpu.shared_bytes // chip if chip else _MAX_WARP_BLOCKS,
         )
     )
@@ -101,38 +102,36 @@ def resident_blocks(needs: Needs, machine: Machine) -> int:
 
 def timing(machine: Machine) -> Timing:
     """Return the numbers of a machine's multiprocessor for its pipes."""
-    gpu = hardware(machine)
-    arithmetic = WARP * gpu.schedulers / machine.vector_width.value
-    integer, special = machine.integer_cycles.value, machine.special_pipe_cycles.value
+    gpu = Numbers(machine)
+    arithmetic, integer, near = WARP * gpu.schedulers / gpu.vector_width, gpu.integer_cycles, gpu.integer_latency
     busy = {
         "fp32": arithmetic,
-        "fp64": arithmetic * gpu.double_cost,
+        "fp64": arithmetic * (1.0 / gpu.fp64_ratio),
         "imad": integer,
         "alu": integer,
         "uniform": integer,
-        "control": machine.control_cycles.value,
-        "special": special,
+        "control": gpu.control_cycles,
+        "special": gpu.special_pipe_cycles,
         "barrier": 2.0,
         "async": 1.0,
     }
-    near, slow = machine.integer_latency.value, machine.special_latency.value
     latency = {
-        "fp32": gpu.pipeline,
-        "fp64": machine.double_latency.value,
+        "fp32": gpu.pipeline_cycles,
+        "fp64": gpu.double_latency,
         "imad": near,
         "alu": near,
         "control": near,
         "uniform": 2 * near,
-        "special": slow,
-        "shuffle": slow,
-        "async": slow,
-        "lds": machine.load_latency.value,
-        "ldg": machine.fetch_latency.value,
+        "special": gpu.special_latency,
+        "shuffle": gpu.special_latency,
+        "async": gpu.special_latency,
+        "lds": gpu.load_latency,
+        "ldg": gpu.fetch_latency,
         "sts": 2 * near,
         "stg": 2 * near,
-        "barrier": machine.meeting_latency.value,
+        "barrier": gpu.meeting_latency,
     }
-    return Timing(schedulers=int(gpu.schedulers), busy=busy, latency=latency, branch=machine.taken_branch_cycles.value)
+    return Timing(schedulers=int(gpu.schedulers), busy=busy, latency=latency, branch=gpu.taken_branch_cycles)
 
 
 def analyse(code: Code, needs: Needs, updates: float, machine: Machine, *, loops: bool = True) -> Steady:
@@ -190,3 +189,47 @@ def bound(found: Steady, work: LaunchWork, machine: Machine) -> Bound:
         updates=min(rate, dram),
         binding="dram" if dram < rate else binding,
     )
+
+
+def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
+    """Return the updates of cells that a thread computes in a round of its kernel's steady path; None where unknown.
+
+    Known of ``none``, whose kernels have no loop, and of streaming tiles in thread blocks, whose steady loop advances
+    by as many rows as a ring has. Other families have loops inside loops.
+    """
+    tiling = schedule.tiling
+    analysis = problem.program.analysis
+    if tiling.family.untiled and len(analysis.stages) == 1 and not analysis.sweep:
+        return float(schedule.column)
+    if tiling.family.streams and schedule.written:
+        tile = stream_block.tile_of(problem, tiling)
+        return float(tile.levels * schedule.advances * tile.thread_cells)
+    return None
+
+
+def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
+    """Return what a grid asks of the kernel of a tiling; None where :func:`round_updates` is.
+
+    Bytes are what a tile loads and stores, halos included, though part of them is still in L2 from its neighbours.
+    """
+    updates = round_updates(problem, schedule)
+    if updates is None:
+        return None
+    program, shape = problem.program, problem.shape
+    versions = sum(program.history(field) for field in program.updated)
+    constants = len(program.fields) - len(program.updated)
+    if schedule.tiling.family.untiled:
+        groups = math.prod(ceil_div(n, size) for n, size in zip(shape, schedule.cells, strict=True))
+        moved = versions + constants + len(program.updated)
+        useful = math.prod(shape) / (groups * math.prod(schedule.cells))
+        return LaunchWork(updates=updates, useful=useful, tiles=groups, dram_bytes=float(moved * problem.itemsize))
+    tiling = schedule.tiling
+    tile = stream_block.tile_of(problem, tiling)
+    tiles = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
+    rows = min(tiling.space[0], shape[0]) + tile.growth.pipeline.extra_rows(tile.levels)
+    computed = rows * math.prod(schedule.threads) * tile.thread_cells
+    loaded = math.prod(tile.loaded)
+    cells = math.prod(shape)
+    moved = (tiles * loaded * (versions + constants) + cells * versions) * problem.itemsize
+    useful = cells / (tiles * computed)
+    return LaunchWork(updates=updates, useful=useful, tiles=tiles, dram_bytes=moved / (cells * tile.levels))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
+from tilewright.costs.breakdown import Times
 from tilewright.costs.operations import count_operations, hard_cycles
 from tilewright.machines.machine import Machine
 from tilewright.programs.pipelines.pipeline import ITEMSIZE, Halo, PipelineStencil
@@ -25,12 +26,9 @@ _SELECT = frozenset({"where", "and", "or", "not"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowCosts:
-    """What a group costs."""
+class RowCosts(Times[float]):
+    """What a group costs; its arithmetic has the loads, the stores and the rings' traffic."""
 
-    seconds: float  # in all
-    compute: float  # loads, stores, operations, and the rings' traffic
-    memory: float  # moving the group's inputs and outputs
     dram_bytes: float  # bytes of inputs (halos included) and outputs
     ring: int  # bytes of a thread's rings
 
@@ -68,13 +66,13 @@ def evaluate_rows(problem: PipelineProblem, counts: GroupCounts, tile: RowTile, 
     ring = ring_bytes(problem, counts.plan, tile, inputs=False)
     clock, cores = machine.clock.value, machine.sm_count.value
     cycles = sum(_pass_cycles(problem, step, tile, machine, ring) for step in counts.passes)
-    compute = cycles / clock / max(1.0, min(cores, _tiles(problem, tile, cores)))
     moved = _moved(problem, counts.plan, tile)
-    memory = moved / machine.dram_bandwidth.value
     return RowCosts(
-        seconds=compute + memory + machine.launch_seconds.value,
-        compute=compute,
-        memory=memory,
+        terms={
+            "arithmetic": cycles / clock / max(1.0, min(cores, _tiles(problem, tile, cores))),
+            "transfers": moved / machine.dram_bandwidth.value,
+            "synchronisation": machine.launch_seconds.value,
+        },
         dram_bytes=moved,
         ring=ring,
     )

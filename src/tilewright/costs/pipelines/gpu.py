@@ -10,16 +10,18 @@ is dead frees its shared memory for later ones.
 latency, a share W / W_min of the throughput is reached.
 """
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import BANKS, MAX_BLOCK_THREADS, MAX_SM_THREADS, WARP
+from tilewright.base.constants import WARP
 from tilewright.costs.arrays import BlockShapes, Floats, Ints
+from tilewright.costs.breakdown import Times
 from tilewright.costs.published.pipelines import Published
+from tilewright.costs.work.threads import bank_conflicts
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.pipelines.pipeline import Pipeline, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
@@ -34,72 +36,26 @@ SECTOR = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockCosts:
-    """Resources and time per configuration."""
+class BlockCosts(Times[Floats]):
+    """Resources and time (31)-(35) per configuration; infinite where it does not fit."""
 
     shared: Ints  # bytes of shared memory per block (28)
     resident: Ints  # blocks per SM at a time (29); 0 where the configuration does not fit
     occupancy: Floats  # resident threads over the most possible
     rounds: Ints  # times that an SM is filled (37)
     remaining: Ints  # blocks that the busiest SM runs after that (36)
-    seconds: Floats  # time of the group (31)-(35); infinite where it does not fit
-    access: Floats  # seconds of (34), global memory
-    chip: Floats  # seconds of (34), shared memory
-    operations: Floats  # seconds of (32)
 
 
-@functools.lru_cache(maxsize=4096)
-def bank_conflicts(tx: int, pitch: int) -> int:
-    """Return how often a warp must access shared memory for one word per lane (tables 4-6).
-
-    A warp is T_x lanes wide; its rows lie ``pitch`` words apart, and words in the same bank are served in turn.
-
-    >>> bank_conflicts(16, 32), bank_conflicts(16, 48), bank_conflicts(64, 128)
-    (2, 1, 1)
-    """
-    width = min(tx, WARP)
-    lanes = np.arange(WARP)
-    words = lanes // width * pitch + lanes % width
-    return int(np.bincount(np.unique(words) % BANKS, minlength=BANKS).max())
-
-
-@functools.lru_cache(maxsize=4096)
-def sectors(tx: int, size: int, shift: int) -> float:
+def sectors(tx: Ints, size: int, shift: int) -> Floats:
     """Return the transactions of a warp's access to memory by blocks ``tx`` wide (tables 4-6).
 
     A tile's first column lies ``shift`` elements before a multiple of a transaction; its rows are aligned.
 
-    >>> sectors(32, 4, 0), sectors(32, 4, 7), sectors(4, 4, 0)
-    (4.0, 5.0, 8.0)
+    >>> [sectors(np.array([tx]), 4, shift).tolist() for tx, shift in ((32, 0), (32, 7), (4, 0))]
+    [[4.0], [5.0], [8.0]]
     """
-    width = min(tx, WARP)
-    first = -shift * size % SECTOR
-    per_row = -(-(first + width * size) // SECTOR)
-    return float(WARP // width * per_row)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """What the model takes of a machine."""
-
-    sms: int
-    shared_sm: int
-    shared_block: int
-    threads_sm: int
-    threads_block: int
-    blocks_sm: int
-    bandwidth: float
-    shared_bandwidth: float
-    hiding_warps: float
-    clock: float
-    lanes: float
-    int_lanes: float
-    double_lanes: float
-    special_lanes: float
-    launch: float
-    global_latency: float
-    shared_latency: float
-    barrier: float
+    width = np.minimum(tx, WARP)
+    return np.asarray(1.0 * (WARP // width) * -(-(-shift * size % SECTOR + width * size) // SECTOR))
 
 
 class _Exact(Published):
@@ -139,63 +95,39 @@ FORMS: Mapping[str, Published] = {"published": Published(), "exact": _Exact()}
 MODELS = tuple(FORMS)
 
 
-def card(machine: Machine, model: str = "exact") -> Card:
-    """Read a GPU; what only the paper's three cards have is estimated for others from their lanes and clock."""
-
-    def known(name: str, otherwise: float) -> float:
-        quantity = getattr(machine, name)
-        return otherwise if quantity is None else float(quantity.value)
-
-    sms, clock, lanes = int(machine.sm_count.value), machine.clock.value, machine.vector_width.value
-    shared = int(machine.shared_bytes.value)
-    form = FORMS[model]
-    return Card(
-        sms=sms,
-        shared_sm=shared,
-        shared_block=int(known("block_shared_bytes", shared)),
-        threads_sm=int(known("max_threads", MAX_SM_THREADS)),
-        threads_block=int(known("max_block_threads", MAX_BLOCK_THREADS)),
-        blocks_sm=int(known("max_blocks", 16)),
-        bandwidth=form.bandwidth(machine).value,
-        shared_bandwidth=form.shared_bandwidth(machine, known("shared_bandwidth", sms * BANKS * 4 * clock)),
-        hiding_warps=known("hiding_warps", known("schedulers", 4) * known("pipeline_cycles", 6)),
-        clock=clock,
-        lanes=lanes,
-        int_lanes=known("int_lanes", lanes / 2),
-        double_lanes=lanes * machine.fp64_ratio.value,
-        special_lanes=known("special_lanes", lanes / 4),
-        launch=machine.launch_seconds.value,
-        global_latency=known("global_latency", 400),
-        shared_latency=known("shared_latency", 25),
-        barrier=machine.barrier_seconds.value,
-    )
+def card(machine: Machine, model: str = "exact") -> Numbers:
+    """Return a GPU's numbers with the bandwidths of a form of the model."""
+    form, known = FORMS[model], Numbers(machine)
+    shared = form.shared_bandwidth(machine, known.shared_bandwidth)
+    return known.at(dram_bandwidth=form.bandwidth(machine).value, shared_bandwidth=shared)
 
 
 def evaluate(
-    problem: PipelineProblem, group: Group, blocks: BlockShapes, machine: Card, model: str = "exact"
+    problem: PipelineProblem, group: Group, blocks: BlockShapes, machine: Numbers, model: str = "exact"
 ) -> BlockCosts:
     """Evaluate every configuration of a group."""
     form, plan = FORMS[model], plan_group(problem.pipeline, group)
     tiles = _tiles(problem, plan, blocks, form)
     shared = _shared(problem, plan, tiles, form)
-    fits = (shared <= machine.shared_block) & (blocks.threads <= machine.threads_block)
-    resident = np.minimum(machine.threads_sm // blocks.threads, machine.blocks_sm)
-    resident = np.where(fits, np.minimum(resident, machine.shared_sm // np.maximum(shared, 1)), 0)
-    rounds, remaining = form.launches(problem, blocks, np.maximum(resident, 1), machine.sms)
+    fits = (shared <= machine.block_shared_bytes) & (blocks.threads <= machine.max_block_threads)
+    resident = np.minimum(machine.max_threads // blocks.threads, machine.max_blocks)
+    resident = np.where(fits, np.minimum(resident, machine.shared_bytes // np.maximum(shared, 1)), 0)
+    rounds, remaining = form.launches(problem, blocks, np.maximum(resident, 1), machine.sm_count)
     work = _Work(problem, plan, blocks, machine, form)
     full, rest = work.seconds(resident, tiles), work.seconds(remaining, tiles)
-    parts = [rounds * a + b for a, b in zip(full, rest, strict=True)]
-    seconds = np.where(resident > 0, sum(parts) + machine.launch, np.inf)
+    transfers, chip, operations = (rounds * a + b for a, b in zip(full, rest, strict=True))
     return BlockCosts(
+        terms={
+            "transfers": transfers,  # (34)
+            "on-chip memory": chip,
+            "arithmetic": operations,  # (32)
+            "synchronisation": np.where(resident > 0, machine.launch_seconds, np.inf),
+        },
         shared=shared,
         resident=resident,
-        occupancy=resident * blocks.threads / machine.threads_sm,
+        occupancy=resident * blocks.threads / machine.max_threads,
         rounds=rounds,
         remaining=remaining,
-        seconds=seconds,
-        access=parts[0],
-        chip=parts[1],
-        operations=parts[2],
     )
 
 
@@ -226,17 +158,11 @@ def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: Tiles, form: Publi
     return form.shared_bytes(problem.pipeline, plan, sizes)
 
 
-def _conflicts(tx: Ints, pitch: Ints) -> Ints:
-    """Bank conflicts per configuration; only the pitch modulo the banks matters."""
-    keys, which = np.unique(np.minimum(tx, WARP) * BANKS + pitch % BANKS, return_inverse=True)
-    return np.asarray([bank_conflicts(int(key) // BANKS, int(key) % BANKS + BANKS) for key in keys])[which]
-
-
 class _Work:
     """Seconds that an SM takes for a number of resident blocks."""
 
     def __init__(
-        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Card, form: Published
+        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Numbers, form: Published
     ) -> None:
         self.problem, self.plan, self.blocks, self.machine, self.form = problem, plan, blocks, machine, form
         self.on_chip = uses_shared(plan)
@@ -253,7 +179,7 @@ class _Work:
         some = resident > 0
         outside = self.outside(tiles) * resident / reached
         inside = self.inside(tiles) * resident / reached
-        barriers = (len(self.plan.stencils) if self.on_chip else 0) * self.machine.barrier
+        barriers = (len(self.plan.stencils) if self.on_chip else 0) * self.machine.barrier_seconds
         operations = self.operations(tiles) * resident / reached
         latency = self.machine.global_latency / self.machine.clock * (1 - reached)
         near = self.machine.shared_latency / self.machine.clock * (1 - reached) * len(self.plan.stencils)
@@ -264,14 +190,10 @@ class _Work:
             np.where(some, operations, none),
         )
 
-    def _sectors(self, size: int, shift: int) -> Floats:
-        widths, which = np.unique(self.blocks.tx, return_inverse=True)
-        return np.asarray([sectors(int(tx), size, shift) for tx in widths])[which]
-
     def outside(self, tiles: Tiles) -> Floats:
         """Seconds of one block's accesses to memory, at one SM's share of the bandwidth (34)."""
         total = np.zeros(len(self.blocks.tx))
-        rate = self.machine.bandwidth / self.machine.sms
+        rate = self.machine.dram_bandwidth / self.machine.sm_count
         for grid in self.plan.inputs:
             size = self.problem.itemsize(grid)
             halo = self.plan.halo(grid)
@@ -279,11 +201,11 @@ class _Work:
             if not self.on_chip:
                 cells = self.blocks.cells * self._reads(grid)
             unit = self.form.transaction(size)
-            total += self._sectors(size, halo[-1][0] if halo else 0) * cells / WARP * unit / rate
+            total += sectors(self.blocks.tx, size, halo[-1][0] if halo else 0) * cells / WARP * unit / rate
         for grid in self.plan.outputs:
             size = self.problem.itemsize(grid)
             unit = self.form.transaction(size)
-            total += self._sectors(size, 0) * self.blocks.cells / WARP * unit / rate
+            total += sectors(self.blocks.tx, size, 0) * self.blocks.cells / WARP * unit / rate
         return total
 
     def _reads(self, grid: str) -> int:
@@ -295,8 +217,8 @@ class _Work:
         words = np.zeros(len(self.blocks.tx))
         if not self.on_chip:
             return words
-        rate = self.machine.shared_bandwidth / self.machine.sms
-        conflicts = {grid: _conflicts(self.blocks.tx, tiles[grid][1]) for grid in self.plan.shared}
+        rate = self.machine.shared_bandwidth / self.machine.sm_count
+        conflicts = {grid: bank_conflicts(tiles[grid][1], self.blocks.tx) for grid in self.plan.shared}
         for grid in self.plan.inputs:
             words += tiles[grid][0] * tiles[grid][1] * conflicts[grid]
         for number in self.plan.stencils:
@@ -316,9 +238,10 @@ class _Work:
         for number in self.plan.stencils:
             stencil = self.problem.pipeline.stencils[number]
             kind = self.problem.dtype(stencil.inputs[0])
-            lanes = {"float32": self.machine.lanes, "float64": self.machine.double_lanes}.get(
-                kind, self.machine.int_lanes
-            )
+            lanes = {
+                "float32": self.machine.vector_width,
+                "float64": self.machine.vector_width * self.machine.fp64_ratio,
+            }.get(kind, self.machine.int_lanes)
             cells = tiles[stencil.output][0] * tiles[stencil.output][1]
             if stencil.output in self.plan.outputs and stencil.output not in self.plan.shared:
                 cells = self.blocks.cells

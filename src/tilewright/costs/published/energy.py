@@ -37,16 +37,12 @@ class Tile:
     def usage(self, seconds: float) -> Usage:
         """Return the amounts of the whole run, which takes so many seconds."""
         every = float(self.tiles)
-        adds, multiplies, int_adds, int_maxima, specials = (every * float(self.points) * n for n in self.operations)
-        return Usage(
+        return Usage.of(
             seconds=seconds,
             global_words=every * float(self.global_words),
             shared_words=every * float(self.shared_words),
-            adds=adds,
-            multiplies=multiplies,
-            int_adds=int_adds,
-            int_maxima=int_maxima,
-            specials=specials,
+            updates=every * float(self.points),
+            operations=self.operations,
         )
 
 

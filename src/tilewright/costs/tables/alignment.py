@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import ALIGNMENT_LANES, WORD
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.cpu.walks import core_memory, row_start, walk
+from tilewright.costs.breakdown import Times
+from tilewright.costs.cpu.walks import core_memory, row_start, walk_terms
 from tilewright.machines.machine import Machine
 
 _ITEM = 2
@@ -46,8 +47,8 @@ class AlignmentCase:
     machine: Machine  # the CPU; its ``sm_count`` is the number of threads
 
 
-def seconds(case: AlignmentCase, rows: int, columns: int) -> float:
-    """Return the predicted time of a tiling, whose columns are a multiple of the lanes that they are dealt to."""
+def times(case: AlignmentCase, rows: int, columns: int) -> Times[float]:
+    """Return what a tiling takes, whose columns are a multiple of the lanes that they are dealt to."""
     (m, n), machine = case.lengths, case.machine
     tall, wide, cores = ceil_div(m, rows), ceil_div(n, columns), int(machine.sm_count.value)
     row = _row_seconds(case, columns)
@@ -55,11 +56,14 @@ def seconds(case: AlignmentCase, rows: int, columns: int) -> float:
     edges = 2 * WORD * (rows + (columns if case.traced else 0)) * cores / machine.dram_bandwidth.value
     beside = edges + (memory.flag_seconds if cores > 1 and wide > 1 else 0.0)
     computed = (m + tall + machine.alignment_widened_fraction.value * min(rows, m)) / tall
-    mean = computed * row + beside
-    last = computed * _row_seconds(case, n - (wide - 1) * columns) + beside
-    team = machine.launch_seconds.value if cores > 1 else 0.0
-    again = _traced_seconds(case, rows, columns) if case.traced else 0.0
-    return team + walk(wide, tall, cores, mean, last) + again
+    last = computed * _row_seconds(case, n - (wide - 1) * columns)
+    return Times(
+        terms={
+            "synchronisation": machine.launch_seconds.value if cores > 1 else 0.0,
+            **walk_terms((wide, tall, cores), computed * row, last, beside),
+            "tracing": _traced_seconds(case, rows, columns) if case.traced else 0.0,
+        }
+    )
 
 
 def _row_seconds(case: AlignmentCase, columns: int) -> float:

@@ -29,12 +29,14 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, MOST_REGISTERS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.costs.cpu.walks import CoreMemory, core_memory, row_start, walk
+from tilewright.costs.breakdown import Times
+from tilewright.costs.cpu.walks import CoreMemory, core_memory, row_start, walk, walk_terms
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import Usage, count_operations, price
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
-from tilewright.machines.parameters import Quantity
+from tilewright.machines.numbers import Numbers
+from tilewright.machines.parameters import Quantity, estimated
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.tables.table import LOOKUP, Recurrence
@@ -122,16 +124,12 @@ def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
     crossed = 2 * sum(max([0, *(-offset[1] for offset in many)]) for many in sweep.tables.values())
     shared = points * (lookups + sweep.cells) + (sweep.rows + crossed) * t * s / sub
     kinds = count_operations([op for op in ops if not op.startswith(LOOKUP)], case.dtype[0] in "ib")
-    every = [tiles * points * max(1.0, case.words) * count for count in kinds]
-    return Usage(
+    return Usage.of(
         seconds=seconds,
         global_words=tiles * sum(tile_words(case, tiling)),
         shared_words=tiles * shared * max(1.0, case.words),
-        adds=every[0],
-        multiplies=every[1],
-        int_adds=every[2],
-        int_maxima=every[3],
-        specials=every[4],
+        updates=tiles * points * max(1.0, case.words),
+        operations=kinds,
     )
 
 
@@ -151,20 +149,13 @@ def iteration_seconds(case: TableCase) -> Quantity:
     # Neighbours in the row stay in registers; what was computed a row above is loaded, and every table is stored.
     above = sum(any(offset[0] for offset in many) for many in program.reads.values())
     accesses = above + len(program.tables) + max(1, lookups)
-    parts = (machine.flop_cycles, machine.special_cycles, machine.load_cycles, machine.of_rank("loop_cycles", 2))
+    loop = machine.of_rank("loop_cycles", 2)
 
-    def seconds(cycles: tuple[float, ...]) -> float:
-        work = flops * cycles[0] + specials * cycles[1] + accesses * cycles[2] + cycles[3]
-        return work / machine.clock.value
+    def seconds(end: str) -> float:
+        work = flops * machine.flop_cycles.end(end) + specials * machine.special_cycles.end(end)
+        return (work + accesses * machine.load_cycles.end(end) + loop.end(end)) / machine.clock.value
 
-    return Quantity(
-        value=seconds(tuple(part.value for part in parts)),
-        unit="s",
-        source="estimated",
-        note=f"from {flops + specials} operations and {accesses} loads and stores per cell",
-        low=seconds(tuple(part.value if part.low is None else part.low for part in parts)),
-        high=seconds(tuple(part.value if part.high is None else part.high for part in parts)),
-    )
+    return estimated(seconds, "s", f"from {flops + specials} operations and {accesses} loads and stores per cell")
 
 
 def predict(case: TableCase, tiling: Tiling) -> Costs:
@@ -226,11 +217,9 @@ class _Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """The time of a tiling and what it is made of; see :class:`tilewright.costs.time.Costs`."""
+class _TileTimes(Times[float]):
+    """The time of a tiling, and of one tile; see :class:`tilewright.costs.time.Costs`."""
 
-    seconds: float
-    sync: float
     compute: float
     moved: float
     words: float
@@ -307,11 +296,11 @@ def _in_registers(terms: _Terms, threads: int, sub: int) -> bool:
     return needed <= MOST_REGISTERS and needed * round_up(threads, WARP) <= room
 
 
-def _parts(terms: _Terms, tiling: Tiling) -> _Parts | None:
+def _parts(terms: _Terms, tiling: Tiling) -> _TileTimes | None:
     return _on_gpu(terms, tiling) if terms.memory is None else _on_cpu(terms, terms.memory, tiling)
 
 
-def _on_gpu(terms: _Terms, tiling: Tiling) -> _Parts | None:
+def _on_gpu(terms: _Terms, tiling: Tiling) -> _TileTimes | None:
     case, machine = terms.case, terms.case.machine
     words = terms.words(tiling.time, tiling.space[0])
     k = _resident(case, tiling, words)
@@ -322,13 +311,22 @@ def _on_gpu(terms: _Terms, tiling: Tiling) -> _Parts | None:
     compute = float((t + threads - 1) * (sub * ceil_div(threads, terms.lanes) * terms.c_iter + barrier))
     moved = words * terms.word_seconds + 2 * barrier
     rows, columns = ceil_div(case.shape[0], t), ceil_div(case.shape[1], tiling.space[0])
-    sync = (rows + columns - 1) * machine.launch_seconds.value
-    turns = fronts_by_turns(rows, columns, int(machine.sm_count.value))
-    seconds = sync + sum(number * _together(q, k, moved, compute) for q, number in turns)
-    return _Parts(seconds=seconds, sync=sync, compute=compute, moved=moved, words=words, k=k)
+    fronts = fronts_by_turns(rows, columns, int(machine.sm_count.value))
+    computed = compute * sum(number * q for q, number in fronts)
+    return _TileTimes(
+        terms={
+            "arithmetic": computed,
+            "transfers": sum(number * _together(q, k, moved, compute) for q, number in fronts) - computed,
+            "synchronisation": (rows + columns - 1) * machine.launch_seconds.value,
+        },
+        compute=compute,
+        moved=moved,
+        words=words,
+        k=k,
+    )
 
 
-def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _Parts | None:
+def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _TileTimes | None:
     if (tiling.k or 1) != 1:
         return None
     (m, n), (t, s) = terms.case.shape, (tiling.time, tiling.space[0])
@@ -338,15 +336,20 @@ def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _Parts | None:
     vector = _vector_seconds(terms, memory, t)
 
     def mean(rows: int) -> float:
-        """The time of one of a row's tiles, the last of which may be narrower."""
+        """The time of computing one of a row's tiles, the last of which may be narrower."""
         whole = _diagonals(terms, rows, s, vector)
         last = n - (wide - 1) * s
-        return moved + (whole if last == s else ((wide - 1) * whole + _diagonals(terms, rows, last, vector)) / wide)
+        return whole if last == s else ((wide - 1) * whole + _diagonals(terms, rows, last, vector)) / wide
 
-    sync = terms.case.machine.launch_seconds.value if count > 1 else 0.0
-    seconds = sync + walk(tall, wide, count, mean(t), mean(m - (tall - 1) * t))
-    compute = _diagonals(terms, t, s, vector)
-    return _Parts(seconds=seconds, sync=sync, compute=compute, moved=moved, words=words, k=1)
+    tile, final = mean(t), mean(m - (tall - 1) * t)
+    team = terms.case.machine.launch_seconds.value if count > 1 else 0.0
+    return _TileTimes(
+        terms=walk_terms((tall, wide, count), tile, final, moved) | {"synchronisation": team},
+        compute=_diagonals(terms, t, s, vector),
+        moved=moved,
+        words=words,
+        k=1,
+    )
 
 
 def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
@@ -372,7 +375,7 @@ def _vector_seconds(terms: _Terms, memory: CoreMemory, rows: int) -> float:
     return memory.with_arithmetic(terms.c_iter, (moved, ring), lines)
 
 
-def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
+def _costs(terms: _Terms, tiling: Tiling, parts: _TileTimes) -> Costs:
     case = terms.case
     # Thousands of tilings are evaluated: what is needed of their exact counts is written down here once more.
     tall, wide = (ceil_div(n, size) for n, size in zip(case.shape, (tiling.time, *tiling.space), strict=True))
@@ -383,7 +386,7 @@ def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
     flops = cells * case.program.operations
     bound = "compute" if parts.compute >= parts.moved else "memory"
     return Costs(
-        seconds=parts.seconds,
+        terms=parts.terms,
         joules=energy.joules,
         dram_bytes=parts.words * WORD * tiles,
         wavefronts=tall + wide - 1,
@@ -397,19 +400,10 @@ def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
         flops=flops,
         gcells_per_second=cells / parts.seconds * 1e-9,
         gflops_per_second=flops / parts.seconds * 1e-9,
-        bound_by="synchronisation" if parts.sync > 0.5 * parts.seconds else bound,
+        bound_by="synchronisation" if parts.terms["synchronisation"] > 0.5 * parts.seconds else bound,
         energy=energy,
         usage=used,
     )
-
-
-def sync_seconds(case: TableCase, tiling: Tiling) -> float:
-    """Return what a tiling's kernel calls, or on a CPU the start of its threads, take of T_alg."""
-    machine = case.machine
-    if case.cpu:
-        return machine.launch_seconds.value if machine.sm_count.value > 1 else 0.0
-    rows, columns = ceil_div(case.shape[0], tiling.time), ceil_div(case.shape[1], tiling.space[0])
-    return (rows + columns - 1) * machine.launch_seconds.value
 
 
 def turns(case: TableCase, tiling: Tiling) -> float:
@@ -449,8 +443,7 @@ def _resident(case: TableCase, tiling: Tiling, words: float) -> int:
     """Tiles per SM of a GPU: as asked, else as many as fit; 0 where a tile, or what was asked, does not fit."""
     machine = case.machine
     block = (machine.block_shared_bytes or machine.shared_bytes).value
-    most = machine.block_threads
-    if words * WORD > block or tiling.space[0] // tiling.sub[0] > most:
+    if words * WORD > block or tiling.space[0] // tiling.sub[0] > Numbers(machine).max_block_threads:
         return 0
     slots = int(machine.max_blocks.value) if machine.max_blocks else 1
     fits = min(int(machine.shared_bytes.value // (words * WORD)), slots)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div, round_up
+from tilewright.costs.breakdown import Times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +28,13 @@ class Streamed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passes:
-    """How a grid on disk is streamed."""
+class Passes(Times[float]):
+    """How a grid on disk is streamed, and its expected time: computing, and what of the transfers it does not hide."""
 
     rows: int  # rows of a window, the overlap included
     steps: int  # steps per pass, the last one perhaps fewer
     count: int  # passes
     slabs: int  # windows per pass
-    seconds: float  # expected time
     disk_seconds: float  # the part that the disk needs alone
     compute_seconds: float  # the part that computing needs alone, what is computed twice included
     read_bytes: int  # bytes read in all
@@ -103,14 +103,13 @@ def _streamed(  # noqa: PLR0913
     read, write = moved
     disk = read / bandwidths[0] + write / bandwidths[1]
     # The first window of a pass is read before anything is computed, and the last one written afterwards.
-    ends = disk / slabs
-    one = max(disk, compute) + (ends if compute > disk else compute / slabs)
+    felt = disk / slabs if compute > disk else disk - compute + compute / slabs
     return Passes(
         rows=rows,
         steps=steps,
         count=count,
         slabs=slabs,
-        seconds=count * one,
+        terms={"arithmetic": count * compute, "transfers": count * felt},
         disk_seconds=count * disk,
         compute_seconds=count * compute,
         read_bytes=count * read,

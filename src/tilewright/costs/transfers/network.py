@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.intmath import ceil_div
+from tilewright.costs.breakdown import Times
 
 Range = tuple[int, int]
 
@@ -55,18 +56,21 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchanges:
-    """Halos of a run."""
+class Exchanges(Times[float]):
+    """Halos of a run, and its expected time: computing, and what of the messages it does not hide."""
 
     steps: int  # steps between two exchanges
     count: int  # exchanges of the run
     messages: int  # messages that the busiest rank receives in all
     bytes: int  # bytes that it receives
-    seconds: float  # expected time of the run
-    message_seconds: float  # the part of the messages
-    compute_seconds: float  # the part of computing, what is computed twice included
+    message_seconds: float  # what the messages take alone
     redundant: float  # cell updates over those that one process would make
     overlapped: bool = False  # whether messages travel while the interior is computed
+
+    @property
+    def compute_seconds(self) -> float:
+        """The part of computing, what is computed twice included."""
+        return self.terms["arithmetic"]
 
 
 def exchange(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range], wraps: Sequence[bool]) -> Exchange:
@@ -143,9 +147,8 @@ def exchanges(  # noqa: PLR0913
             count=count,
             messages=count * number,
             bytes=count * sent,
-            seconds=moving + computing,
+            terms={"arithmetic": computing, "transfers": moving},
             message_seconds=moving,
-            compute_seconds=computing,
             redundant=redundant,
         )
         if best is None or found.seconds < best.seconds:
@@ -156,8 +159,11 @@ def exchanges(  # noqa: PLR0913
             more = interior * cells / math.prod(block)
             hidden = replace(
                 found,
-                seconds=max(moving, interior) + more + count * _HIDDEN_SECONDS,
-                compute_seconds=interior + more,
+                terms={
+                    "arithmetic": interior + more,
+                    "transfers": max(0.0, moving - interior),
+                    "synchronisation": count * _HIDDEN_SECONDS,
+                },
                 redundant=1.0 + cells / math.prod(block),
                 overlapped=True,
             )

@@ -73,7 +73,7 @@ def tiles(sizes: TileSizes, facts: Facts) -> StreamWork:
         side=slab,
         footprint_bytes=1.0 * width * facts.itemsize * slab * (uses.slabs + uses.slabs_per_level * levels),
         points=depth * lines * (sides[-1] + 0.5 * growth[-1] * depth),
-        met=np.minimum(1.0, facts.row_ends / cuts[-1]),
+        met=np.minimum(1.0, facts.divisions.row_ends / cuts[-1]),
         turned=turned,
         read_values=held * width * (facts.levels + facts.constants),
         written_values=product(sides) * written,

@@ -115,17 +115,18 @@ def count(program: Program, sizes: TileSizes, threads: Threads, facts: Facts) ->
     rows = hexagonal.height(sizes, facts)
     classic = [ceil_div(size, n) for size, n in zip(sizes.space[1:], threads[1:], strict=True)]
     across = functools.reduce(np.multiply, classic, np.ones_like(rows))
-    along, reads = _along(one, sizes, threads[0], facts)
+    along, reads = _along(one, sizes, threads[0], rows, facts)
     block = functools.reduce(np.multiply, threads, np.ones_like(rows))
     reach = facts.slopes[0]
     alone = across == 1
-    boxes = _box(sizes, facts)
+    boxes = _box(sizes, rows, facts)
     fields = float(facts.copies)
     out = hexagonal.live_out(sizes, facts) * facts.levels * sizes.inner
     turns = functools.reduce(np.multiply, [ceil_div(b, n) for b, n in zip(boxes, threads, strict=True)])
     segments = fields * functools.reduce(np.multiply, boxes[:-1])
     inner = sizes.inner // sizes.space[-1]
-    read, written = _step_rows(sizes, facts)
+    face = hexagonal.face_points(sizes, facts)
+    read, written = _step_rows(sizes, face / rows, facts)
     return ThreadWork(
         threads=block,
         warps=ceil_div(block, WARP),
@@ -144,8 +145,8 @@ def count(program: Program, sizes: TileSizes, threads: Threads, facts: Facts) ->
         core_rows=fields * boxes[0] * inner,
         out_values=1.0 * out,
         out_rows=out / sizes.space[-1],
-        point_rows=1.0 * sizes.inner * hexagonal.face_points(sizes, facts) / sizes.space[-1] / facts.stages,
-        points=1.0 * sizes.inner * hexagonal.face_points(sizes, facts) / facts.stages,
+        point_rows=1.0 * sizes.inner * face / sizes.space[-1] / facts.stages,
+        points=1.0 * sizes.inner * face / facts.stages,
         last=sizes.space[-1],
         conflicts=bank_conflicts(boxes[-1], threads[-1]),
         segments=np.maximum(1.0, WARP / threads[-1]),
@@ -197,31 +198,32 @@ def distinct_reads(columns: tuple[tuple[int, ...], ...], stride: int, most: int)
     return total
 
 
-def _along(one: CodeCounts, sizes: TileSizes, threads: Ints, facts: Facts) -> tuple[Floats, Floats]:
+def _along(one: CodeCounts, sizes: TileSizes, threads: Ints, rows: Ints, facts: Facts) -> tuple[Floats, Floats]:
     """Count the busiest thread's points and reads along the hexagon's axis, over all rows."""
-    half = hexagonal.height(sizes, facts) // 2
+    half = rows // 2
     strides, which = np.unique(threads, return_inverse=True)
     widest = int((hexagonal.width(sizes, facts) // threads).max(initial=0)) + 1
     tables = np.stack([distinct_reads(one.columns, int(stride), widest) for stride in strides])
+    divisor: Ints | int = threads
+    if len(strides) == 1:  # as most often, and then many times faster
+        divisor, which = int(strides[0]), np.zeros((), dtype=np.int64)
     points, reads = np.zeros(len(half)), np.zeros(len(half))
     for row in range(int(half.max(initial=0))):
-        turns = ceil_div(sizes.space[0] + 2 * facts.slopes[0] * row, threads) * (row < half)
+        turns = ceil_div(sizes.space[0] + 2 * facts.slopes[0] * row, divisor) * (row < half)
         points += 2 * turns
         reads += 2 * tables[which, turns]
     return points, reads
 
 
-def _box(sizes: TileSizes, facts: Facts) -> list[Ints]:
+def _box(sizes: TileSizes, rows: Ints, facts: Facts) -> list[Ints]:
     """Return the extents of the bounding box of what a tile touches (19): t_S1 + r t_T, then t_Si + r (t_T + 1)."""
-    rows = hexagonal.height(sizes, facts)
     first = sizes.space[0] + facts.slopes[0] * rows
     others = zip(sizes.space[1:], facts.slopes[1:], strict=True)
     return [first, *(size + slope * (rows + 1) for size, slope in others)]
 
 
-def _step_rows(sizes: TileSizes, facts: Facts) -> tuple[Floats, Floats]:
-    """Count the segments that a row of the hexagon reads and those that it writes, on average over the rows."""
-    width = hexagonal.face_points(sizes, facts) / hexagonal.height(sizes, facts)
+def _step_rows(sizes: TileSizes, width: Floats, facts: Facts) -> tuple[Floats, Floats]:
+    """Count the segments that a row of the hexagon, as wide as the mean, reads and those that it writes."""
     middle = list(zip(sizes.space[1:-1], facts.slopes[1:-1], strict=True))
     read = functools.reduce(np.multiply, [size + 2 * reach for size, reach in middle], width + 2 * facts.slopes[0])
     written = functools.reduce(np.multiply, [size for size, _ in middle], width)

@@ -299,8 +299,8 @@ class WeightColumn:
 def columns(terms: Terms) -> tuple[tuple[WeightColumn, ...], Terms] | None:
     """Cut weighted reads into columns and the rest; None where there are none, or few in 3D.
 
-    Whether two results at a time take less is what a model says (:mod:`tilewright.costs.sums`). In 2D one column is
-    taken per place on the other axis if there are many places: what all of them need does not fit into registers.
+    Whether two results at a time take less is what a model says (:mod:`tilewright.costs.operations`). In 2D one column
+    is taken per place on the other axis if there are many places: what all of them need does not fit into registers.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import TilewrightError
-from tilewright.costs import capacity, fit
+from tilewright.costs import fit
 from tilewright.costs.rates import iteration_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
@@ -320,9 +320,9 @@ def _with_outer(machine: Machine, units: micro.Micro, threads: int, memory: floa
     size = min(most, most if room is None else room // (4 * threads))
     while size >= least:
         samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
-        copies.append(capacity.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
+        copies.append(fit.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
         size = int(size / _FINER)
-    found = capacity.fitted(described, int(machine.l3_ways.value), threads / memory, copies)
+    found = fit.capacity(described, int(machine.l3_ways.value), threads / memory, copies)
     if found is described:
         return machine
     whole = Quantity(value=1.0, unit="1", source="measured", note="of what copies find of L3", low=0.8, high=1.0)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.costs import fit
-from tilewright.costs.coefficients import coefficients
 from tilewright.costs.rates import iteration_seconds, operation_cycles
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.program import Program
@@ -94,7 +94,7 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     flat = {name: data[name] for name, some in instances.items() if len(some[0].shape) == 2} or data
     before = machine.line_ratio.value if machine.line_ratio else 1.0
     plain = {name: (factors / (1.0, 1.0, before, 1.0), seconds) for name, (factors, seconds) in data.items()}
-    known = coefficients(machine)
+    known = Numbers(machine)
     ratio, advance = fit.stream_constants([plain[name] for name in flat], known)
     change = (1.0, 1.0, ratio.value, 1.0)
     fits = {

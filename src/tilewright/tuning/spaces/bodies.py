@@ -1,8 +1,8 @@
 """The rule that says how the code of a kernel on a CPU is written; its thresholds were measured on catalogue programs.
 
-What a tiling asks for overrules it: its keys ``rows``, ``neighbours``, ``sums`` and ``piece``. Nothing here knows the
-machine: one text is written for all processors, whose compilers' macros say how long vectors are and how many
-registers there are.
+What a tiling asks for overrules it: its keys ``rows``, ``neighbours``, ``sums`` and ``piece``. The rule does not know
+the machine: one text is written for all processors, whose compilers' macros say how long vectors are and how many
+registers there are. What a processor takes over another form than the rule's is :func:`arithmetic_ratio`.
 """
 
 from dataclasses import replace
@@ -95,7 +95,7 @@ def arithmetic_ratio(problem: Problem, tiling: Tiling, machine: Machine) -> floa
     """Return by how much a tiling's ``sums`` lengthen the arithmetic of a cell, over the rule's choice.
 
     The model's seconds per vector are of code as the rule writes it, calibrated or estimated; what another form of its
-    sums takes is to that as the cycles of both are by their counts (:func:`tilewright.costs.sums.cycles`).
+    sums takes is to that as the cycles of both are by their counts (:func:`tilewright.costs.operations.sum_cycles`).
     """
     if tiling.sums is None or machine.kind != "cpu":
         return 1.0  # GPUs have no such forms

@@ -207,7 +207,7 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
 
 def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
     """Return tiles with every shape that they can keep busy, and with the one of their code."""
-    most = WARP if setting.gpu is None else setting.gpu.block_threads
+    most = WARP if setting.gpu is None else setting.gpu.max_block_threads
     own = np.stack(selector.default_threads(tiles.space)) if len(tiles.time) else np.zeros((len(tiles.space), 0))
     extents = [tiles.space[0] + tiles.time * setting.facts.stages * max(1, setting.facts.slopes[0]), *tiles.space[1:]]
     listed = np.zeros(len(tiles.time), dtype=bool)

@@ -47,8 +47,6 @@ def plan_blocks(
     problem: Problem, machine: Machine, choose: Callable[[Problem], Tiling], *, always: bool = False
 ) -> PeriodicBlocks | None:
     """Find the block length that the model expects to be fastest; None if sweeps are, unless ``always``."""
-    if problem.steps < 2 or not wrapped_axes(problem):
-        return None
     found: PeriodicBlocks | None = None
     failure: UsageError | None = None
     for length in sorted({min(length, problem.steps) for length in _LENGTHS}):
@@ -85,7 +83,8 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     copying = copied / machine.halo_bandwidth.value if machine.kind == "cpu" else moved / machine.dram_bandwidth.value
     each = machine.of_rank("halo_seconds", problem.program.rank).value
     between = machine.block_call_seconds.value + versions * each + copying
-    seconds = share * costs.seconds + count * between
+    terms = {name: share * term for name, term in costs.terms.items()} | {"copies between blocks": count * between}
+    seconds = sum(terms.values())
     work = problem.cells * problem.steps
     dram_bytes = share * costs.dram_bytes + count * moved
     assert costs.usage is not None  # noqa: S101  (predictions have an energy model)
@@ -94,7 +93,7 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     flops = work * problem.program.flops
     whole = dataclasses.replace(
         costs,
-        seconds=seconds,
+        terms=terms,
         joules=energy.joules,
         energy=energy,
         usage=used,

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.sums import cycles
+from tilewright.costs.operations import sum_cycles
 from tilewright.machines.vectors import FEW, VectorUnits
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.problem import Problem
@@ -59,7 +59,7 @@ def fastest(terms: Terms, results: Block, options: Sequence[Sum], units: VectorU
     if len(options) == 1:
         return options[0]
     weights = len({abs(weight) for weight in terms.values()} - {1.0})
-    return min(options, key=lambda form: cycles(work(terms, results, form), units, results.count, weights))
+    return min(options, key=lambda form: sum_cycles(work(terms, results, form), units, results.count, weights))
 
 
 def statement_cycles(
@@ -76,7 +76,7 @@ def statement_cycles(
     rest = _plain_work(found.tape, results)
     every = functools.reduce(_both, parts, rest)
     constants = {abs(node.value) for node in statement.tape if isinstance(node, Const)} - {1.0}
-    return cycles(every, units, results.count, len(constants)) / results.count
+    return sum_cycles(every, units, results.count, len(constants)) / results.count
 
 
 def _both(first: SumWork, second: SumWork) -> SumWork:

@@ -10,7 +10,7 @@ from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.loops.device import Branch, DeviceProgram, KernelRun, LoopKernel, Repeat, Step
 from tilewright.codegen.loops.kernels import kernels_text
 from tilewright.codegen.print.source import CUDA
-from tilewright.costs.loops import ElementAccess, LoopLaunch, launch_seconds, region_seconds
+from tilewright.costs.loops import ElementAccess, LoopLaunch, launch_times, region_times
 from tilewright.machines.machine import Machine
 from tilewright.programs.loops.nest import (
     Assign,
@@ -99,12 +99,12 @@ def expected_seconds(
         for kernel, count, known in _launches(program.steps, case.known):
             launch = kernel_launch(kernel, program, case, known, taken.get(kernel.name))
             joined = 3 * machine.launch_seconds.value if kernel.reductions else 0.0
-            kernels += count * (launch_seconds(launch, machine) + joined)
+            kernels += count * (launch_times(launch, machine).seconds + joined)
         names = [] if program.launch.resident else [name for name, _ in program.arrays]
         back = [name for name in names if name in program.written]
         copied = (sum(sizes.get(name, 0.0) for name in names), sum(sizes.get(name, 0.0) for name in back))
         calls = len(names) + len(back) + (streams > 1)
-        total += region_seconds(kernels, copied, calls, streams, machine)
+        total += region_times(kernels, copied, calls, streams, machine).seconds
     return total
 
 

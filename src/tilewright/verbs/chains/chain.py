@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.base.arguments import checked
 from tilewright.base.errors import UsageError, one_of
-from tilewright.costs.chains.time import ChainCost, HostTimes, Rates, energy, joules, machine_rates, seconds
+from tilewright.costs.chains.time import ChainCost, HostTimes, Rates, energy, joules, machine_rates, times
 from tilewright.costs.chains.traffic import Floats, check_model
 from tilewright.programs.chains.chain import Chain, Tree, extents, make_chain, node_operations
 from tilewright.tuning.chains.pareto import pareto as pareto_trees
@@ -166,7 +166,7 @@ def _price(goal: str, weights: tuple[float, float], rates: Rates | None) -> Pric
     def by_machine(batch: Batch) -> tuple[Floats, Floats]:
         words = batch.words()
         if goal == "time":
-            return seconds(known, batch.operations, words), words
+            return times(known, batch.operations, words).seconds, words
         static, dynamic = joules(known, batch.operations, words)
         return static + dynamic, words
 

@@ -1,7 +1,7 @@
 """The plan of a matrix chain: a tree with what every node keeps on chip, and what it costs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class ChainVariant:
             "counted_words": self.counted_words,
         }
         if self.energy is not None:
-            plain["energy"] = {**asdict(self.energy), "joules": self.energy.joules}
+            plain["energy"] = self.energy.to_dict()
         return plain
 
 
@@ -185,8 +185,7 @@ class ChainPlan(Record):
         if self.energy is not None:
             plain["energy"] = {
                 "machine": self.machine,
-                **asdict(self.energy),
-                "joules": self.energy.joules,
+                **self.energy.to_dict(),
                 "interval": unmeasured(self.energy.seconds).to_dict(),
                 "rates": list(self.rates),
             }

@@ -88,7 +88,7 @@ def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
             a, u, b, v, _ = terms(batch.fusion, batch.sizes)
             _, x, y = least(a, u, b, v, memory)
             tile = (x, y)
-        seconds = times.seconds(batch.fusion, batch.sizes, tile)
+        seconds = times.times(batch.fusion, batch.sizes, tile).seconds
         if batch.fusion != "none":
             seconds = np.where(_saves(batch), _CAUTION * seconds, np.inf)
         return seconds, batch.operations

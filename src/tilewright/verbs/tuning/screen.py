@@ -15,9 +15,8 @@ from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs import time as time_model
-from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, bound
+from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, bound, round_updates, work
 from tilewright.costs.machine_code.listing import OLDEST, read
-from tilewright.costs.machine_code.tiles import round_updates, work
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices import nvdisasm, nvrtc

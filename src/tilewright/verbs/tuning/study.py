@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import TilewrightError
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.costs.roofline import Roofline
+from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue

@@ -1,0 +1,117 @@
+"""Every model of time returns named terms that add up to its seconds, none of them below 0."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tilewright.base.constants import ALIGNMENT_LANES
+from tilewright.costs.arrays import BlockShapes
+from tilewright.costs.breakdown import Times
+from tilewright.costs.chains import time as chains
+from tilewright.costs.loops import ElementAccess, LoopLaunch, launch_times, region_times
+from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
+from tilewright.costs.pipelines.gpu import card, evaluate
+from tilewright.costs.setting import make_setting
+from tilewright.costs.tables import alignment, orthogonal
+from tilewright.costs.time import evaluate as evaluate_tiles
+from tilewright.costs.time import sizes_of
+from tilewright.costs.transfers import disk, network
+from tilewright.machines.files import load
+from tilewright.programs.pipelines.catalogue import pipeline
+from tilewright.programs.pipelines.problem import make_pipeline_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.tables.catalogue import recurrence_named
+from tilewright.schedules.families.orthogonal import complete_table
+from tilewright.schedules.pipelines.rows import RowTile
+from tilewright.schedules.tiling import parse
+
+CPU, GPU = load("zen3"), load("k20c")
+SIZES = [np.array([float(size)]) for size in (936, 1008, 552, 368)]
+BLUR = make_pipeline_problem(pipeline("blur", radius=3), (1024, 1024))
+
+
+def stencil(text, machine):
+    setting, tiling = make_setting(make_problem(program("heat2d"), (1000, 1500), 20), machine), parse(text)
+    return evaluate_tiles(tiling.family, sizes_of(tiling, setting), setting)
+
+
+def table(machine):
+    recurrence = recurrence_named("lcs")
+    tiling = complete_table(recurrence, parse("orthogonal:t=64,s=128,sub=8"))
+    return orthogonal.predict(orthogonal.make_case(recurrence, (1000, 3000), "int32", machine), tiling)
+
+
+def aligned():
+    case = alignment.AlignmentCase(lengths=(5000, 6000), letters=20, traced=True, machine=CPU)
+    return alignment.times(case, 500, 8 * ALIGNMENT_LANES)
+
+
+def rows():
+    return evaluate_rows(BLUR, count_group(BLUR, (0, 1), 4, CPU), RowTile(width=256, rows=4, lines=1), CPU)
+
+
+def blocks():
+    shapes = BlockShapes(**{name: np.array([size]) for name, size in {"ty": 4, "tx": 32, "ny": 2, "nx": 1}.items()})
+    return evaluate(BLUR, (0, 1), shapes, card(GPU))
+
+
+def launch():
+    row = ElementAccess(count=3.0, itemsize=8, stride=7, nbytes=2.0**30)
+    known = {"threads": 256, "blocks": 112, "l1": 0, "registers": 20, "spill_bytes": 8.0, "shared_bytes": 1024}
+    counts = {"floats": 1.0, "doubles": 2.0, "integers": 3.0, "specials": 0.1, "chip_words": 2.0, "barriers": 2}
+    return launch_times(LoopLaunch(iterations=1e6, accesses=(row,), **known, **counts), GPU)
+
+
+def streamed():
+    case = disk.Streamed(extent=500, steps=60, read_bytes=9000, write_bytes=8000, held_bytes=2e4, memory=2_000_000)
+    return disk.passes(case, (1e9, 5e8), lambda steps: (steps, steps), lambda n, steps: n * steps * 2e-6, wraps=False)
+
+
+def exchanged(rate, bandwidth):
+    block, ranks, wraps = (256, 256), (4, 4), (False, False)
+    link = network.Link(latency=1e-4, bandwidth=bandwidth)
+    return network.exchanges(
+        200,
+        8,
+        link,
+        lambda steps: (network.exchange(block, ranks, ((steps, steps),) * 2, wraps), block),
+        lambda window, steps: math.prod(window) * steps * rate,
+        around=lambda steps: network.strips(block, ranks, ((steps, steps),) * 2, wraps),
+    )
+
+
+MODELS = {
+    "none": lambda: stencil("none", CPU),
+    "hybrid": lambda: stencil("hybrid:t=8,s=8x64", CPU),
+    "hybrid, thread blocks": lambda: stencil("hybrid:t=8,s=8x64,threads=1x64", GPU),
+    "streaming": lambda: stencil("streaming:t=4,s=256x256", CPU),
+    "skewed": lambda: stencil("skewed:t=8,s=32x64", GPU),
+    "table, CPU": lambda: table(CPU),
+    "table, GPU": lambda: table(GPU),
+    "alignment": aligned,
+    "pipeline, CPU": rows,
+    "pipeline, GPU": blocks,
+    "products": lambda: chains.times(chains.machine_rates(GPU, 4), SIZES[0], SIZES[1]),
+    "products of the host": lambda: chains.estimated_times(chains.machine_rates(CPU, 8), 8).times(
+        "left", SIZES, (SIZES[0], SIZES[1])
+    ),
+    "tree": lambda: chains.energy(chains.machine_rates(GPU, 4), [(1e9, 1e6), (1e6, 1e7)]),
+    "loop": launch,
+    "region": lambda: region_times(1e-3, (1e6, 2e7), 5, 3, GPU),
+    "disk": streamed,
+    "network": lambda: exchanged(1e-10, 1e8),
+    "network, overlapped": lambda: exchanged(1e-7, 1e6),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_terms_add_up(name):
+    found = MODELS[name]()
+    assert isinstance(found, Times)
+    np.testing.assert_allclose(sum(found.terms.values()), found.seconds, rtol=1e-12)
+    assert all((np.asarray(term) >= 0).all() for term in found.terms.values())
+    assert (np.asarray(found.seconds) > 0).all()
+    if isinstance(found, network.Exchanges):
+        assert found.overlapped == name.endswith("overlapped")
