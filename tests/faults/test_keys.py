@@ -100,18 +100,24 @@ def test_each_part_of_a_plugins_key_changed_alone_misses(folders, monkeypatch, t
 def test_each_part_of_a_tuning_logs_key_changed_alone_is_another_log(folders, monkeypatch, tally):
     problem, here = make_problem(program("heat2d"), (64, 64), 8), wisdom.circumstances()
     one = {"problem": problem, "target": read_target("c", 2), "strict": False, "metric": "time"}
+
+    def path(change=(), *, steps=8, circumstances=here):
+        values = {**one, **dict(change)}
+        asked = SimpleNamespace(strict=values.pop("strict"), metric=values.pop("metric"))
+        return tune_task.log_path(SimpleNamespace(asked=asked, **values), steps, circumstances)
+
     changes = [
         {"problem": replace(problem, shape=(64, 65))}, {"problem": replace(problem, steps=9)},
         {"problem": replace(problem, dtype="float64")}, {"target": read_target("c", 1)}, {"strict": True},
         {"metric": "energy"},
     ]  # fmt: skip
-    paths = [tune_task.log_path(SimpleNamespace(**{**one, **change}), 8, here) for change in [{}, *changes]]
-    paths.append(tune_task.log_path(SimpleNamespace(**one), 4, here))
+    paths = [path(change) for change in [{}, *changes]]
+    paths.append(path(steps=4))
     elsewhere = [replace(here, **{part: "another"}) for part in ("device_key", "compiler_key", "version")]
-    paths += [tune_task.log_path(SimpleNamespace(**one), 8, there) for there in elsewhere]
+    paths += [path(circumstances=there) for there in elsewhere]
     with monkeypatch.context() as patch:
         patch.setattr(tune_task, "_PROTOCOL", "another")
-        paths.append(tune_task.log_path(SimpleNamespace(**one), 8, here))
+        paths.append(path())
     assert len(set(paths)) == len(paths)
-    assert tune_task.log_path(SimpleNamespace(**one), 8, here) == paths[0]
+    assert path() == paths[0]
     tally(f"parts of a tuning log's key changed alone: {len(paths) - 1} of {len(paths) - 1} are other logs")
