@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import pickle
 
 import pytest
 import typer
@@ -85,7 +86,7 @@ def test_what_is_refused_is_an_option(kind):
 @pytest.mark.parametrize(
     ("kind", "given", "sentence"),
     [
-        ("a run over axes", {"every": 3}, "a run over axes takes no every, callback, until, where and record"),
+        ("a run over axes", {"every": 3}, "a run over axes takes no every, callback"),
         ("a run on Dask arrays", {"out": 0}, "a run on Dask arrays is lazy and takes no out (hint: store its result"),
         ("a table", {"every": 3}, "--every is for stencils, which march in time; a table is filled once"),
         ("a table", {"sources": ("8=1",)}, "--source is for stencils, which march in time"),
@@ -103,3 +104,16 @@ def test_a_refusal_is_one_sentence(kind, given, sentence):
 def test_nothing_is_refused_where_nothing_is_asked():
     for kind in REFUSED:
         refuse(kind, RunOptions(steps=1), RunFiles())
+
+
+def test_a_record_is_frozen_and_made_of_its_fields():
+    run = RunOptions(steps=3, every=2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        run.steps = 4
+    for wrong in ({}, {"steps": 1, "bondary": "wrap"}, {"bondary": "wrap"}):
+        with pytest.raises(TypeError, match="missing or unknown: "):
+            RunOptions(**wrong)
+    changed = dataclasses.replace(run, every=None)
+    assert (changed.steps, changed.every, run.every) == (3, None, 2)
+    assert vars(RunOptions.of(vars(run))) == vars(run) == vars(pickle.loads(pickle.dumps(run)))  # noqa: S301
+    assert repr(run).startswith("RunOptions(steps=3, boundary='fixed', ")

@@ -65,15 +65,39 @@ def option(default: Any, meaning: str, *flags: str, offered: Any = ..., **more: 
 
 
 class Options:
-    """Base of the records, which are frozen dataclasses; fields without :func:`option` are Python's alone."""
+    """Base of the records, which are frozen; fields without :func:`option` are Python's alone.
 
-    __slots__ = ()
+    Subclasses are dataclasses without a decorator: their methods are here, since to generate those of all records would
+    take a command longer than to do what it is asked.
+    """
+
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    _defaults: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(init=False, repr=False, eq=False)(cls)
+        fields = cls.__dataclass_fields__.items()
+        cls._defaults = {name: each.default for name, each in fields if each.default is not dataclasses.MISSING}
+
+    def __init__(self, **values: Any) -> None:  # noqa: ANN401
+        held = {**self._defaults, **values}
+        if held.keys() != self.__dataclass_fields__.keys():
+            wrong = sorted(held.keys() ^ self.__dataclass_fields__.keys())
+            raise TypeError(f"{type(self).__name__} is made of its fields, missing or unknown: {', '.join(wrong)}")
+        self.__dict__.update(held)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.keywords().items())})"
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Take the fields out of the arguments of a verb, its ``locals()`` as it begins."""
-        return cls(**{name: given[name] for name in cls.__dataclass_fields__})
+        made = cls.__new__(cls)
+        made.__dict__.update({name: given[name] for name in cls.__dataclass_fields__})  # in a call that may be short
+        return made
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:

@@ -1,7 +1,7 @@
 """``tilewright area`` and ``tilewright codesign``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,7 +88,6 @@ def weights_of(texts: Sequence[str]) -> dict[str, float]:
     return result
 
 
-@dataclass(frozen=True, kw_only=True)
 class Asked(Options):
     """What a codesign chooses from, and by what."""
 

@@ -1,6 +1,5 @@
 """``tilewright energy``: the energy of a tiling, what is best by energy, and constants from metered runs."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from tilewright.verbs.predict import MachineLike
 
 
-@dataclass(frozen=True, kw_only=True)
 class EnergyFiles(Options):
     """Metered runs, and the machine that is fitted to them."""
 

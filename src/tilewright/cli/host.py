@@ -1,7 +1,7 @@
 """``tilewright calibrate`` and ``doctor``: this machine, measured and examined."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -12,7 +12,6 @@ from tilewright.cli.options import Json
 from tilewright.verbs.options import CalibrateOptions
 
 
-@dataclass(frozen=True, kw_only=True)
 class Measured(Options):
     """What is measured: programs, or a disk or a network alone."""
 

@@ -1,7 +1,7 @@
 """``tilewright predict``: what a program costs on a machine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tilewright.verbs.prediction import Prediction
 
 
-@dataclass(frozen=True, kw_only=True)
 class PredictOutput(Options):
     """What the command shows and writes beside the costs."""
 

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from tilewright.programs.stencil.boundaries import BoundarySpec
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reported(Options):
     """The page, and what is said of results beside what their files hold."""
 

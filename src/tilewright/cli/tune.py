@@ -1,6 +1,5 @@
 """``tilewright tune``: find the best tiling by measuring the model's candidates."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tilewright.verbs.options import TuneOptions
 _SHOWN = 20
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneOutput(Options):
     """What the command gives a tuning, and makes of it."""
 

@@ -1,6 +1,5 @@
 """``tilewright validate``: predicted against measured."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,6 @@ from tilewright.cli.options import Json
 from tilewright.verbs.options import MeasureOptions, ValidateOptions
 
 
-@dataclass(frozen=True, kw_only=True)
 class ValidateFiles(Options):
     """What is compared: logs of a machine, or a program that is measured here."""
 

@@ -1,6 +1,6 @@
 """``tilewright whatif``: the costs as the problem or the machine moves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -12,7 +12,6 @@ from tilewright.cli.options import Json, ProgramName
 from tilewright.verbs.options import ReuseOptions, WhatIfOptions
 
 
-@dataclass(frozen=True, kw_only=True)
 class WhatIfOutput(Options):
     """What the command compares and draws beside the sweep."""
 

@@ -1,6 +1,5 @@
 """``tilewright annotate``, ``chain``, ``fuse``, ``image``, ``petsc`` and ``shot``: what is computed beside stencils."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +29,6 @@ def annotate(
         typer.echo(result.text)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChainTrial(Options):
     """Whether the plan is run."""
 
@@ -62,7 +60,6 @@ def chain(
     output.show(document, lambda: parts, as_json)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FuseOutput(Options):
     """Parameters of a built-in pipeline, and what is listed."""
 

@@ -7,7 +7,6 @@ from these records before anybody has asked for one.
 import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +79,6 @@ def _sizes(texts: Sequence[str]) -> dict[str, int]:
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
     """How :func:`tilewright.run` computes."""
 
@@ -123,7 +121,6 @@ class RunOptions(Options):
     axes: Sequence[int] | None = None  # those of the arrays that are the program's; the others number grids
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunFiles(Options):
     """What a run on the command line reads, writes and checks."""
 
@@ -164,7 +161,6 @@ class RunFiles(Options):
         return self.outputs if self.snapshots is None else (*self.outputs, self.snapshots)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ModelOptions(Options):
     """What a model is asked of: a problem of some size, on a machine."""
 
@@ -176,7 +172,6 @@ class ModelOptions(Options):
     model: str = option("exact", "exact or published.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReuseOptions(ModelOptions):
     """How :func:`tilewright.verbs.whatif.reuse` compares tilings on other programs."""
 
@@ -184,7 +179,6 @@ class ReuseOptions(ModelOptions):
     scope: str | None = option(None, _SCOPE, rare=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class WhatIfOptions(ReuseOptions):
     """How :func:`tilewright.whatif` varies a problem or a machine."""
 
@@ -196,7 +190,6 @@ class WhatIfOptions(ReuseOptions):
     dtype: str = option("float32", DTYPE)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProblemOptions(ModelOptions):
     """What a model is asked of, with what decides its kernel."""
 
@@ -204,7 +197,6 @@ class ProblemOptions(ModelOptions):
     boundary: "BoundarySpec" = option("fixed", BOUNDARY, reader=boundary_of)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneOptions(ProblemOptions):
     """How :func:`tilewright.tune` searches."""
 
@@ -232,7 +224,6 @@ class TuneOptions(ProblemOptions):
     executor: "Executor | None" = None  # whose workers compile and measure
 
 
-@dataclass(frozen=True, kw_only=True)
 class CostOptions(ProblemOptions):
     """What :func:`tilewright.predict` and those that ask as it does are given."""
 
@@ -247,7 +238,6 @@ class CostOptions(ProblemOptions):
         return Request(**{name: getattr(self, name) for name in Request.__dataclass_fields__})
 
 
-@dataclass(frozen=True, kw_only=True)
 class PredictOptions(CostOptions):
     """What :func:`tilewright.predict` predicts."""
 
@@ -261,7 +251,6 @@ class PredictOptions(CostOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SelectOptions(CostOptions):
     """What :func:`tilewright.select` keeps."""
 
@@ -273,7 +262,6 @@ class SelectOptions(CostOptions):
     threads: bool = False  # means nothing any more: a GPU's thread blocks are chosen with the tiles
 
 
-@dataclass(frozen=True, kw_only=True)
 class SupertuneOptions(ProblemOptions):
     """How :func:`tilewright.supertune` compares strategies."""
 
@@ -281,7 +269,6 @@ class SupertuneOptions(ProblemOptions):
     metric: str = "time"  # what is to be small
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeteredOptions(CostOptions):
     """What :func:`tilewright.energy` and those beside it share, as their command says it."""
 
@@ -292,7 +279,6 @@ class MeteredOptions(CostOptions):
     scope: str | None = option(None, _SCOPE, rare=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class EnergyOptions(MeteredOptions):
     """What :func:`tilewright.energy` predicts."""
 
@@ -300,7 +286,6 @@ class EnergyOptions(MeteredOptions):
     seconds: float | None = option(None, "A measured time in place of the predicted one.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(MeteredOptions):
     """How :func:`tilewright.verbs.energy.energy.compare` chooses by energy."""
 
@@ -312,7 +297,6 @@ class CompareOptions(MeteredOptions):
     coarse: bool = False  # whether a coarse grid of tiles does
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeterOptions(Options):
     """What runs under a meter, as :func:`tilewright.verbs.energy.meter.meter_run` takes it."""
 
@@ -325,7 +309,6 @@ class MeterOptions(Options):
     backend: str = option("c", "What runs under the meter: c, opencl or cuda.", rare=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FitOptions(Options):
     """How :func:`tilewright.verbs.energy.fit.fit_energy` fits."""
 
@@ -333,7 +316,6 @@ class FitOptions(Options):
     seed: int = option(0, "Of that choice.", rare=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CalibrateOptions(Options):
     """How :func:`tilewright.calibrate` measures."""
 
@@ -352,7 +334,6 @@ class CalibrateOptions(Options):
     progress: bool | None = None  # show a bar; by default where standard error is a terminal
 
 
-@dataclass(frozen=True, kw_only=True)
 class ValidateOptions(Options):
     """How :func:`tilewright.validate` scores predictions."""
 
@@ -365,7 +346,6 @@ class ValidateOptions(Options):
     held_out: bool = option(False, "Fit every stencil's constants on the other stencils only.", rare=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeasureOptions(Options):
     """What :func:`tilewright.verbs.validate.validate_here` measures."""
 
@@ -376,7 +356,6 @@ class MeasureOptions(Options):
     executor: "Executor | None" = None  # whose workers measure
 
 
-@dataclass(frozen=True, kw_only=True)
 class FuseOptions(Options):
     """How :func:`tilewright.fuse` ranks fusions."""
 
@@ -394,7 +373,6 @@ class FuseOptions(Options):
     exhaustive: bool = option(False, "Look beyond the vendor's guidelines for blocks of threads.", rare=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ImageOptions(Options):
     """How a picture is processed."""
 
@@ -407,7 +385,6 @@ class ImageOptions(Options):
     threads: int | None = option(None, "Threads; all by default.", metavar="N")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChainOptions(Options):
     """How a matrix chain is planned."""
 
@@ -429,7 +406,6 @@ class ChainOptions(Options):
     transposed: Sequence[bool] | None = None  # which factors are read transposed
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnnotateOptions(Options):
     """How :func:`tilewright.annotate` tunes a file."""
 
@@ -470,7 +446,6 @@ class AnnotateOptions(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AreaOptions(Options):
     """How :func:`tilewright.verbs.codesign.area.area` models a die."""
 
@@ -484,7 +459,6 @@ class AreaOptions(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShotOptions(Options):
     """A shot through a velocity model in a file; the numbers are those of :func:`tilewright.waves.shot`."""
 

@@ -189,7 +189,7 @@ def _cases(sites: Sequence[RegionGroup], options: AnnotatedOptions, folder: Path
     return [
         []
         if site.spec is None
-        else [make_case(site, site.spec, size, folder) for size in input_sizes(site.spec, options.sizes)]
+        else [make_case(site, site.spec, size, folder) for size in input_sizes(site.spec, options.sizes or {})]
         for site in sites
     ]
 

@@ -1,7 +1,5 @@
 """How annotated regions are tuned."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilewright.machines.machine import Machine
@@ -12,12 +10,10 @@ from tilewright.verbs.options import AnnotateOptions
 MAX_RUNS = 100_000
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnnotatedOptions(AnnotateOptions):
     """How to tune: what was asked, read."""
 
     device: str = ""  # where OpenCL code runs: ``oclgrind``, or wherever the region says
-    sizes: Mapping[str, int] = field(default_factory=dict)  # input parameters that the user sets
     allow_compilers: tuple[str, ...] = ()  # that build commands may run besides the known ones
     log: Path | None = None  # file in which results are kept and found again
     machine: Machine | None = None  # the GPU that CUDA variants are priced for; None: they are run
