@@ -1,7 +1,9 @@
 import pytest
+import typer
 
 from tilewright.base.errors import UsageError
 from tilewright.cli import settings
+from tilewright.cli.app import _settings_of, app
 
 
 def test_a_variable_beats_the_file(tmp_path):
@@ -42,3 +44,15 @@ def test_flag_beats_variable_beats_file_beats_default(cli, monkeypatch, tmp_path
 def test_the_settings_file_is_checked_by_every_command(refuses, tmp_path):
     (tmp_path / "tilewright.toml").write_text("cores = 3\n")
     assert "no setting 'cores'" in refuses("programs")
+
+
+def test_a_setting_is_that_of_the_option_with_its_name():
+    commands = typer.main.get_command(app).commands
+    every = dict.fromkeys(settings.KEYS, "7")
+    for command in commands.values():
+        taken = _settings_of(command, every)
+        flags = {each.name: each.opts for each in command.params}
+        assert all(any(f"--{key}" in flags[name] for key in settings.KEYS) for name in taken)
+    assert "block_threads" not in _settings_of(commands["codesign"], every)
+    assert "model" not in _settings_of(commands["shot"], every)
+    assert _settings_of(commands["area"], every) == {"form": "7"}

@@ -7,7 +7,7 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
-from tilewright.codegen.boxes.ends import vectors_at_ends
+from tilewright.codegen.boxes.rows import BoxStatement
 from tilewright.codegen.print.c_prelude import mixed_lanes
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tilings
@@ -157,7 +157,7 @@ def test_only_ends_that_are_updated_and_read_outside_are_vectors():
     def asked(name, boundary):
         problem = make_problem(catalogue.program(name), SHAPES[catalogue.program(name).rank], 1, boundary=boundary)
         site = Site(problem=problem, prefix="p", strict=False, body=choose_body(problem, NONE))
-        return vectors_at_ends(site, problem.program.statements[0])
+        return BoxStatement(site, 0).vectors_at_ends
 
     assert asked("j2d5pt", "wrap") == (True, True)
     assert asked("j2d5pt", "fixed") == (False, False)
@@ -174,7 +174,7 @@ def test_ends_of_many_reads_are_cells(reads, vectors):
     known = stencil("many", 2, {"u": sum(0.001 * (k + 1) * u[at] for k, at in enumerate(places))})
     problem = make_problem(known, (40, 50), 1, boundary="wrap")
     site = Site(problem=problem, prefix="p", strict=True, body=choose_body(problem, NONE, strict=True))
-    assert vectors_at_ends(site, known.statements[0]) == (vectors, vectors)
+    assert BoxStatement(site, 0).vectors_at_ends == (vectors, vectors)
 
 
 def test_strict_order_holds_at_ends_with_constants():

@@ -45,7 +45,7 @@ def test_a_plan_carries_the_intervals_of_its_candidates():
     for each in plan.candidates:
         low, high = each.predicted_interval
         assert 0 < low < high
-        assert each.to_dict()["predicted_interval"] == (low, high)
+        assert each.to_dict()["predicted_interval"] == [low, high]
     assert plan.winner == plan.candidates[0]
 
 

@@ -94,14 +94,14 @@ def _results() -> bytes:
 
 def _tables() -> bytes:
     """The solved tables of a small codesign."""
-    from tilewright.cli.jobs import codesign_output
     from tilewright.tuning.codesign.design import Axes, DesignOptions
+    from tilewright.verbs.codesign import files
     from tilewright.verbs.codesign.codesign import codesign
 
     axes = Axes(sm_count=(8, 16), vector_width=(64, 128), shared_kb=(24.0, 48.0))
     result = codesign("heat2d", area=(0.0, 900.0), axes=axes, options=DesignOptions(grid="coarse"), stock=())
     with tempfile.TemporaryDirectory() as folder:
-        codesign_output.save(result, Path(folder) / "t.npz")
+        files.save(result, Path(folder) / "t.npz")
         return (Path(folder) / "t.npz").read_bytes()
 
 

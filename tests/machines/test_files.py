@@ -155,10 +155,10 @@ def test_a_machine_file_on_disk(tmp_path):
         ('source = "measured", low', 'source = "guessed", low', "source of a quantity is one of"),
         ('source = "measured", low', "low", "dram_bandwidth of 'x' lacks source"),
         ("fp64_ratio", "#", "lacks quantities.fp64_ratio"),
-        ("[quantities]", "[[quantities]]", "must have a table"),
+        ("[quantities]", "[[quantities]]", "'quantities' of the machine file 'x' is a mapping, got"),
         ("value = 0.5,", "value = 7,", "fp64_ratio = 7, where 0.0001 to 2 are plausible"),
         ("[quantities]", "[quantities", "is not TOML"),
-        ('title = "A small machine"', 'title = ""', "title of the machine file 'x' must be text"),
+        ('title = "A small machine"', 'title = ""', "'title' of the machine file 'x' is a text that is not empty"),
     ],
 )
 def test_a_bad_machine_file_is_one_sentence(old, new, message):

@@ -10,7 +10,7 @@ import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.costs.arrays import TileSizes
-from tilewright.tuning.supertune import feasible_sets, union
+from tilewright.verbs.tuning.supertune import feasible_sets, union
 
 CASE = {"shape": (1024, 1024), "steps": 64, "machine": "k20c"}
 

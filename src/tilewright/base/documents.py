@@ -122,7 +122,7 @@ def _number(text: str | None, kind: Any) -> object:  # noqa: ANN401
         return text or ""
 
 
-def parse(cls: type[T], data: object, where: str, *, hint: str = "", complete: bool = False, alone: bool = True) -> T:
+def parse(cls: type[T], data: object, where: str, *, complete: bool = False, alone: bool = True) -> T:
     """Make a dataclass of the mapping that a document holds.
 
     With ``complete`` keys that have defaults must be there as well; without ``alone`` unknown keys are left out.
@@ -139,16 +139,14 @@ def parse(cls: type[T], data: object, where: str, *, hint: str = "", complete: b
     """
     known = _fields_of(cls)  # type: ignore[arg-type]  # (mypy takes classes for unhashable)
     if not isinstance(data, Mapping):
-        raise UsageError(f"{where} holds {', '.join(known)} by name, got {shortened(data)}", hint)
+        raise UsageError(f"{where} holds {', '.join(known)} by name, got {shortened(data)}")
     if alone:
         refuse_unknown(data, known, where)
     missing = [name for name, (_, needed) in known.items() if name not in data and (needed or complete)]
     if missing:
-        raise UsageError(f"{where} lacks {', '.join(missing)}", hint)
+        raise UsageError(f"{where} lacks {', '.join(missing)}")
     values = {
-        name: _value(data[name], kind, f"{name!r} of {where}", hint)
-        for name, (kind, _) in known.items()
-        if name in data
+        name: _value(data[name], kind, f"{name!r} of {where}") for name, (kind, _) in known.items() if name in data
     }
     try:
         return cls(**values)
@@ -192,24 +190,24 @@ class _Unfit(Exception):  # noqa: N818  (no error that anybody sees)
     """A value that is not of its type; what was expected instead."""
 
 
-def _value(value: object, kind: Any, where: str, hint: str) -> Any:  # noqa: ANN401
+def _value(value: object, kind: Any, where: str) -> Any:  # noqa: ANN401
     try:
-        return _fit(value, kind, where, hint)
+        return _fit(value, kind, where)
     except _Unfit as unfit:
-        raise UsageError(f"{where} is {unfit}, got {shortened(value)}", hint) from None
+        raise UsageError(f"{where} is {unfit}, got {shortened(value)}") from None
 
 
-def _fit(value: Any, kind: Any, where: str, hint: str) -> Any:  # noqa: ANN401
+def _fit(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     """Return a value as an annotation has it; lists become tuples, numbers stay as they are."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
-        return _checked(value, inner[0], inner[1:], where, hint)
+        return _checked(value, inner[0], inner[1:], where)
     if origin in {Union, types.UnionType}:
-        return _first(value, kind, where, hint)
+        return _first(value, kind, where)
     if origin is tuple:
-        return _entries(value, inner, where, hint)
+        return _entries(value, inner, where)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return parse(kind, value, where, hint=hint)
+        return parse(kind, value, where)
     plain = origin or kind
     number = plain in {float, int}
     allowed = {float: int | float, Any: object}.get(plain, plain)
@@ -219,14 +217,14 @@ def _fit(value: Any, kind: Any, where: str, hint: str) -> Any:  # noqa: ANN401
     return value
 
 
-def _checked(value: Any, kind: Any, extra: Sequence[object], where: str, hint: str) -> Any:  # noqa: ANN401
+def _checked(value: Any, kind: Any, extra: Sequence[object], where: str) -> Any:  # noqa: ANN401
     """Return a value that passes what is demanded beyond its type; the last check describes it."""
     for each in extra:
         if isinstance(each, Read):
-            return each.read(_fit(value, str, where, hint))
+            return each.read(_fit(value, str, where))
     checks = [each for each in extra if isinstance(each, Check)]
     try:
-        found = _fit(value, kind, where, hint)
+        found = _fit(value, kind, where)
     except _Unfit as unfit:
         raise _Unfit(checks[-1].described if checks else unfit) from None
     if not all(check.holds(found) for check in checks):
@@ -234,24 +232,24 @@ def _checked(value: Any, kind: Any, extra: Sequence[object], where: str, hint: s
     return found
 
 
-def _first(value: Any, kind: Any, where: str, hint: str) -> Any:  # noqa: ANN401
+def _first(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     """Return a value as the first member of a union that takes it."""
     said = []
     for each in typing.get_args(kind):
         try:
-            return _fit(value, each, where, hint)
+            return _fit(value, each, where)
         except _Unfit as unfit:
             said.append(str(unfit))
     raise _Unfit(" or ".join(said))
 
 
-def _entries(value: object, inner: tuple[Any, ...], where: str, hint: str) -> tuple[Any, ...]:
+def _entries(value: object, inner: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     """Return a list's entries as a tuple's annotation has them."""
     many = inner[-1] is Ellipsis
     if not isinstance(value, list | tuple) or (not many and len(value) != len(inner)):
         raise _Unfit("a list" if many else f"a list of {len(inner)} entries")
     kinds = [inner[0]] * len(value) if many else inner
     return tuple(
-        _value(each, kind, f"entry {number} of {where}", hint)
+        _value(each, kind, f"entry {number} of {where}")
         for number, (each, kind) in enumerate(zip(value, kinds, strict=True), 1)
     )

@@ -6,13 +6,16 @@ A verb's keywords become a record as it begins (:meth:`Options.of`), a command's
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, get_origin
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Self, get_args, get_origin
 
 from tilewright.base.errors import UsageError
 
 _OFFER = "offer"
+_PLAIN = (bool, int, float, Path)
 
 
 class Count(int):
@@ -25,34 +28,40 @@ class Offer:
 
     meaning: str  # one sentence of its help, with the unit
     flags: tuple[str, ...]  # by what it is given, the first being its name; none: ``--`` and the field's name
-    kind: Any  # the type that its text is read as; ``list[...]`` may be given several times
-    default: Any  # where it is not given; ``MISSING``: it must be
+    default: Any  # where it is not given; ``...``: it must be
+    kind: Any = None  # the type that its text is read as; ``list[...]`` may be given several times; None: the field's
     metavar: str | None = None  # what stands for its value in the help
     least: float | None = None
     most: float | None = None
-    reader: Callable[[Any], Any] | None = None  # makes the field's value of the text's
+    reader: Callable[[Any], Any] | None = None  # makes the field's value of the text, or of the texts
     rare: bool = False  # whether its help stands under a heading of its own, behind what most people use
     shown: bool | str = True  # whether the help shows the default, or what it says in place of it
 
     def read(self, value: Any, default: Any) -> Any:  # noqa: ANN401
-        """Return the field's value of what a command was given, which may be the field's own default."""
+        """Return the field's value of what a command was given; no texts stand for the field's default."""
         if get_origin(self.kind) is list:
-            return tuple(value) if value else default
-        return value if value is None or value == default or self.reader is None else self.reader(value)
+            value = tuple(value or ())
+            if not value:
+                return default
+        return value if value is None or self.reader is None else self.reader(value)
 
 
-def option(
-    meaning: str,
-    *flags: str,
-    default: Any = dataclasses.MISSING,  # noqa: ANN401
-    offered: Any = dataclasses.MISSING,  # noqa: ANN401  (the command's default, where it is another)
-    kind: Any = str,  # noqa: ANN401
-    **more: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """Declare a field that a command offers; ``more`` is as :class:`Offer` has it."""
-    at_command = default if offered is dataclasses.MISSING else offered
-    offer = Offer(meaning=meaning, flags=flags, kind=kind, default=at_command, **more)
-    return dataclasses.field(default=default, metadata={_OFFER: offer})
+def _kind(hint: Any) -> Any:  # noqa: ANN401
+    """Return what the text of a field of some type is read as."""
+    several = [each for each in get_args(hint) if each is not NoneType] if isinstance(hint, UnionType) else [hint]
+    one = Path if Path in several else several[0]
+    if get_origin(one) is Sequence or get_args(one)[1:] == (...,):
+        return list[get_args(one)[0]]  # type: ignore[misc]
+    return one if one in _PLAIN or get_origin(one) is tuple else str
+
+
+def option(default: Any, meaning: str, *flags: str, offered: Any = ..., **more: Any) -> Any:  # noqa: ANN401
+    """Declare a field that a command offers; ``...`` is no default, ``more`` is as :class:`Offer` has it.
+
+    The command's default is ``offered`` where that is said.
+    """
+    offer = Offer(meaning=meaning, flags=flags, default=default if offered is ... else offered, **more)
+    return dataclasses.field(default=dataclasses.MISSING if default is ... else default, metadata={_OFFER: offer})
 
 
 class Options:
@@ -75,20 +84,25 @@ class Options:
     @classmethod
     def offers(cls) -> dict[str, Offer]:
         """Return what a command offers, by field."""
-        fields = cls.__dataclass_fields__.items()
-        return {name: field.metadata[_OFFER] for name, field in fields if _OFFER in field.metadata}
+        found = {}
+        for name, field in cls.__dataclass_fields__.items():
+            if offer := field.metadata.get(_OFFER):
+                kind = offer.kind or (str if offer.reader else _kind(field.type))
+                found[name] = dataclasses.replace(offer, kind=kind)
+        return found
 
     def keywords(self) -> dict[str, Any]:
         """Return the fields as keywords of their verb."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def given(self, *names: str) -> list[str]:
-        """Return those of some fields that are not as by default; fields that there are not are left out."""
+        """Return those of some fields that are given: neither as by default nor None; others' names are left out."""
         return [name for name in names if name in self.__dataclass_fields__ and self._differs(name)]
 
     def _differs(self, name: str) -> bool:
-        default, value = self.__dataclass_fields__[name].default, getattr(self, name)
-        if default is None:
+        field, value = self.__dataclass_fields__[name], getattr(self, name)
+        default = field.metadata[_OFFER].default if _OFFER in field.metadata else field.default
+        if value is None or default is None:
             return value is not None
         return bool(value) if default is False else bool(value != default)
 

@@ -16,13 +16,16 @@ class Record:
     """A result, a frozen dataclass: as a JSON document, as text, and as a small page in a notebook.
 
     A class that is not to be written field by field names its keys in :attr:`KEYS`, and says what people read by
-    :meth:`shown`, or by ``__str__`` where that is text alone.
+    :attr:`TABLE` or :meth:`shown`, or by ``__str__`` where that is text alone.
     """
 
     __slots__ = ()
     KEYS: ClassVar[str] = ""
     """Keys of the document between blanks, each a field or property; ``key=path`` where it lies elsewhere, of a method
     what it returns; ``*=path`` for all keys of what lies there."""
+
+    TABLE: ClassVar[Any] = None
+    """A static method that makes of the document what people read, or None."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, its JSON document."""
@@ -35,6 +38,9 @@ class Record:
 
     def shown(self) -> Shown:
         """Return what people read; where a class does not say it, keys and values."""
+        if self.TABLE is not None:
+            found: Shown = self.TABLE(self.to_dict())
+            return found
         if type(self).__str__ is not Record.__str__:
             return str(self)
         return Pairs({key: str(value) for key, value in self.to_dict().items()})

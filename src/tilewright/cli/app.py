@@ -14,26 +14,20 @@ from typer.core import TyperGroup
 from tilewright.base.deprecations import gone
 from tilewright.base.errors import TilewrightError, sentence
 from tilewright.cli import (
-    annotate,
-    calibrate,
     catalogues,
-    chain,
     codesign,
-    doctor,
     energy,
-    fuse,
-    image,
+    host,
     output,
-    petsc,
     predict,
     report,
     run,
     settings,
-    shot,
     tune,
     validate,
     whatif,
     wisdom,
+    workloads,
 )
 from tilewright.cli.options import with_options
 
@@ -156,12 +150,14 @@ def _root(
 ) -> None:
     """Read the settings that apply to every command."""
     values = settings.load(os.environ, Path("tilewright.toml"))
-    ctx.default_map = {name: _settings_of(name, values) for name in _COMMANDS}
+    ctx.default_map = {name: _settings_of(command, values) for name, command in ctx.command.commands.items()}  # type: ignore[attr-defined]
 
 
-def _settings_of(command: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a command: boundaries are set for runs; pipelines of stencils have other ones."""
-    return {key: value for key, value in values.items() if key != "boundary" or command not in _PIPELINES}
+def _settings_of(command: Any, values: dict[str, str]) -> dict[str, str]:  # noqa: ANN401  (typer's)
+    """Return the settings of a command's options; boundaries are set for runs, pipelines have other ones."""
+    flags = {flag: each.name for each in command.params for flag in each.opts}
+    known = {key: value for key, value in values.items() if key != "boundary" or command.name not in _PIPELINES}
+    return {flags[f"--{key}"]: value for key, value in known.items() if f"--{key}" in flags}
 
 
 _PIPELINES = ("fuse", "image")
@@ -169,7 +165,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "tune": tune.tune,
     "predict": predict.predict,
-    "calibrate": calibrate.calibrate,
+    "calibrate": host.calibrate,
     "programs": catalogues.programs,
     "machines": catalogues.machines,
     "tilings": catalogues.tilings,
@@ -178,13 +174,13 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "energy": energy.energy,
     "validate": validate.validate,
     "whatif": whatif.whatif,
-    "doctor": doctor.doctor,
-    "petsc": petsc.petsc,
-    "chain": chain.chain,
-    "annotate": annotate.annotate,
-    "fuse": fuse.fuse,
-    "image": image.image,
-    "shot": shot.shot,
+    "doctor": host.doctor,
+    "petsc": workloads.petsc,
+    "chain": workloads.chain,
+    "annotate": workloads.annotate,
+    "fuse": workloads.fuse,
+    "image": workloads.image,
+    "shot": workloads.shot,
     "report": report.report,
 }
 _RESEARCH = ("codesign", "area", "energy", "whatif")

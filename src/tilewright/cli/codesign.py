@@ -1,35 +1,40 @@
 """``tilewright area`` and ``tilewright codesign``."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tilewright.base.errors import UsageError
+from tilewright.base.options import Options, option
 from tilewright.base.tables import Shown
 from tilewright.cli import output
 from tilewright.cli.options import Json
+from tilewright.verbs.options import AreaOptions
 
 if TYPE_CHECKING:
+    from tilewright.tuning.codesign.design import Axes, DesignOptions
     from tilewright.verbs.codesign.codesign import Codesign
 
 
+_AXES = {
+    "sm": "sm_count",
+    "width": "vector_width",
+    "shared": "shared_kb",
+    "registers": "register_kb",
+    "l1": "l1_pair_kb",
+    "l2": "l2_sm_kb",
+    "bandwidth": "bandwidth",
+}
+"""Hardware axes by the names of the command."""
+_MOST = 4096
+
+
 def area(
+    asked: AreaOptions,
     machine: Annotated[str | None, typer.Argument(help="A GPU of the catalogue.", show_default=False)] = None,
-    model: Annotated[str, typer.Option("--model", help="exact (C.6), or published: the truncated (C.7).")] = "exact",
-    process: Annotated[
-        str, typer.Option("--process", help="Scaling to the machine's process: none, optical or density.")
-    ] = "none",
-    caches: Annotated[bool, typer.Option("--caches/--no-caches", help="Count the L1 and L2 caches.")] = True,
-    width_cost: Annotated[
-        bool, typer.Option("--width-cost", help="Charge what grows with the width of an SM (our extension).")
-    ] = False,
-    points: Annotated[
-        Path | None,
-        typer.Option("--points", metavar="FILE.csv", help="Calibrate memories from memory,kb,mm2 points."),
-    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Compare the model with every published die.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -51,126 +56,193 @@ def area(
         return
     if machine is None:
         raise typer.BadParameter("give a machine, such as: tilewright area gtx980, or --check")
-    known = None if points is None else api.read_points(points)
-    one = api.area(
-        machine, form=model, process=process, caches=caches, width_cost=width_cost, points=known
-    ).to_dict()  # fmt: skip
+    known = api.read_points(asked.points) if isinstance(asked.points, Path) else None
+    one = api.area(machine, **replace(asked, points=known).keywords()).to_dict()
     output.show(one, lambda: (tables.area(one), *([] if known is None else [tables.fits(one)])), as_json)
 
 
-def codesign(
-    workload: Annotated[
-        str, typer.Option("--workload", metavar="W", help="2d, 3d, all, a program, or FILE.toml.")
-    ] = "all",
-    area: Annotated[
-        str, typer.Option("--area", metavar="LO:HI", help="Range of areas in mm^2; HI alone is a budget.")
-    ] = ("200:650"),
-    weights: Annotated[
-        list[str] | None,
-        typer.Option("--weight", metavar="NAME=X", help="Weight of a stencil; those not named get 0."),
-    ] = None,
-    metric: Annotated[str, typer.Option("--metric", help="time, energy, edp or per_area.")] = "time",
-    caches: Annotated[bool, typer.Option("--caches/--no-caches", help="Give every design the Maxwell caches.")] = False,
-    insight: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--insight", help="sensitivity, shared, cacheless, robustness, marginal, power or all; repeatable."
-        ),
-    ] = None,
-    machine: Annotated[
-        str, typer.Option("--machine", metavar="M", help="The technology: C_iter, bandwidth, area coefficients.")
-    ] = "gtx980",
-    energy: Annotated[
-        str | None, typer.Option("--energy-of", metavar="M", help="The machine whose energies are taken, such as k20c.")
-    ] = None,
-    model: Annotated[str, typer.Option("--model", help="Time model: exact or published.")] = "exact",
-    pitch: Annotated[
-        str | None, typer.Option("--pitch", help="exact or published; the model's own by default.")
-    ] = None,
-    single: Annotated[str, typer.Option("--single", help="One tile per SM: serial or overlapped.")] = "serial",
-    scope: Annotated[str, typer.Option("--scope", help="Who shares the bandwidth: device or per_sm.")] = "device",
-    strategies: Annotated[
-        str,
-        typer.Option("--strategies", help="tiled, none, skewed, diamond, several by commas, or best: all."),
-    ] = "tiled",
-    blocks: Annotated[int, typer.Option("--blocks", help="A tile uses at most M_SM over this.", min=1)] = 2,
-    registers: Annotated[
-        int, typer.Option("--thread-registers", help="Registers per thread that bound k; 0 for no bound.", min=0)
-    ] = 0,
-    threads: Annotated[int, typer.Option("--block-threads", help="Threads per block, for that bound.", min=1)] = 256,
-    width_cost: Annotated[
-        bool | None,
-        typer.Option(
-            "--width-cost/--no-width-cost",
-            help="Charge what grows with the width of an SM, our extension; not with --model published.",
-            show_default="charged",
-        ),
-    ] = None,
-    axis: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--axis",
-            metavar="NAME=VALUES",
-            help="Hardware axis: sm, width, shared, registers, l1, l2 (kB) or bandwidth; 12,24,48:480:48.",
-        ),
-    ] = None,
-    grid: Annotated[str, typer.Option("--grid", help="Grid of tile sizes: fine or coarse.")] = "fine",
-    top: Annotated[int, typer.Option("--top", metavar="N", help="Rows of the Pareto set to show.", min=1)] = 12,
-    folder: Annotated[
-        Path | None, typer.Option("--output", metavar="DIR", help="Write both figures and the tables there.")
-    ] = None,
-    save: Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the solved tables.")] = None,
-    tables: Annotated[
-        Path | None, typer.Option("--tables", metavar="FILE", help="Weigh kept tables again instead of solving.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def area_range(text: str) -> tuple[float, float]:
+    """Parse a range of areas in mm^2; one number is a budget.
+
+    >>> area_range("200:650"), area_range("450")
+    ((200.0, 650.0), (0.0, 450.0))
+    """
+    parts = text.split(":")
+    if len(parts) > 2:
+        raise UsageError(f"a range of areas is LO:HI in mm^2, got {text!r}", "write it like 200:650")
+    values = [_number(part, "an area", "write one, or two and a colon between: 400:420") for part in parts]
+    low, high = values if len(values) == 2 else (0.0, values[0])
+    if low > high:
+        raise UsageError(f"the area goes from a lower to an upper bound, got {low:g}:{high:g} mm^2")
+    return low, high
+
+
+def weights_of(texts: Sequence[str]) -> dict[str, float]:
+    """Parse weights such as ``heat2d=2``."""
+    result = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise UsageError(f"a weight is NAME=NUMBER, got {text!r}", "write it like heat2d=2")
+        result[name] = _number(value, f"the weight of {name!r}")
+    return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Options):
+    """What a codesign chooses from, and by what."""
+
+    workload: str = option("all", "2d, 3d, all, a program, or FILE.toml.", metavar="W")
+    area: tuple[float, float] = option(
+        ..., "Range of areas in mm^2; HI alone is a budget.", offered="200:650", metavar="LO:HI", reader=area_range
+    )
+    weights: dict[str, float] | None = option(
+        None,
+        "Weight of a stencil; those not named get 0.",
+        "--weight",
+        kind=list[str],
+        metavar="NAME=X",
+        reader=weights_of,
+    )
+    metric: str = option("time", "time, energy, edp or per_area.")
+    caches: bool = option(False, "Give every design the Maxwell caches.", "--caches/--no-caches")
+    insight: tuple[str, ...] = option(
+        (), "sensitivity, shared, cacheless, robustness, marginal, power or all; repeatable."
+    )
+    machine: str = option("gtx980", "The technology: C_iter, bandwidth, area coefficients.", metavar="M")
+    energy: str | None = option(None, "The machine whose energies are taken, such as k20c.", "--energy-of", metavar="M")
+    model: str = option("exact", "Time model: exact or published.")
+    pitch: str | None = option(None, "exact or published; the model's own by default.", rare=True)
+    single: str = option("serial", "One tile per SM: serial or overlapped.", rare=True)
+    scope: str = option("device", "Who shares the bandwidth: device or per_sm.", rare=True)
+    strategies: str = option("tiled", "tiled, none, skewed, diamond, several by commas, or best: all.")
+    blocks_per_sm: int = option(2, "A tile uses at most M_SM over this.", "--blocks", least=1, rare=True)
+    thread_registers: int = option(0, "Registers per thread that bound k; 0 for no bound.", least=0, rare=True)
+    block_threads: int = option(256, "Threads per block, for that bound.", least=1, rare=True)
+    width_cost: bool | None = option(
+        None,
+        "Charge what grows with the width of an SM, our extension; not with --model published.",
+        "--width-cost/--no-width-cost",
+        shown="charged",
+        rare=True,
+    )
+    axis: tuple[str, ...] = option(
+        (),
+        "Hardware axis: sm, width, shared, registers, l1, l2 (kB) or bandwidth; 12,24,48:480:48.",
+        metavar="NAME=VALUES",
+        rare=True,
+    )
+    grid: str = option("fine", "Grid of tile sizes: fine or coarse.", rare=True)
+    top: int = option(12, "Rows of the Pareto set to show.", metavar="N", least=1)
+    folder: Path | None = option(None, "Write both figures and the tables there.", "--output", metavar="DIR")
+    save: Path | None = option(None, "Keep the solved tables.", metavar="FILE")
+    tables: Path | None = option(None, "Weigh kept tables again instead of solving.", metavar="FILE")
+
+    def design(self) -> "DesignOptions":
+        """Return what the thesis leaves open."""
+        from tilewright.costs.pipelines.separable import SeparableForm
+        from tilewright.tuning.codesign.design import DesignOptions
+
+        same = ("scope", "blocks_per_sm", "metric", "grid", "block_threads", "thread_registers")
+        return DesignOptions(
+            form=SeparableForm(model=self.model, pitch=self.pitch, single=self.single),
+            strategies=tuple(self.strategies.split(",")),
+            **{name: getattr(self, name) for name in same},
+        )
+
+
+def codesign(asked: Asked, as_json: Json = False) -> None:
     """Choose a GPU's hardware and the tile sizes together, for a workload within an area.
 
     Example: tilewright codesign --workload 2d --area 200:650 --insight sensitivity
     """
-    from tilewright.cli.jobs import codesign_output as files
-    from tilewright.cli.jobs import codesign_parse as parse
-    from tilewright.costs.pipelines.separable import SeparableForm
-    from tilewright.tuning.codesign.design import DesignOptions
+    from tilewright.report.progress import bar
     from tilewright.verbs.codesign import codesign as api
+    from tilewright.verbs.codesign import files
 
-    between, weighted = parse.area_range(area), parse.weights(weights or [])
-    wanted = parse.insights(insight or [])
-    if tables is not None:
-        result = files.load(tables).between(*between)
-        result = result if weighted is None else result.reweighted(weighted)
-        result = result if width_cost is None else result.charged(width_cost)
+    wanted = _insights(asked.insight)
+    if asked.tables is not None:
+        result = files.load(asked.tables).between(*asked.area)
+        result = result if asked.weights is None else result.reweighted(asked.weights)
+        result = result if asked.width_cost is None else result.charged(asked.width_cost)
     else:
-        options = DesignOptions(
-            form=SeparableForm(model=model, pitch=pitch, single=single), scope=scope, blocks_per_sm=blocks,
-            metric=metric, strategies=tuple(strategies.split(",")), grid=grid, block_threads=threads,
-            thread_registers=registers,
-        )  # fmt: skip
-        with _progress("solving") as report:
+        options, axes = asked.design(), axes_of(asked.axis, caches=asked.caches)
+        shared = {name: getattr(asked, name) for name in ("area", "machine", "weights", "width_cost", "energy")}
+        with bar("solving") as update:
             result = api.codesign(
-                workload, area=between, machine=machine, axes=parse.axes(axis or [], caches=caches), options=options,
-                weights=weighted, width_cost=width_cost, energy=energy, progress=report,
-            )  # fmt: skip
-    if folder is not None:
-        output.note("wrote " + ", ".join(str(path) for path in files.write(result, folder)))
-    if save is not None:
-        files.save(result, save)
-    _show(result, wanted, top, as_json)
+                asked.workload,
+                axes=axes,
+                options=options,
+                progress=lambda done, total: update(done, total, ""),
+                **shared,
+            )
+    if asked.folder is not None:
+        output.note("wrote " + ", ".join(str(path) for path in files.write(result, asked.folder)))
+    if asked.save is not None:
+        files.save(result, asked.save)
+    _show(result, wanted, asked.top, as_json)
 
 
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on standard error if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
+def _insights(names: Sequence[str]) -> tuple[str, ...]:
+    """Check the names of insights; ``all`` is all of them."""
+    from tilewright.verbs.codesign.codesign import INSIGHTS
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    if "all" in names:
+        return INSIGHTS
+    for name in names:
+        if name not in INSIGHTS:
+            raise UsageError(f"the insight is one of {', '.join(INSIGHTS)} or all, got {name!r}")
+    return tuple(dict.fromkeys(names))
+
+
+def values_of(text: str) -> tuple[float, ...]:
+    """Parse the values of an axis: numbers and FIRST:LAST:STEP ranges, joined by commas.
+
+    >>> values_of("12,24,48:144:48")
+    (12.0, 24.0, 48.0, 96.0, 144.0)
+    """
+    values: list[float] = []
+    for part in text.split(","):
+        numbers = [_number(number, "a value of an axis") for number in part.split(":")]
+        if len(numbers) == 1:
+            values += numbers
+            continue
+        if len(numbers) != 3 or numbers[2] <= 0 or numbers[0] > numbers[1]:
+            raise UsageError(f"a range of an axis is FIRST:LAST:STEP with FIRST up to LAST, got {part!r}")
+        count = int((numbers[1] - numbers[0]) / numbers[2] * (1 + 1e-12)) + 1
+        if count > _MOST:
+            raise UsageError(f"an axis has at most {_MOST} values, {part!r} has {count}")
+        values += [numbers[0] + i * numbers[2] for i in range(count)]
+    return tuple(sorted(set(values)))
+
+
+def axes_of(texts: Sequence[str], *, caches: bool) -> "Axes":
+    """Return the thesis' axes with some replaced, and the Maxwell caches if wanted."""
+    from tilewright.tuning.codesign.design import Axes
+    from tilewright.verbs.codesign.codesign import WITH_CACHES
+
+    changes: dict[str, Any] = dict(WITH_CACHES) if caches else {}
+    for text in texts:
+        name, separator, values = text.partition("=")
+        if not separator or name not in _AXES:
+            raise UsageError(f"an axis is NAME=VALUES with a name of {', '.join(_AXES)}, got {text!r}")
+        found: tuple[float, ...] = values_of(values)
+        if name in {"sm", "width"}:
+            if any(value != int(value) for value in found):
+                raise UsageError(f"the axis {name} has whole numbers, got {values!r}")
+            found = tuple(int(value) for value in found)
+        changes[_AXES[name]] = found
+    return replace(Axes(), **changes)
+
+
+def _number(text: str, what: str, hint: str = "") -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise UsageError(f"{what} is a number of at least 0, got {text!r}", hint)
+    return value
 
 
 def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) -> None:

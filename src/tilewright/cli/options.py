@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING
 from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
@@ -72,7 +71,7 @@ def _parameter(record: type[Options], name: str, offer: Offer) -> inspect.Parame
         rich_help_panel=_RARE if offer.rare else None,
         show_default=offer.shown,
     )
-    default = inspect.Parameter.empty if offer.default is MISSING else None if several else offer.default
+    default = inspect.Parameter.empty if offer.default is ... else None if several else offer.default
     hint: Any = Annotated[kind | None if default is None else kind, info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
@@ -86,27 +85,5 @@ ProgramName = Annotated[
         metavar="PROGRAM",
         help="A built-in program (see `tilewright programs`), or FILE.py:FUNCTION, which runs your own file.",
         show_default=False,
-    ),
-]
-Shape = Annotated[str, typer.Option("--shape", metavar="AxB", help="Extents, outermost first, such as 4096x4096.")]
-StepsOrOnce = Annotated[
-    int | None,
-    typer.Option(
-        "--steps", metavar="T", parser=whole, help="Number of time steps; a recurrence's table is filled once."
-    ),
-]
-DType = Annotated[str, typer.Option("--dtype", help="Element type, as NumPy names it: float32, int16, …")]
-BoundaryText = Annotated[
-    str,
-    typer.Option(
-        "--boundary",
-        help="fixed, constant:VALUE, nearest, reflect, mirror or wrap (periodic); per axis 'wrap,fixed'; "
-        "per side 'nearest/fixed'; per field 'u=wrap;v=fixed'.",
-    ),
-]
-Tile = Annotated[
-    str | None,
-    typer.Option(
-        "--tile", metavar="TILE", help="A tiling such as hybrid:t=16,s=8x64 or none; the model's choice by default."
     ),
 ]

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 import typer
 
@@ -17,6 +17,13 @@ def show(document: object, shown: Callable[[], Shown], as_json: bool) -> None:
     if as_json:
         emit(document)
     _print(shown(), sys.stderr if as_json else sys.stdout)
+
+
+def tell(result: Any, as_json: bool) -> None:  # noqa: ANN401
+    """Print a result that has a document and a text of its own, as :func:`show` does."""
+    if as_json:
+        emit(result.to_dict())
+    say(str(result), as_json)
 
 
 def emit(document: object) -> None:

@@ -1,76 +1,45 @@
 """``tilewright predict``: what a program costs on a machine."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from tilewright.base.options import Options, option
 from tilewright.base.tables import Pairs, Shown
+from tilewright.base.units import format_shape
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce, Tile
+from tilewright.cli.options import Json, ProgramName
+from tilewright.verbs.options import PredictOptions, SelectOptions, SupertuneOptions, refuse
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.program import Program
     from tilewright.programs.tables.table import Recurrence
     from tilewright.verbs.cluster import ClusterPrediction
+    from tilewright.verbs.predict import MachineLike
     from tilewright.verbs.prediction import Prediction
 
 
+@dataclass(frozen=True, kw_only=True)
+class PredictOutput(Options):
+    """What the command shows and writes beside the costs."""
+
+    explain: bool = option(
+        False, "Show bottlenecks, slack, the effect of k and the overhead; with --top, why the winner wins."
+    )
+    export: Path | None = option(
+        None, "Write the code: a file in .c, .cu or .cl, or a folder with one per tiling.", metavar="PATH"
+    )
+    thread_shapes: bool = option(False, "Means nothing any more: thread blocks are chosen with the tiles.", rare=True)
+    scaling: Path | None = option(
+        None, "With --ranks: draw strong and weak scaling up to so many.", metavar="FILE", rare=True
+    )
+
+
 def predict(
-    program: ProgramName,
-    shape: Shape,
-    steps: StepsOrOnce = None,
-    machine: Annotated[
-        str, typer.Option("--machine", metavar="M", help="A machine of the catalogue, host, or a machine file.")
-    ] = "host",
-    tile: Tile = None,
-    top: Annotated[int | None, typer.Option("--top", metavar="N", help="Rank the best N tilings.", min=1)] = None,
-    within: Annotated[
-        float | None,
-        typer.Option("--within", metavar="SHARE", help="Rank the tilings within a share of the best: 0.1 for 10 %."),
-    ] = None,
-    metric: Annotated[
-        str, typer.Option("--metric", help="What to rank by: time, traffic, energy, power, edp or ed2p.")
-    ] = "time",
-    model: Annotated[
-        str, typer.Option("--model", help="exact, or published: the papers' equations as printed.")
-    ] = "exact",
-    dtype: DType = "float32",
-    boundary: BoundaryText = "fixed",
-    thread_shapes: Annotated[
-        bool, typer.Option("--thread-shapes", help="Means nothing any more: thread blocks are chosen with the tiles.")
-    ] = False,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Show bottlenecks, slack, the effect of k and the overhead; with --top, why the winner wins.",
-        ),
-    ] = False,
-    ranks: Annotated[
-        int | None, typer.Option("--ranks", metavar="N", help="Over N ranks of MPI, each a machine of its own.", min=1)
-    ] = None,
-    network: Annotated[
-        str | None,
-        typer.Option("--network", metavar="NAME", help="With --ranks: what connects them: slingshot, hdr, …"),
-    ] = None,
-    topology: Annotated[
-        str | None, typer.Option("--topology", metavar="AxB", help="With --ranks: ranks per axis.")
-    ] = None,
-    scaling: Annotated[
-        Path | None,
-        typer.Option("--scaling", metavar="FILE", help="With --ranks: draw strong and weak scaling up to so many."),
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            "--export",
-            metavar="PATH",
-            help="Write the code: a file in .c, .cu or .cl, or a folder with one per tiling.",
-        ),
-    ] = None,
-    as_json: Json = False,
+    program: ProgramName, asked: PredictOptions, selected: SelectOptions, shown: PredictOutput, as_json: Json = False
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
 
@@ -78,68 +47,53 @@ def predict(
 
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
-    from tilewright.base.units import parse_shape
-    from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.report import energy, tables
     from tilewright.runtime.warn import warn_of
     from tilewright.verbs import predict as api
     from tilewright.verbs.bottleneck import explain as explanation
     from tilewright.verbs.load import load_any, steps_of
 
-    ranking = top is not None or within is not None
-    if tile is not None and (ranking or metric != "time"):
-        raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top, --within or --metric")
-    if thread_shapes:
+    ranking = selected.top is not None or selected.within is not None
+    by_time, machine = selected.metric == "time", asked.machine
+    if asked.tiling is not None:
+        refuse("--tile", selected)
+    if shown.thread_shapes:
         warn_of("threads=")
     known = load_any(program)
-    steps = steps_of(known, steps)
-    extents = parse_shape(shape)
-    outside = parse_boundary(boundary)
-    if ranks is not None:
-        if ranking or tile is not None or metric != "time" or explain or export is not None:
-            raise typer.BadParameter("--ranks goes without --top, --within, --tile, --metric, --explain and --export")
-        cluster = api.predict(
-            known, shape=extents, steps=steps, machine=machine, dtype=dtype, boundary=outside, model=model, ranks=ranks,
-            network=network, topology=None if topology is None else parse_shape(topology),
-        )  # fmt: skip
-        _show_cluster(cluster, scaling, as_json=as_json)
+    asked = replace(asked, steps=steps_of(known, asked.steps))
+    if asked.ranks is not None:
+        refuse("--ranks", asked, selected, shown)
+        _show_cluster(api.predict(known, **asked.keywords()), shown.scaling, as_json=as_json)
         return
-    if network is not None or topology is not None or scaling is not None:
-        raise typer.BadParameter("--network, --topology and --scaling are of many ranks: say how many with --ranks")
-    if not ranking and metric == "time":
-        one = api.predict(
-            known, shape=extents, steps=steps, machine=machine, tiling=tile, dtype=dtype, boundary=outside, model=model
-        )
+    refuse("a prediction of one machine", asked, shown)
+    if not ranking and by_time:
+        one = api.predict(known, **asked.keywords())
     else:
-        many = api.select(
-            known, shape=extents, steps=steps, machine=machine, within=within, metric=metric,
-            top=top if ranking else 1, dtype=dtype, boundary=outside, model=model,
-        )  # fmt: skip
+        top = selected.top if ranking else 1
+        many = api.select(known, **replace(selected, steps=asked.steps, top=top).keywords())
         one = many[0]
-    if not ranking and (metric == "time" or explain):
-        title = f"{known.name} {shape}, {steps} steps on {one.machine}"
+    if not ranking and (by_time or shown.explain):
+        title = f"{known.name} {format_shape(asked.shape)}, {asked.steps} steps on {one.machine}"
         document = one.to_dict()
-        shown = tables.prediction(str(one.tiling), one.costs, one.interval, one.constants, title)
-        parts: list[Shown] = [shown, *one.notes]
-        if explain:
+        costs = tables.prediction(str(one.tiling), one.costs, one.interval, one.constants, title)
+        parts: list[Shown] = [costs, *one.notes]
+        if shown.explain:
             why = explanation(one).to_dict()
             document["explanation"] = why
             parts.append(energy.explanation(why))
         if one.tiling.family.hexagons and one.model == "exact":
             parts += _terms(one, _stencil(known), machine)
-        parts += _exported([one], export, document)
+        parts += _exported([one], shown.export, document)
         output.show(document, lambda: parts, as_json)
         return
     document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None
-    if explain:
+    if shown.explain:
         from tilewright.verbs.tuning.supertune import supertune
 
-        rivals = supertune(
-            _stencil(known), shape=extents, steps=steps, machine=machine, metric=metric, dtype=dtype, boundary=outside,
-            model=model,
-        ).to_dict()  # fmt: skip
+        compared = SupertuneOptions.of(replace(selected, steps=asked.steps).keywords())
+        rivals = supertune(_stencil(known), **compared.keywords()).to_dict()
         document["strategies"] = rivals
-    parts = _ranked(many, rivals, within) + _exported(many, export, document)
+    parts = _ranked(many, rivals, selected.within) + _exported(many, shown.export, document)
     output.show(document, lambda: parts, as_json)
 
 
@@ -203,7 +157,7 @@ def _exported(many: Sequence["Prediction"], path: Path | None, document: dict[st
     return [*reasons, f"{len(done.tilings)} of {len(many)} tilings written to {path}"]
 
 
-def _terms(one: "Prediction", program: "Program", machine: str) -> list[Shown]:
+def _terms(one: "Prediction", program: "Program", machine: "MachineLike") -> list[Shown]:
     """Say what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
     from tilewright.report import tables
     from tilewright.verbs.predict import as_machine, gpu_terms

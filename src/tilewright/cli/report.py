@@ -2,16 +2,39 @@
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tilewright.base.options import Count, Options, option
+from tilewright.base.units import parse_shape
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, DType, Json, whole
+from tilewright.cli.options import Json
+from tilewright.verbs.options import BOUNDARY, DTYPE, MACHINE, boundary_of
+
+if TYPE_CHECKING:
+    from tilewright.programs.stencil.boundaries import BoundarySpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(Options):
+    """The page, and what is said of results beside what their files hold."""
+
+    target: Path = option(Path("report.html"), "The page to write.", "--output", "-o", metavar="FILE.html")
+    program: str | None = option(None, "Report this program by the models alone, or what a file is of.", metavar="P")
+    shape: tuple[int, ...] | None = option(None, "Extents, outermost first.", metavar="AxB", reader=parse_shape)
+    steps: int | None = option(None, "Number of time steps.", kind=Count, metavar="T")
+    machine: str | None = option(None, MACHINE, metavar="M")
+    dtype: str = option("float32", DTYPE)
+    boundary: "BoundarySpec" = option("fixed", BOUNDARY, reader=boundary_of)
+    top: int = option(40, "Rank so many tilings.", metavar="N", least=1, most=1000)
+    title: str = option("tilewright report", "The page's title.")
 
 
 def report(
+    asked: Reported,
     results: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -20,25 +43,6 @@ def report(
             show_default=False,
         ),
     ] = None,
-    target: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")] = Path(
-        "report.html"
-    ),
-    program: Annotated[
-        str | None,
-        typer.Option("--program", metavar="P", help="Report this program by the models alone, or what a file is of."),
-    ] = None,
-    shape: Annotated[str | None, typer.Option("--shape", metavar="AxB", help="Extents, outermost first.")] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="T", parser=whole, help="Number of time steps.")
-    ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option("--machine", metavar="M", help="A machine of the catalogue, host, or a machine file."),
-    ] = None,
-    dtype: DType = "float32",
-    boundary: BoundaryText = "fixed",
-    top: Annotated[int, typer.Option("--top", metavar="N", help="Rank so many tilings.", min=1, max=1000)] = 40,
-    title: Annotated[str, typer.Option("--title", help="The page's title.")] = "tilewright report",
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page: roofline, predicted against measured, candidates, Pareto set, explanation.
@@ -47,26 +51,24 @@ def report(
 
     Example: tilewright report --program heat2d --shape 4096x4096 --steps 256 --machine h200 -o heat.html
     """
-    from tilewright.base.units import parse_shape
-    from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.verbs import report as api
     from tilewright.verbs.load import load_program
 
-    if not results and program is None:
+    if not results and asked.program is None:
         raise typer.BadParameter("give a RESULT, or --program P, --shape S and --steps T")
-    chosen = None if program is None else load_program(program)
+    chosen = None if asked.program is None else load_program(asked.program)
     known = api.FileDefaults(
         program=chosen,
-        shape=None if shape is None else parse_shape(shape),
-        steps=steps,
-        machine=machine,
-        boundary=parse_boundary(boundary),
-        dtype=dtype,
+        shape=asked.shape,
+        steps=asked.steps,
+        machine=asked.machine,
+        boundary=asked.boundary,
+        dtype=asked.dtype,
     )
     studies = [api.of_file(path, known) for path in results or []]
     if not studies and chosen is not None:
-        studies = [api.of_problem(chosen, known, top)]
-    path = api.report(studies, target, title=title, command=shlex.join(["tilewright", *sys.argv[1:]]))
+        studies = [api.of_problem(chosen, known, asked.top)]
+    path = api.report(studies, asked.target, title=asked.title, command=shlex.join(["tilewright", *sys.argv[1:]]))
     document = {"output": str(path), "bytes": path.stat().st_size, "results": [each.title for each in studies]}
     if as_json:
         output.emit(document)

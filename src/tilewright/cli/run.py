@@ -47,7 +47,5 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
             from tilewright.verbs.files.run import run_files
 
             report = run_files(program, once, files, output.note)
-    if as_json:
-        output.emit(report.to_dict())
-    output.say(str(report), as_json)
+    output.tell(report, as_json)
     report.raise_if_wrong()

@@ -1,55 +1,35 @@
 """``tilewright validate``: predicted against measured."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tilewright.base.options import Options, option
 from tilewright.cli import output
-from tilewright.cli.options import Json, whole
+from tilewright.cli.options import Json
+from tilewright.verbs.options import MeasureOptions, ValidateOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateFiles(Options):
+    """What is compared: logs of a machine, or a program that is measured here."""
+
+    log: tuple[Path, ...] = option(
+        (), "StencilBench logs, Kernel Tuner caches or T4 results.", metavar="FILE", shown=False
+    )
+    machine: str | None = option(None, "The GPU that the logs are of.", metavar="M", shown=False)
+    program: str | None = option(None, "Measure this program here, or what a log without a name is of.", metavar="P")
+    plots: Path | None = option(None, "Write figures and a CSV of the scores there.", metavar="DIR")
 
 
 def validate(
+    files: ValidateFiles,
+    measured: MeasureOptions,
+    asked: ValidateOptions,
     more: Annotated[
         list[Path] | None, typer.Argument(metavar="[FILE]...", help="Further logs.", show_default=False)
-    ] = None,
-    log: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--log", metavar="FILE", help="StencilBench logs, Kernel Tuner caches or T4 results.", show_default=False
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option("--machine", metavar="M", help="The GPU that the logs are of.", show_default=False)
-    ] = None,
-    program: Annotated[
-        str | None,
-        typer.Option("--program", metavar="P", help="Measure this program here, or what a log without a name is of."),
-    ] = None,
-    backend: Annotated[str, typer.Option("--backend", help="What to measure with: auto or c.")] = "auto",
-    shape: Annotated[str | None, typer.Option("--shape", metavar="AxB", help="Extents, outermost first.")] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="T", parser=whole, help="Number of time steps.")
-    ] = None,
-    model: Annotated[
-        str, typer.Option("--model", help="exact, or published: the papers' equations as printed.")
-    ] = "exact",
-    points: Annotated[
-        int,
-        typer.Option("--points", metavar="N", help="Calibration points per stencil, never scored.", min=0, max=1000),
-    ] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the choice of those points.", min=0)] = 0,
-    held_out: Annotated[
-        bool, typer.Option("--held-out", help="Fit every stencil's constants on the other stencils only.")
-    ] = False,
-    off: Annotated[
-        list[str] | None, typer.Option("--off", metavar="TERM", help="Switch a term of the exact model off.")
-    ] = None,
-    candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", help="Tilings to measure with --program.", min=2)
-    ] = 40,
-    plots: Annotated[
-        Path | None, typer.Option("--plots", metavar="DIR", help="Write figures and a CSV of the scores there.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -57,21 +37,18 @@ def validate(
 
     Example: tilewright validate --log j2d5pt.log gradient2d.log --machine v100
     """
-    from tilewright.base.units import parse_shape
     from tilewright.report import validation as report
     from tilewright.verbs import validate as api
 
-    files = [*(log or []), *(more or [])]
-    extents = None if shape is None else parse_shape(shape)
-    if files:
-        if machine is None:
+    program, plots = files.program, files.plots
+    paths = [*files.log, *(more or [])]
+    if paths:
+        if files.machine is None:
             raise typer.BadParameter("name the GPU that the logs are of: --machine v100")
-        logs = [api.read_log(path, program, extents, steps) for path in files]
-        result = api.validate(
-            logs, machine, model=model, points=points, seed=seed, off=tuple(off or ()), held_out=held_out
-        )
-    elif program is not None and extents is not None and steps is not None:
-        result = api.validate_here(program, shape=extents, steps=steps, backend=backend, candidates=candidates)
+        logs = [api.read_log(path, program, measured.shape, measured.steps) for path in paths]
+        result = api.validate(logs, files.machine, **asked.keywords())
+    elif program is not None and measured.shape is not None and measured.steps is not None:
+        result = api.validate_here(program, **measured.keywords())
     else:
         raise typer.BadParameter("give --log FILE and --machine M, or --program P, --shape S and --steps T")
     rows = [*((one.name, one.scores) for one in result.stencils), ("mean", result.overall)]

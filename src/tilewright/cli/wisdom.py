@@ -15,9 +15,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _OfProgram = Annotated[str | None, typer.Option("--program", metavar="NAME", help="Only what is about this program.")]
-_COLUMNS = (
-    "id", "program", "shape", ">steps", "dtype", ">threads", "tiling", ">seconds", "state", "when",
-)  # fmt: skip
+_COLUMNS = ("id", "program", "shape", ">steps", "dtype", ">threads", "tiling", ">seconds", "state", "when")
 
 
 @app.command("list")

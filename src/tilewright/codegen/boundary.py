@@ -44,7 +44,7 @@ def map_functions(kinds: Iterable[str]) -> tuple[ir.Function, ...]:
     found = []
     for kind in sorted(set(kinds) - {"fixed", "constant"}):
         b = ir.Builder(map_name(kind), kind="inline")
-        index, size = b.param("i", ir.INDEX), b.param("n", ir.INDEX)
+        index, size = b.param("i"), b.param("n")
         found.append(b.function(mapped(index, size, kind), ir.INDEX))
     return tuple(found)
 

@@ -12,7 +12,7 @@ from tilewright.codegen.boxes.kernel import STEP, BoxKernel
 from tilewright.codegen.lower import cpu
 from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
-from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites
+from tilewright.codegen.sites import PLACES, Site
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.streaming.kernel import StreamKernel
 from tilewright.programs.stencil.expression import Placed
@@ -108,7 +108,7 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
         copies=stream.copies if stream else site.versions,
         states=storage.kept if site.streams_states else 0,
         scratch=stream.layout.scratch_bytes if stream else 0,
-        constants=constants(problem, storage),
+        constants=site.constants,
         placed=problem.program.placed,
         margin=stream.layout.margin if stream else PLACES,
         direct=streams,
@@ -136,9 +136,9 @@ def _passes(site: Site) -> tuple[ir.Pass, ...]:
 
 def _cells(site: Site) -> tuple[ir.Function, ...]:
     """What reads a cell that may lie outside the grid, of every field, where any does."""
-    program, inner = site.problem.program, () if site.problem.program.analysis.sweep else inner_sites(site)
+    program, inner = site.problem.program, () if site.problem.program.analysis.sweep else site.inner
     sites = [site, *(each for _, each in (inner if site.packed else inner[:1]))]
-    found = [cell_function(each, field) for each in sites for field in program.fields]
+    found = [each.cell_function(field) for each in sites for field in program.fields]
     return tuple(each for each in found if each is not None)
 
 

@@ -8,7 +8,7 @@ Reads may give whole numbers of another type than is computed in, such as codes 
 they are, and others in the wider type; what comes of an operation is of the element type again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.dtypes import check_fits
@@ -24,7 +24,8 @@ _WRAPPING = frozenset({"add", "sub", "mul"})
 _PARTS = frozenset({"conj", "real", "imag"})
 """What is nothing to do for real numbers, or to be had without them."""
 _BROADCAST = frozenset({"add", "sub", "mul", "div", *_COMPARE})
-"""Operators of vectors of which one operand may be a number for all."""
+"""Operators of vectors of which one operand may be a number for all, also of complex ones."""
+_MIXED = _BROADCAST | {*BITWISE, "where"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ class _Lowering:
         self.values: list[ir.Expr] = []
         self.scalar_type, self.vector_type = leaves.dtype, ir.vector(leaves.dtype)
         self.mask_type = ir.mask(leaves.dtype)
+        self.truths = (ir.BOOL, self.mask_type)
+        self.usual = (self.scalar_type, self.vector_type, *self.truths)
         self.position, self.count = 0, 0  # of the node that is lowered, and names that it has so far
 
     def step(self, position: int, node: Node, *, needed: bool) -> None:
@@ -153,13 +156,13 @@ class _Lowering:
 
     def operate(self, op: str, args: list[ir.Expr]) -> ir.Expr:
         """An operation that the target has, on vectors where an operand is one."""
-        computed = {ir.type_of(arg) for arg in args} - {ir.BOOL, self.mask_type}
-        if computed - {self.scalar_type, self.vector_type}:
-            return self.operate_in(_wider(computed), op, args)
+        kinds = [ir.type_of(arg) for arg in args]
+        if any(kind not in self.usual for kind in kinds):
+            return self.operate_in(_wider([kind for kind in kinds if kind not in self.truths]), op, args)
         if self.leaves.wrapping and op in _WRAPPING and self.scalar_type.kind is ir.Kind.INT:
             return self.operate_in(ir.element(f"u{self.scalar_type}"), op, args)
-        vector = any(ir.type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
-        if vector and op not in _BROADCAST | {*BITWISE, "where"}:
+        vector = self.vector_type in kinds or self.mask_type in kinds
+        if vector and op not in _MIXED:
             args = [arg if ir.type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
         return self.let(ir.Op(ir.Operator(op), tuple(args), self.vector_type if vector else self.scalar_type))
 
@@ -174,7 +177,7 @@ class _Lowering:
         return ir.Real(value, ir.BOOL) if isinstance(value, bool) else self.literal(value)
 
     def is_truth(self, value: ir.Expr) -> bool:
-        return ir.type_of(value) in {ir.BOOL, self.mask_type}
+        return ir.type_of(value) in self.truths
 
     def truth(self, value: ir.Expr) -> ir.Expr:
         if self.is_truth(value):
@@ -203,7 +206,7 @@ class _Lowering:
         return value if ir.type_of(value) == self.vector_type else ir.splat(value, self.vector_type)
 
 
-def _wider(kinds: set[ir.Type]) -> ir.Element:
+def _wider(kinds: Iterable[ir.Type]) -> ir.Element:
     """The type in which numbers of several types meet: a rounded one, or the widest."""
     found = [kind for kind in kinds if isinstance(kind, ir.Element)]
     return max(found, key=lambda kind: (kind.is_float, kind.bits))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.layouts import stride
-from tilewright.codegen.sites import Pair, Site, box_bounds, extent, own_memory
+from tilewright.codegen.sites import Pair, Site, extent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,11 @@ class Face:
         return found
 
 
-def faces_of(site: Site, field: str, extents: Sequence[ir.Expr]) -> tuple[list[ir.Stmt], list[Face]]:
+def faces_of(b: ir.Builder, site: Site, field: str, extents: Sequence[ir.Expr]) -> list[Face]:
     """Name where the sums of a field near the sides of a grid of some extents lie, axis by axis."""
-    points, b = site.problem.points, ir.Builder("cells")
+    points = site.problem.points
     number = [name for name, _ in points.faces].index(field)
-    base = site.constant[own_memory(site) + 1 + len(points.sources) + len(points.receivers) + number]
+    base = site.constant[site.own_memory + 1 + len(points.sources) + len(points.receivers) + number]
     at: ir.Expr = b.let("sums", ir.writable(base))
     faces = []
     for axis, (below, above) in enumerate(dict(points.faces)[field]):
@@ -58,21 +58,20 @@ def faces_of(site: Site, field: str, extents: Sequence[ir.Expr]) -> tuple[list[i
             total = ir.op(ir.Operator.MUL, strides[-1], cells)
         at = start + total
         faces.append(Face(axis=axis, low=low, high=high, start=start, strides=tuple(reversed(strides))))
-    return list(b.statements()), faces
+    return faces
 
 
-def add_to(site: Site, sums: ir.Expr, row: ir.Expr, index: ir.Expr) -> ir.Stmt:
+def add_to(b: ir.Builder, sums: ir.Expr, value: ir.Expr) -> None:
     """Add a cell's new value to its sum."""
-    return ir.Store(sums, ir.Int(0), ir.op(ir.Operator.ADD, sums[0], row[index]), site.dtype)
+    b.set(sums[0], ir.op(ir.Operator.ADD, sums[0], value))
 
 
 def sum_box(b: ir.Builder, site: Site, field: str, box: Sequence[Pair]) -> None:
     """Add the new values of a box in the grid's memory to the sums of their cells."""
     statement = next(each for each in site.problem.program.statements if each.field == field)
-    bounds = box_bounds(site, statement)
+    bounds = site.bounds(statement)
     with b.scope():
-        lets, faces = faces_of(site, field, [extent(axis) for axis in range(site.rank)])
-        b.emit(*lets)
+        faces = faces_of(b, site, field, [extent(axis) for axis in range(site.rank)])
         own = [
             (b.let(f"first{axis}", ir.largest(low, least)), b.let(f"end{axis}", ir.smallest(high, end)))
             for axis, ((low, high), (least, end)) in enumerate(zip(box, bounds, strict=True))
@@ -81,7 +80,7 @@ def sum_box(b: ir.Builder, site: Site, field: str, box: Sequence[Pair]) -> None:
         for face, last in itertools.product(faces, (False, True)):
             spans = [face.span(pair, last=last) if axis == face.axis else pair for axis, pair in enumerate(own)]
             with b.nest(names, spans) as places:
-                value: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
+                start: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
                 for axis, place in enumerate(places):
-                    value += place * stride(axis) if axis < site.rank - 1 else place
-                b.emit(add_to(site, face.sum_at(places, last=last), value, ir.Int(0)))
+                    start += place * stride(axis) if axis < site.rank - 1 else place
+                add_to(b, face.sum_at(places, last=last), start[0])

@@ -81,9 +81,10 @@ class Packed(Layout):
     """A field that lives at the ends of an axis alone: the cells between are left out.
 
     A run keeps the two ends one after the other. Of every such field the kernel finds, behind the bounds of the
-    regions' middle (:func:`tilewright.codegen.sites.middle`), where the first end stops and the other one starts, how
-    many cells are left out between them, the distance of versions and those of neighbours along the outer axes. Where a
-    kernel reads and writes such fields in place, they have as many cells more as its reads reach: what lies there is 0.
+    regions' middle (:attr:`tilewright.codegen.sites.Site.middle`), where the first end stops and the other one starts,
+    how many cells are left out between them, the distance of versions and those of neighbours along the outer axes.
+    Where a kernel reads and writes such fields in place, they have as many cells more as its reads reach: what lies
+    there is 0.
     """
 
     axis: int  # the axis at whose ends it lives

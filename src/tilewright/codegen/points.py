@@ -11,19 +11,18 @@ grid is one row, pieces of :data:`PIECE` cells take the place of rows.
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.faces import sum_box
 from tilewright.codegen.layouts import stride
-from tilewright.codegen.sites import POINTS, SIZE, Pair, Site, extent, own_memory, unpack
+from tilewright.codegen.sites import POINTS, SIZE, Pair, Site, extent
 from tilewright.programs.stencil.points import PIECE
 from tilewright.programs.stencil.problem import Problem
 
-FIRST, LAST, AT = ir.Var("first"), ir.Var("last"), ir.Var("at")
+FIRST, LAST, _STEPS = ir.Var("first"), ir.Var("last"), ir.Var("steps")
 ROWS = ir.Var("rows", ir.const_pointer(ir.INDEX))
 _CELLS = ir.Var("cells", ir.const_pointer(ir.INDEX))
-_K, _STEPS = ir.Var("k"), ir.Var("steps")
 
 
 def function_name(site: Site, field: str) -> str:
@@ -46,47 +45,42 @@ def tables(problem: Problem, field: str) -> list[tuple[int, bool]]:
     return found
 
 
-def open_table(site: Site, table: int, step: ir.Expr) -> tuple[tuple[ir.Stmt, ...], ir.Var]:
-    """Name the parts of a table, and where the numbers of a step start."""
-    numbers = ir.Var("numbers", ir.pointer(site.dtype))
-    lets = (
-        ir.Let(_STEPS, SIZE[0]),
-        ir.Let(ROWS, POINTS[2 * table]),
-        ir.Let(_CELLS, POINTS[2 * table + 1]),
-        ir.Let(numbers, ir.writable(site.constant[own_memory(site) + 1 + table]) + step),
-    )
-    return lets, numbers
+def open_table(b: ir.Builder, site: Site, table: int, step: ir.Expr) -> ir.Expr:
+    """Name the parts of a table; returns where the numbers of a step start."""
+    b.let(_STEPS.name, SIZE[0])
+    b.let(ROWS.name, POINTS[2 * table])
+    b.let(_CELLS.name, POINTS[2 * table + 1])
+    return b.let("numbers", ir.writable(site.constant[site.own_memory + 1 + table]) + step)
 
 
-def cells_between(low: ir.Expr, high: ir.Expr) -> tuple[ir.Stmt, ...]:
+def name_cells(b: ir.Builder, low: ir.Expr, high: ir.Expr) -> None:
     """Name the first and the last cell of a range of rows."""
-    return (ir.Let(FIRST, ROWS[low]), ir.Let(LAST, ROWS[high]))
+    b.emit(ir.Let(FIRST, ROWS[low]), ir.Let(LAST, ROWS[high]))  # loops inside name theirs anew
 
 
-def each_cell(site: Site, span: Pair, target: tuple[ir.Expr, ir.Expr], numbers: ir.Var, *, records: bool) -> ir.Stmt:
-    """Go through the cells of some rows; ``span`` bounds their places, ``target`` is the row and the index in it."""
-    row, index = target
-    column = _K * _STEPS
-    act = (
-        ir.Store(numbers, column, row[index], site.dtype)
-        if records
-        else ir.Store(row, index, ir.op(ir.Operator.ADD, row[index], numbers[column]), site.dtype)
-    )
-    body = (ir.Let(AT, _CELLS[_K]), ir.If((AT >= span[0]) & (AT < span[1]), (act,)))
-    return ir.For(var=_K, low=FIRST, high=LAST, body=body)
+def each_cell(
+    b: ir.Builder, span: Pair, value: Callable[[ir.Expr], ir.Load], numbers: ir.Expr, *, records: bool
+) -> None:
+    """Go through the cells of some rows; ``span`` bounds their places, ``value`` is where a place's value lies."""
+    with b.loop("k", FIRST, LAST) as k:
+        at, number = b.let("at", _CELLS[k]), numbers[k * _STEPS]
+        with b.when((at >= span[0]) & (at < span[1])):
+            if records:
+                b.set(number, value(at))
+            else:
+                b.set(value(at), ir.op(ir.Operator.ADD, value(at), number))
 
 
 def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
     """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed."""
     b = ir.Builder(function_name(site, field), kind="apart")
     b.params(*site.params, step)
-    given = [(b.param(f"low{axis}", ir.INDEX), b.param(f"high{axis}", ir.INDEX)) for axis in range(site.rank)]
-    b.emit(*unpack(site))
+    given = [(b.param(f"low{axis}"), b.param(f"high{axis}")) for axis in range(site.rank)]
+    site.name_sizes(b)
     b.let("target", site.layout(field).version(1, step))
     for table, records in tables(site.problem, field):
         with b.scope():
-            lets, numbers = open_table(site, table, step)
-            b.emit(*lets)
+            numbers = open_table(b, site, table, step)
             box = [
                 (b.let(f"a{axis}", ir.largest(low, 0)), b.let(f"b{axis}", ir.smallest(high, extent(axis))))
                 for axis, (low, high) in enumerate(given)
@@ -98,24 +92,25 @@ def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
     return b.function()
 
 
-def _in_box(b: ir.Builder, site: Site, box: Sequence[Pair], numbers: ir.Var, *, records: bool) -> None:
+def _in_box(b: ir.Builder, site: Site, box: Sequence[Pair], numbers: ir.Expr, *, records: bool) -> None:
     target = ir.Var("target", ir.pointer(site.dtype))
     if site.rank == 1:
-        b.emit(*cells_between(*pieces(*box[0])))
-        b.emit(each_cell(site, box[0], (target, AT), numbers, records=records))
+        name_cells(b, *pieces(*box[0]))
+        each_cell(b, box[0], lambda at: target[at], numbers, records=records)
         return
     *outer, (low, high), span = box
     with b.nest([f"x{axis}" for axis in range(len(outer))], outer) as places:
         before: ir.Expr = ir.Int(0)
         for axis, place in enumerate(places, 1):
             before = (before + place) * extent(axis)
-        b.emit(*cells_between(before + low, before + high))
+        name_cells(b, before + low, before + high)
         with b.when(FIRST < LAST), b.loop("row", low, high) as row:
-            b.emit(*cells_between(before + row, before + row + 1))
+            name_cells(b, before + row, before + row + 1)
             start = target + row * stride(len(outer))
             for axis, place in enumerate(places):
                 start += place * stride(axis)
-            b.emit(each_cell(site, span, (b.let("line", start), AT), numbers, records=records))
+            line = b.let("line", start)
+            each_cell(b, span, lambda at: line[at], numbers, records=records)
 
 
 def pieces(low: ir.Expr, high: ir.Expr) -> Pair:

@@ -185,6 +185,6 @@ def share(machine: Machine, threads: int) -> Machine:
         low, high = ((None if end is None else part * end) for end in (quantity.low, quantity.high))
         return replace(quantity, value=part * quantity.value, low=low, high=high)
 
-    count = replace(machine.sm_count, value=float(threads), low=None, high=None)
+    count = machine.sm_count.at(float(threads))
     bandwidth = scaled(machine.dram_bandwidth) or machine.dram_bandwidth
     return replace(machine, sm_count=count, dram_bandwidth=bandwidth, l3_bytes=scaled(machine.l3_bytes))

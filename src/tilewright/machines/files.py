@@ -20,10 +20,12 @@ A file is::
 import functools
 import importlib.resources
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Annotated
 
-from tilewright.base.documents import decode_toml, refuse_unknown
-from tilewright.base.documents import parse as parse_entry
+from tilewright.base import documents
+from tilewright.base.documents import Check
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
@@ -33,7 +35,7 @@ from tilewright.machines.parameters import KINDS, Parameter, Quantity
 SCHEMA = 1
 MAX_BYTES = 2**20
 HOST = "host"
-_KEYS = ("schema", "name", "title", "kind", "quantities", "c_iter", "area")
+Text = Annotated[str, Check("a text that is not empty", bool)]
 _LIKE = (
     "take what nobody measured from a machine like it, which `tilewright machines NAME` lists, "
     'with source = "estimated" and a range from low to high'
@@ -99,27 +101,39 @@ def _load_named(name: str) -> Machine:
     return parse(text, name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """A machine file, its quantities not looked at."""
+
+    schema: object = None
+    name: Text
+    title: Text
+    kind: Annotated[str, Check(f"one of {', '.join(KINDS)}", lambda value: value in KINDS)]
+    quantities: Mapping[str, object]
+    c_iter: Mapping[str, object] = field(default_factory=dict)
+    area: Mapping[str, object] = field(default_factory=dict)
+
+
 def parse(text: str | bytes, where: str) -> Machine:
     """Parse the text of a machine file."""
-    data = decode_toml(text, f"the machine file {where!r}")
-    refuse_unknown(data, _KEYS, f"the machine file {where!r}")
+    what = f"the machine file {where!r}"
+    data = documents.decode_toml(text, what)
+    documents.refuse_unknown(data, [each.name for each in fields(_File)], what)
     if data.get("schema") != SCHEMA or isinstance(data.get("schema"), bool):
         raise UsageError(
-            f"the machine file {where!r} must have schema = {SCHEMA}, got {data.get('schema')!r}",
+            f"{what} must have schema = {SCHEMA}, got {data.get('schema')!r}",
             "it was written for another version of tilewright",
         )
     _nothing_missing(data, where)
-    kind = _text(data, "kind", where)
-    if kind not in KINDS:
-        raise UsageError(f"the kind of a machine is one of {', '.join(KINDS)}, got {kind!r} in {where!r}")
-    iteration = _table(data, "c_iter", where, needed=False)
+    file = documents.parse(_File, data, what)
+    iteration = {name: _quantity(value, "s", f"c_iter.{name} of {where!r}") for name, value in file.c_iter.items()}
     return Machine(
-        name=_text(data, "name", where),
-        title=_text(data, "title", where),
-        kind=kind,
-        c_iter=tuple((name, _quantity(value, "s", f"c_iter.{name} of {where!r}")) for name, value in iteration.items()),
-        area=_coefficients(data, where),
-        **_quantities(_table(data, "quantities", where), kind, where),
+        name=file.name,
+        title=file.title,
+        kind=file.kind,
+        c_iter=tuple(iteration.items()),
+        area=tuple(_by_schema(file.area, AREA_PARAMETERS, where).items()),
+        **_quantities(file.quantities, file.kind, where),
     )
 
 
@@ -154,7 +168,7 @@ def _nothing_missing(data: Mapping[str, object], where: str) -> None:
     for title, schema in (("quantities", PARAMETERS), ("area", AREA_PARAMETERS)):
         table = data.get(title, {} if title == "quantities" else None)
         if isinstance(table, Mapping):
-            refuse_unknown(table, schema, f"the machine file {where!r}")
+            documents.refuse_unknown(table, schema, f"the machine file {where!r}")
             absent = [name for name, parameter in schema.items() if parameter.needed and name not in table]
             listed = ", ".join(absent)
             missing += [f"{title}.{listed if len(absent) == 1 else f'{{{listed}}}'}"] if absent else []
@@ -162,33 +176,13 @@ def _nothing_missing(data: Mapping[str, object], where: str) -> None:
         raise UsageError(f"the machine file {where!r} lacks {', '.join(missing)}", _LIKE)
 
 
-def _coefficients(data: Mapping[str, object], where: str) -> tuple[tuple[str, Quantity], ...]:
-    if "area" not in data:
-        return ()
-    return tuple(_by_schema(_table(data, "area", where), AREA_PARAMETERS, where).items())
-
-
 def _by_schema(table: Mapping[str, object], schema: Mapping[str, Parameter], where: str) -> dict[str, Quantity]:
-    refuse_unknown(table, schema, f"the machine file {where!r}")
+    documents.refuse_unknown(table, schema, f"the machine file {where!r}")
     return {name: _quantity(value, schema[name].unit, f"{name} of {where!r}") for name, value in table.items()}
 
 
 def _quantity(data: object, unit: str, where: str) -> Quantity:
-    quantity = parse_entry(Quantity, data, where)
+    quantity = documents.parse(Quantity, data, where)
     if quantity.unit != unit:
         raise UsageError(f"the unit of {where} must be {unit!r}, got {quantity.unit!r}")
     return quantity
-
-
-def _table(data: Mapping[str, object], key: str, where: str, *, needed: bool = True) -> Mapping[str, object]:
-    table = data.get(key, None if needed else {})
-    if not isinstance(table, Mapping):
-        raise UsageError(f"the machine file {where!r} must have a table [{key}], got {table!r}")
-    return table
-
-
-def _text(data: Mapping[str, object], key: str, where: str) -> str:
-    value = data.get(key)
-    if not isinstance(value, str) or not value:
-        raise UsageError(f"{key} of the machine file {where!r} must be text, got {value!r}")
-    return value

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError, one_of
@@ -35,6 +35,10 @@ class Quantity:
         """Return the ``value``, or the ``low`` or ``high`` end of its range: the value where it is taken as exact."""
         number: float | None = getattr(self, which)
         return self.value if number is None else number
+
+    def at(self, value: float) -> "Quantity":
+        """Return it with another value, which is taken as exact."""
+        return replace(self, value=value, low=None, high=None)
 
 
 def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quantity:

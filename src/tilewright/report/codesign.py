@@ -1,10 +1,11 @@
 """Tables of the area model and of codesign."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tilewright.base.tables import Table, table
 
-Row = Mapping[str, object]
+Row = Mapping[str, Any]
 _DESIGN = (">SMs", ">n_V", ">M_SM, kB", ">area, mm^2", ">GFlops/s")
 _PARTS = {
     "vector_units": "vector units", "registers": "registers", "shared": "shared memory", "l1": "L1", "l2": "L2",
@@ -15,24 +16,21 @@ _PARTS = {
 def area(document: Row) -> Table:
     """Show the area of one machine, from its JSON document."""
     parts = document["parts"]
-    if not isinstance(parts, dict):
-        raise TypeError("the parts of an area are a dictionary")
-    whole = _number(document["mm2"])
+    whole = document["mm2"]
     rows = [(_PARTS[name], f"{value:.2f}", f"{100 * value / whole:.1f} %") for name, value in parts.items() if value]
     rows.append(("total", f"{whole:.2f}", "100 %"))
     if document["published_mm2"] is not None:
-        rows.append(("published", f"{_number(document['published_mm2']):.2f}", ""))
-        rows.append(("error", f"{100 * _number(document['error']):+.1f} %", ""))
+        rows.append(("published", f"{document['published_mm2']:.2f}", ""))
+        rows.append(("error", f"{100 * document['error']:+.1f} %", ""))
     title = f"{document['machine']}, coefficients of {document['coefficients']}, {document['process_assumption']}"
     return table(("part", ">mm^2", ">share"), rows, title)
 
 
 def fits(document: Row) -> Table:
     """Show the lines that were fitted to points."""
-    lines = document["fits"]
     rows = [
         (name, f"{line['slope']:.6g}", f"{line['intercept']:.6g}", " ".join(f"{r:+.3g}" for r in line["residuals"]))
-        for name, line in (lines.items() if isinstance(lines, dict) else ())
+        for name, line in document["fits"].items()
     ]
     return table(("memory", ">mm^2/kB", ">mm^2", "residuals, mm^2"), rows, "Fitted lines")
 
@@ -51,8 +49,7 @@ def check(rows: Sequence[tuple[str, float, Mapping[str, float]]]) -> Table:
 def designs(rows: Sequence[Row], title: str) -> Table:
     """Show designs, one per row."""
     cells = [
-        (*_design(row), f"{100 * _number(row['memory_share']):.1f} %", f"{100 * _number(row['vector_share']):.1f} %")
-        for row in rows
+        (*_design(row), f"{100 * row['memory_share']:.1f} %", f"{100 * row['vector_share']:.1f} %") for row in rows
     ]
     return table((*_DESIGN, ">memories", ">vector units"), cells, title)
 
@@ -67,8 +64,8 @@ def tilings(rows: Sequence[Row]) -> Table:
     """Show the chosen tiling of every case."""
     cells = [
         (
-            str(row["program"]), "x".join(map(str, _list(row["shape"]))), str(row["steps"]),
-            f"{_number(row['seconds']):.4g}", str(row["tiling"]),
+            str(row["program"]), "x".join(map(str, row["shape"])), str(row["steps"]),
+            f"{row['seconds']:.4g}", str(row["tiling"]),
         )
         for row in rows
     ]  # fmt: skip
@@ -83,44 +80,44 @@ def insight(name: str, rows: Sequence[Row]) -> Table:
 
 def _sensitivity(row: Row) -> tuple[str, ...]:
     return (
-        str(row["program"]), *_design(row["best"]), f"{_number(row['common_gflops']):.4g}", str(row["shared_tiling"])
+        str(row["program"]), *_design(row["best"]), f"{row['common_gflops']:.4g}", str(row["shared_tiling"])
     )  # fmt: skip
 
 
 def _shared(row: Row) -> tuple[str, ...]:
     best = row["best"]
     kept = ("-",) * 5 if best is None else _design(best)
-    return f"{_number(row['shared_kb']):g}", f"{100 * _number(row['share']):.1f} %", kept[0], kept[1], kept[3], kept[4]
+    return f"{row['shared_kb']:g}", f"{100 * row['share']:.1f} %", kept[0], kept[1], kept[3], kept[4]
 
 
 def _cacheless(row: Row) -> tuple[str, ...]:
-    found = [str(row["name"]), f"{_number(row['gflops']):.4g}"]
+    found = [str(row["name"]), f"{row['gflops']:.4g}"]
     for area_key, best_key, gain_key in (("area", "best", "gain"), ("area_without", "best_without", "gain_without")):
-        found.append(f"{_number(row[area_key]):.2f}")
+        found.append(f"{row[area_key]:.2f}")
         kept = row[best_key]
         found.append("-" if kept is None else "{} x {}, {} kB".format(*_design(kept)))
-        found.append("-" if kept is None else f"{100 * _number(row[gain_key]):+.1f} %")
+        found.append("-" if kept is None else f"{100 * row[gain_key]:+.1f} %")
     return tuple(found)
 
 
 def _robustness(row: Row) -> tuple[str, ...]:
-    kept = "still fits" if row["fits"] else f"is {_number(row['area']):.4g} mm^2, out of the range"
+    kept = "still fits" if row["fits"] else f"is {row['area']:.4g} mm^2, out of the range"
     return (
-        str(row["coefficient"]), f"{100 * (_number(row['factor']) - 1):+.0f} %", *_design(row["best"]),
-        f"{100 * _number(row['loss']):.2f} %", kept,
+        str(row["coefficient"]), f"{100 * (row['factor'] - 1):+.0f} %", *_design(row["best"]),
+        f"{100 * row['loss']:.2f} %", kept,
     )  # fmt: skip
 
 
 def _marginal(row: Row) -> tuple[str, ...]:
     following = row["following"]
     further = "-" if following is None else "{} x {}, {} kB at {} mm^2".format(*_design(following))
-    return f"{_number(row['budget']):g}", *_design(row["best"]), f"{_number(row['gflops_per_mm2']):.3g}", further
+    return f"{row['budget']:g}", *_design(row["best"]), f"{row['gflops_per_mm2']:.3g}", further
 
 
 def _power(row: Row) -> tuple[str, ...]:
     return (
         str(row["chip"]), str(row["program"]), str(row["sm_count"]), str(row["vector_width"]),
-        f"{_number(row['shared_kb']):g}", f"{100 * _number(row['off']):.1f} %", f"{100 * _number(row['slower']):.2f} %",
+        f"{row['shared_kb']:g}", f"{100 * row['off']:.1f} %", f"{100 * row['slower']:.2f} %",
     )  # fmt: skip
 
 
@@ -153,20 +150,8 @@ _INSIGHTS = {
 }  # fmt: skip
 
 
-def _design(row: object) -> tuple[str, str, str, str, str]:
-    if not isinstance(row, Mapping):
-        raise TypeError("a design is a dictionary")
+def _design(row: Row) -> tuple[str, str, str, str, str]:
     return (
         str(row["sm_count"]), str(row["vector_width"]), f"{row['shared_kb']:g}", f"{row['area']:.2f}",
         f"{row['gflops']:.4g}",
     )  # fmt: skip
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, int | float):
-        raise TypeError(f"expected a number, got {value!r}")
-    return float(value)
-
-
-def _list(value: object) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) else ()

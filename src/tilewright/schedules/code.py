@@ -1,4 +1,4 @@
-"""How the code of kernels is written where the order of execution, a tiling, leaves that open; and schedules, the two.
+"""Schedules: a tiling, which is the order of execution, and how a kernel's code is written where that leaves it open.
 
 Nothing here decides or holds a threshold: :mod:`tilewright.tuning.spaces` decides, or whoever writes other values. The
 code of a kernel on a CPU is a :class:`KernelCode`, whose loops are made of :class:`RowCode`; thread blocks of GPUs,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
 
@@ -35,6 +36,7 @@ def require(verdict: Verdict) -> None:
         raise IllegalTilingError(verdict.reason, verdict.hint)
 
 
+@fact
 def untileable(problem: Problem) -> Violation | None:
     """Say why no time tile can be legal: a recurrence inside the sweep, or a read that wraps around the grid."""
     name = problem.program.name

@@ -72,20 +72,16 @@ def sensitivities(
 
 def moved(machine: Machine, program: str, name: str, factor: float) -> Machine:
     """Return a machine with one parameter multiplied by a factor; its range is dropped."""
-
-    def scaled(quantity: Quantity) -> Quantity:
-        return replace(quantity, value=factor * quantity.value, low=None, high=None)
-
     if name.partition(" ")[0] == "c_iter":
         known, key = dict(machine.c_iter), program + name.removeprefix("c_iter")
         if key not in known:
             raise UsageError(f"{machine.name} has no C_iter of {key!r}")
-        known[key] = scaled(known[key])
+        known[key] = known[key].at(factor * known[key].value)
         return replace(machine, c_iter=tuple(known.items()))
     quantity = getattr(machine, name, None)
     if not isinstance(quantity, Quantity):
         raise UsageError(f"{machine.name} has no parameter {name!r}")
-    changes: dict[str, Any] = {name: scaled(quantity)}
+    changes: dict[str, Any] = {name: quantity.at(factor * quantity.value)}
     return replace(machine, **changes)
 
 

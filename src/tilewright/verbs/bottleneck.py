@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
-from tilewright.base.tables import Shown
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.time import Costs
 from tilewright.report import energy
@@ -28,6 +27,7 @@ class Explanation(Record):
     """Why a tiling takes the time that it does."""
 
     KEYS = "resources saturated speedups=_changes k_effect=_resident ideal_seconds overhead printed_overhead"
+    TABLE = staticmethod(energy.explanation)
 
     resources: tuple[Resource, ...]  # the use of every resource and its slack
     # gains from more of a resource: a sentence and the factor, the largest first
@@ -48,10 +48,6 @@ class Explanation(Record):
 
     def _resident(self) -> list[dict[str, object]]:
         return [{"k": k, "seconds": seconds} for k, seconds in self.k_effect]
-
-    def shown(self) -> Shown:
-        """Return what people read."""
-        return energy.explanation(self.to_dict())
 
 
 def explain(prediction: Prediction) -> Explanation:

@@ -39,12 +39,12 @@ class Measured(Record):
         return "\n".join([*lines, f"kept in {self.path}" if self.path else "not kept"])
 
 
-def calibrate_disk(folder: str | Path, output: Path | None = None) -> Measured:
+def calibrate_disk(folder: str | Path, output: str | Path | None = None) -> Measured:
     """Measure a folder's disk by a file of 256 MiB, deleted after, and keep its bandwidths with ``host``."""
     return _kept(measure.disk_bandwidths(Path(folder)), output)
 
 
-def calibrate_network(comm: Any = None, output: Path | None = None) -> Measured | None:  # noqa: ANN401
+def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Measured | None:  # noqa: ANN401
     """Measure latency and bandwidth between ranks, all of which call this, for ``host``; None but on the first rank."""
     if comm is None:
         try:
@@ -56,12 +56,12 @@ def calibrate_network(comm: Any = None, output: Path | None = None) -> Measured 
     return _kept(found, output) if comm.Get_rank() == 0 else None
 
 
-def _kept(found: dict[str, Quantity], output: Path | None) -> Measured:
+def _kept(found: dict[str, Quantity], output: str | Path | None) -> Measured:
     machine = replace(hosts.host(), **found)  # type: ignore[arg-type]  # (names of its quantities)
     if output is None:
         path = hosts.keep(machine)
     else:
-        write_text(output, to_toml(machine))
-        path = output
+        path = Path(output)
+        write_text(path, to_toml(machine))
     memo.forget()
     return Measured(machine=machine, path=path, found=found)

@@ -66,12 +66,11 @@ class Diagnosis(Record):
         return not self.faults
 
     def shown(self) -> Shown:
-        """Return what was found and what to do about it."""
-        rows = [
-            (check.state, check.name, f"{check.detail}; {check.fix}" if check.fix else check.detail)
-            for check in self.checks
-        ]
-        return table(("state", "what", "what is there"), rows)
+        """Return what was found, and how much of it is a fault."""
+        rows = [(c.state, c.name, c.detail + (f"\nfix: {c.fix}" if c.fix else "")) for c in self.checks]
+        count = len(self.faults)
+        verdict = f"{count} fault{'s' * (count != 1)}" if count else "everything needed is there"
+        return table(("state", "what", "what is there"), rows), verdict
 
 
 def diagnose() -> Diagnosis:

@@ -19,6 +19,7 @@ from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
 from tilewright.verbs.dispatch import AnyProgram, workload_of
+from tilewright.verbs.options import PredictOptions, SelectOptions
 from tilewright.verbs.prediction import Prediction, Ranking
 from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.workload import Request, Workload
@@ -111,8 +112,7 @@ def predict(
         >>> round(predict("jacobi1d", shape=(2**22,), steps=1024, machine="gtx980").costs.seconds, 3)
         0.052
     """
-    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
-    work = workload_of(program, scalars, asked, as_machine(machine))
+    work = workload_of(program, scalars, PredictOptions.of(locals()).request(), as_machine(machine))
     if ranks is not None:
         if tiling is not None or scope is not None or model != "exact" or not isinstance(work.problem, Problem):
             raise UsageError(
@@ -176,8 +176,7 @@ def select(
         raise UsageError(f"within is a share of the best cost, at least 0, got {within!r}")
     if threads:
         warn_of("threads=")
-    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
-    work = workload_of(program, scalars, asked, as_machine(machine))
+    work = workload_of(program, scalars, SelectOptions.of(locals()).request(), as_machine(machine))
     found = work.ranked(metric, within=within, top=top)
     return Ranking(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
-from tilewright.base.tables import Shown
 from tilewright.costs.energy.constants import at_clock, settled
 from tilewright.costs.interval import ranges
 from tilewright.costs.time import Costs
@@ -68,6 +67,7 @@ class WhatIf(Record):
     """A sweep."""
 
     KEYS = "program machine vary metric rows drops_at warning largest_shape=largest intervals"
+    TABLE = staticmethod(tables.sweep)
 
     program: str  # name of the program
     machine: str  # name of the machine
@@ -89,10 +89,6 @@ class WhatIf(Record):
         """One sentence where the power at a point is above the board's, of the point with the most; else nothing."""
         powers = [row.costs.energy for row in self.rows if row.costs.energy is not None]
         return max(powers, key=lambda each: each.watts).warning if powers else ""
-
-    def shown(self) -> Shown:
-        """Return what people read."""
-        return tables.sweep(self.to_dict())
 
 
 def whatif(
@@ -282,4 +278,4 @@ def _scaled(quantity: Quantity, factor: float) -> Quantity:
     value = factor * quantity.value
     if quantity.unit in {"1", "B"}:
         value = max(1, round(value))
-    return dataclasses.replace(quantity, value=value, low=None, high=None)
+    return quantity.at(value)

@@ -11,36 +11,12 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import check_place, read_bounded
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.runtime.formats.files import read_planes, write_archive, write_planes
+from tilewright.verbs.options import ShotOptions
 from tilewright.waves.layers import CPML, Layers, Sponge, parse_layers
 from tilewright.waves.models import Floats, Model
 from tilewright.waves.shots import Shot, shot
 
 _LARGEST_TEXT = 2**26
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShotRequest:
-    """What is asked for; the numbers are those of :func:`tilewright.waves.shot`."""
-
-    model: Path  # a ``.npy`` file of speeds
-    spacing: str  # ``H``, or one per axis
-    source: str  # its place, ``Z,X``; m
-    time: float  # s
-    frequency: float  # of the Ricker wavelet; Hz
-    receivers: Path | None  # a file of places
-    depth: float | None  # of receivers in every column, in place of a file; m
-    target: Path | None  # where traces go
-    density: Path | None  # a file of densities
-    shear: Path | None  # a file of speeds of shear waves
-    layer: int | None  # cells of a sponge around, 0 for none
-    cpml: int | None  # cells of a convolutional PML around
-    absorb: str | None  # layers per axis and side, as text
-    space_order: int  # of the differences
-    time_step: float | None  # s
-    interpolation: str  # ``linear`` or ``sinc``
-    every: int  # steps between two records
-    dtype: str
-    threads: int | None  # None for all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +48,9 @@ class FileShot:
         return "\n".join(lines)
 
 
-def shoot_files(job: ShotRequest) -> FileShot:
+def shoot_files(path: Path, job: ShotOptions) -> FileShot:
     """Compute a shot and write its traces."""
-    velocity = _array(job.model, "the model")
+    velocity = _array(path, "the model")
     model = Model(
         velocity,
         _numbers(job.spacing, "spacing") if "," in job.spacing else _numbers(job.spacing, "spacing")[0],
@@ -102,7 +78,7 @@ def shoot_files(job: ShotRequest) -> FileShot:
     return FileShot(shot=made, outputs=() if job.target is None else (_write(made, job.target),))
 
 
-def _layers(job: ShotRequest) -> Layers:
+def _layers(job: ShotOptions) -> Layers:
     """The layers around the model, which one option says."""
     if sum(each is not None for each in (job.layer, job.cpml, job.absorb)) > 1:
         raise UsageError("layers are said once", "give one of --layer, --cpml and --absorb")
@@ -114,7 +90,7 @@ def _layers(job: ShotRequest) -> Layers:
     return Sponge(cells) if cells else None
 
 
-def _receivers(job: ShotRequest, model: Model) -> Floats:
+def _receivers(job: ShotOptions, model: Model) -> Floats:
     if (job.receivers is None) == (job.depth is None):
         raise UsageError("receivers are in a file or at a depth", "give --receivers FILE or --receiver-depth 20")
     if job.receivers is not None:

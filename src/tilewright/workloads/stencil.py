@@ -84,7 +84,7 @@ class StencilWorkload:
         """Return the same with iterations that take half the time."""
 
         def half(known: Quantity) -> Quantity:
-            return replace(known, value=0.5 * known.value, low=None, high=None)
+            return known.at(0.5 * known.value)
 
         known, gpu = self.setting.rates, self.setting.gpu
         faster = self.setting.at(c_iter=half(known.c_iter), other=half(known.other))

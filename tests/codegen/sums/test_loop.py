@@ -7,7 +7,8 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
-from tilewright.codegen.boxes.loops import near_reads
+from tilewright.codegen.boxes.loops import LoopSum
+from tilewright.codegen.boxes.rows import BoxStatement
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil import catalogue, rounding
@@ -81,7 +82,8 @@ def test_only_sums_of_many_reads_of_one_field_in_boxes_are_large():
     def asked(known, dtype="float32", *, strict=False):
         problem = make_problem(known, (20,) * known.rank, 1, dtype)
         body = choose_body(problem, NONE, strict=strict)
-        near = near_reads(Site(problem=problem, prefix="p", strict=strict, body=body), known.statements[0])
+        site = Site(problem=problem, prefix="p", strict=strict, body=body)
+        near = LoopSum(BoxStatement(site, 0)).near
         return sum(len(each.rest) for each in near)
 
     u, v = FieldBuilder("u"), FieldBuilder("v")

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
-from tilewright.cli.jobs import codesign_output as files
-from tilewright.cli.jobs.codesign_parse import area_range, axes, values_of
+from tilewright.cli.codesign import area_range, axes_of, values_of
 from tilewright.costs.gpu import blocks
 from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
@@ -21,6 +20,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.codesign.design import Axes, DesignOptions
 from tilewright.verbs.codesign import area as area_api
+from tilewright.verbs.codesign import files
 from tilewright.verbs.codesign.codesign import INSIGHTS, WIDEST, codesign
 from tilewright.verbs.codesign.workload import load_workload
 
@@ -279,5 +279,5 @@ def test_bad_input_is_one_sentence(arguments, message):
 def test_parsing():
     assert area_range("450") == (0.0, 450.0)
     assert values_of("24,12,48:480:48") == (12.0, 24.0, *(48.0 * i for i in range(1, 11)))
-    assert axes([], caches=True).l1_pair_kb == (48.0,)
-    assert axes(["width=64"], caches=False).vector_width == (64,)
+    assert axes_of([], caches=True).l1_pair_kb == (48.0,)
+    assert axes_of(["width=64"], caches=False).vector_width == (64,)

@@ -22,26 +22,14 @@ from contextlib import ExitStack
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir, points
 from tilewright.codegen.boxes import ends, neighbours
-from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts, sum_functions
-from tilewright.codegen.boxes.rows import packed_lets, places_inside, row_pointers, version_lets
-from tilewright.codegen.boxes.vectors import AHEAD, RowGroup, target_row
+from tilewright.codegen.boxes.loops import LoopSum
+from tilewright.codegen.boxes.rows import BoxStatement
+from tilewright.codegen.boxes.vectors import AHEAD, RowGroup
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.layouts import Kept, stride
-from tilewright.codegen.sites import (
-    Pair,
-    Site,
-    box_bounds,
-    cell_function,
-    extent,
-    inner_sites,
-    middle,
-    place_lets,
-    place_name,
-    scalar_lets,
-    unpack,
-)
+from tilewright.codegen.sites import Pair, Site, extent
 from tilewright.codegen.sums.loop import write_lines
-from tilewright.programs.stencil.expression import Placed, Read
+from tilewright.programs.stencil.expression import Placed, Read, placed
 from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import nested_axes
@@ -65,12 +53,9 @@ class BoxKernel:
     """What computes a statement over boxes of cells."""
 
     def __init__(self, site: Site, number: int) -> None:
-        """Describe the statement of a number."""
-        self.site, self.number = site, number
-        self.statement = site.problem.program.statements[number]
-        self.code = site.code(self.statement)
-        self.bounds = box_bounds(site, self.statement)
-        self.places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
+        """Write what computes the statement of a number."""
+        self.site, self.of = site, BoxStatement(site, number)
+        self.statement, self.code, self.places = self.of.statement, self.of.code, self.of.places
 
     # Parts of functions
 
@@ -79,13 +64,13 @@ class BoxKernel:
         b = ir.Builder(name, kind=kind)
         b.params(*self.site.params, STEP)
         axes = range(self.site.rank)
-        return b, [(b.param(f"low{axis}", ir.INDEX), b.param(f"high{axis}", ir.INDEX)) for axis in axes]
+        return b, [(b.param(f"low{axis}"), b.param(f"high{axis}")) for axis in axes]
 
     def clip(self, b: ir.Builder, box: Sequence[Pair]) -> list[Pair]:
         """Name the cells of a box that the statement updates."""
         return [
             (b.let(f"a{axis}", ir.largest(low, least)), b.let(f"b{axis}", ir.smallest(high, end)))
-            for axis, ((low, high), (least, end)) in enumerate(zip(box, self.bounds, strict=True))
+            for axis, ((low, high), (least, end)) in enumerate(zip(box, self.of.bounds, strict=True))
         ]
 
     def call(self, b: ir.Builder, function: ir.Function, box: Sequence[Pair]) -> None:
@@ -94,33 +79,29 @@ class BoxKernel:
 
     def call_cells(self, b: ir.Builder, places: Sequence[ir.Expr], row: Pair) -> None:
         """Compute part of a row cell by cell."""
-        b.call(cells_name(self.site, self.number), *self.site.params, STEP, *places, *row)
+        b.call(cells_name(self.site, self.of.number), *self.site.params, STEP, *places, *row)
 
     def name_fields(self, b: ir.Builder, low: ir.Expr) -> None:
         """Name what the statement reads and writes; ``low`` starts pieces of rows."""
-        site, statement = self.site, self.statement
-        b.emit(*unpack(site), *packed_lets(site, statement, low))
-        b.emit(*version_lets(site, [(read.field, read.level) for read in statement.reads], STEP))
-        b.let("target", site.layout(statement.field).version(1, STEP))
-        b.emit(*scalar_lets(site, [statement], STEP), *place_lets(site, statement))
-
-    def name_target(self, b: ir.Builder, shift: int, places: Sequence[ir.Expr]) -> ir.Expr:
-        """Name the row of results at some places."""
-        target = ir.Var("target", ir.pointer(self.site.dtype))
-        return b.let(target_row(self.site, shift).name, self.site.layout(self.statement.field).row(target, places))
+        self.site.name_sizes(b)
+        self.of.name_versions(b, low, STEP)
+        b.emit(*self.site.scalar_lets([self.statement], STEP))
+        for node in placed(self.statement.tape):
+            b.let(self.site.place_name(node).name, self.site.place_table(node))
 
     # The functions
 
     def cells_function(self) -> ir.Function:
         """A function ``cells(…, t, x0[, x1], low, high)`` that computes part of one row, cell by cell."""
         site, statement, places = self.site, self.statement, self.places
-        b = ir.Builder(cells_name(site, self.number))
+        b = ir.Builder(cells_name(site, self.of.number))
         b.params(*site.params, STEP, *places)
-        low, high, x = b.param("low", ir.INDEX), b.param("high", ir.INDEX), ir.Var("x")
-        rows, near = row_pointers(site, statement, places, 1), near_reads(site, statement)
+        low, high, x = b.param("low"), b.param("high"), ir.Var("x")
+        rows, loop = self.of.rows(places, 1), LoopSum(self.of)
+        near = loop.near
 
         def load(node: Read, row: ir.Expr, at: ir.Expr) -> ir.Expr:
-            function = cell_function(site, node.field)
+            function = site.cell_function(node.field)
             if function is None:
                 return row[at]
             return ir.Call(function.name, (row, at, extent(site.rank - 1)), function.result_type)
@@ -129,26 +110,26 @@ class BoxKernel:
             row, offset = rows.of(node), node.offset[-1]
             return load(node, row, x + offset) if offset else row[x]
 
-        def placed(node: Placed) -> ir.Expr:
-            return place_name(site, node)[(*places, x)[node.axis]]
+        def at_place(node: Placed) -> ir.Expr:
+            return site.place_name(node)[(*places, x)[node.axis]]
 
         self.name_fields(b, low)
         if near:
-            find_rows(b, site, statement, places, 1)
+            loop.find(b, 1)
         else:
-            for axis, at in enumerate(places):
-                b.emit(*places_inside(site, statement, axis, at))
+            for axis in range(len(places)):
+                self.of.name_inside(b, axis)
             b.emit(*rows.lets)
-        target = self.name_target(b, 0, places)
+        target = self.of.name_target(b, 0, places)
         with b.loop(x.name, low, high):
             if near:
-                starts = found_rows(row_starts(site), rows)
+                starts = loop.found(rows)
                 (value,) = write_lines(
                     b, site.dtype, near, self.code.rest, x, lambda node, _, at: load(node, starts[rows.of(node)], at)
                 )
             else:
                 body, value = lower_tape(
-                    statement.tape, Leaves(dtype=site.dtype, read=read, vector=False, placed=placed)
+                    statement.tape, Leaves(dtype=site.dtype, read=read, vector=False, placed=at_place)
                 )
                 b.emit(*body)
             b.set(target[x], value)
@@ -156,7 +137,7 @@ class BoxKernel:
 
     def functions(self) -> Functions:
         """A function ``box(…, t, low0, high0, …)`` for the cells of a box that the statement updates."""
-        site, field, name = self.site, self.statement.field, f"{self.site.prefix}_box_{self.number}"
+        site, field, name = self.site, self.statement.field, f"{self.site.prefix}_box_{self.of.number}"
         after = [points.points_function(site, field, STEP)] if points.touches(site.problem, field) else []
         after += [self._state_function()] if site.streams_states else []
         if not after:
@@ -168,22 +149,22 @@ class BoxKernel:
         return (*others, values, *after, b.function())
 
     def _regions(self, name: str) -> Functions:
-        inner = inner_sites(self.site)
-        if not inner or inner[0][1].problem.program.statements[self.number] == self.statement:
+        inner = self.site.inner
+        if not inner or inner[0][1].problem.program.statements[self.of.number] == self.statement:
             return self.values(name)
         if self.site.packed:
             return self._nested(name, dict(inner))
-        return self._split(name, BoxKernel(inner[0][1], self.number))
+        return self._split(name, BoxKernel(inner[0][1], self.of.number))
 
     def _split(self, name: str, inner: "BoxKernel") -> Functions:
         """Cut a box at the edges of the regions' middle: what lies around it is computed with all regions."""
         every, inside = self.values(f"{name}_every"), inner.values(f"{name}_middle")
         b, box = self.begin(name)
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
         whole: list[Pair] = []
         cut: list[Pair] = []
-        for axis, (first, end) in enumerate(middle(self.site)):
-            (low, high), (least, most) = box[axis], self.bounds[axis]
+        for axis, (first, end) in enumerate(self.site.middle):
+            (low, high), (least, most) = box[axis], self.of.bounds[axis]
             whole.append((b.let(f"a{axis}", ir.largest(low, least)), b.let(f"b{axis}", ir.smallest(high, most))))
             low, high = whole[axis]
             cut.append((b.let(f"c{axis}", ir.largest(low, first)), b.let(f"d{axis}", ir.smallest(high, end))))
@@ -206,14 +187,14 @@ class BoxKernel:
         own = dict(self.site.storage.subdomains).get(self.statement.field)
         order = nested_axes(self.site.problem.program) if own is None else (own.axis,)
         counts = range(1, len(order) + 1) if own is None else range(0)
-        kernels = [self, *(BoxKernel(known[tuple(sorted(order[:count]))], self.number) for count in counts)]
+        kernels = [self, *(BoxKernel(known[tuple(sorted(order[:count]))], self.of.number) for count in counts)]
         made: dict[Statement, Functions] = {}
         for place, each in enumerate(kernels):
             if each.statement not in made:
                 cells = () if each is self else (each.cells_function(),)
                 made[each.statement] = (*cells, *each.values(f"{name}_of{place}"))
         b, box = self.begin(name)
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
 
         def call(place: int, cells: list[Pair]) -> None:
             self.call(b, made[kernels[place].statement][-1], cells)
@@ -223,7 +204,7 @@ class BoxKernel:
                 call(place, cells)
                 return
             axis = order[place]
-            (low, high), (first, end) = cells[axis], middle(self.site)[axis]
+            (low, high), (first, end) = cells[axis], self.site.middle[axis]
 
             def span(start: ir.Expr, stop: ir.Expr) -> list[Pair]:
                 return [*cells[:axis], (start, stop), *cells[axis + 1 :]]
@@ -248,27 +229,27 @@ class BoxKernel:
             return self._rows(name)
         made = self._rows(f"{name}_slab")
         b, box = self.begin(name, "inline")
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
         hit: list[ir.Expr] = []
         for axis in sides:
-            (low, high), (first, end) = box[axis], self.bounds[axis]
+            (low, high), (first, end) = box[axis], self.of.bounds[axis]
             hit += [low < end, first < high]
         with b.when(functools.reduce(operator.and_, hit)):
             self.call(b, made[-1], box)
         return (*made, b.function())
 
     def _rows(self, name: str) -> Functions:
-        site, statement, block = self.site, self.statement, self.code.block
+        block = self.code.block
         if self.code.single:
             return (self._cell_loops(name),)
         if block.neighbours != "shuffles":
-            blocks = [(rows, row_pointers(site, statement, self.places, rows)) for rows in sorted({1, block.rows})]
-            return (*sum_functions(site, statement, blocks), _VectorLoops(self, name).function(block.rows))
+            blocks = [(rows, self.of.rows(self.places, rows)) for rows in sorted({1, block.rows})]
+            return (*LoopSum(self.of).functions(blocks), _VectorLoops(self, name).function(block.rows))
         short = _VectorLoops(self, f"{name}_short").function(self.code.short)
         long = _VectorLoops(self, f"{name}_long", together=True).function(block.rows)
         b, box = self.begin(name, "inline")
         low, high = box[-1]
-        with b.when(neighbours.long(site, statement, high - low)):
+        with b.when(neighbours.long(self.of, high - low)):
             self.call(b, long, box)
         with b.otherwise():
             self.call(b, short, box)
@@ -277,7 +258,7 @@ class BoxKernel:
     def _cell_loops(self, name: str) -> ir.Function:
         """The function for boxes of few cells a row."""
         b, box = self.begin(name)
-        b.emit(*unpack(self.site))
+        self.site.name_sizes(b)
         cells = self.clip(b, box)
         with b.nest([place.name for place in self.places], cells[:-1]):
             self.call_cells(b, self.places, cells[-1])
@@ -291,16 +272,16 @@ class BoxKernel:
         stores). Of a row that is not cut whole lines are written, its ends included, which no step changes: a line of
         which a part is written is fetched after all, and every later store waits for it.
         """
-        site, size, layout = self.site, self.site.problem.itemsize, self.site.layout(self.statement.field)
+        site, size, layout = self.site, self.site.problem.itemsize, self.of.layouts[self.statement.field]
         if not isinstance(layout, Kept):
             raise TypeError(f"no states are kept of {self.statement.field}")
-        b, box = self.begin(f"{site.prefix}_state_{self.number}")
-        b.emit(*unpack(site))
+        b, box = self.begin(f"{site.prefix}_state_{self.of.number}")
+        site.name_sizes(b)
         cells = self.clip(b, box)
         target, state = b.let("target", layout.version(1, STEP)), b.let("state", layout.state(STEP))
         count = b.let("cells", (extent(0) * stride(0) if site.rank > 1 else extent(0)) * (site.storage.kept * size))
         past = b.let("past", count > (site.body.streamed or 0), ir.INDEX)
-        (start, stop), (least, end) = cells[-1], self.bounds[-1]
+        (start, stop), (least, end) = cells[-1], self.of.bounds[-1]
         first, last = start, stop
         if site.rank > 1:  # in 1D the next version lies behind the only row
             line, whole = CACHE_LINE // size, start.equals(least) & stop.equals(end)
@@ -321,28 +302,28 @@ class _VectorLoops:
     """A function for boxes, row by row; ``together`` says whether neighbours along rows are put together."""
 
     def __init__(self, kernel: BoxKernel, name: str, *, together: bool = False) -> None:
-        self.kernel, self.site, self.code, self.together = kernel, kernel.site, kernel.code, together
+        self.kernel, self.of, self.code, self.together = kernel, kernel.of, kernel.code, together
         self.b, box = kernel.begin(name)
         kernel.name_fields(self.b, box[-1][0])
         self.box = kernel.clip(self.b, box)
-        ends.split_row(self.b, self.site, kernel.statement, self.box[-1])
-        self.bytes = extent(0) * stride(0) * self.site.problem.itemsize  # of a field
+        ends.split_row(self.b, self.of, self.box[-1])
+        self.bytes = extent(0) * stride(0) * self.of.site.problem.itemsize  # of a field
         if self.code.asked is not None:
             self.b.let(AHEAD.name, ir.select(ir.Int(self.code.asked) < self.bytes, ir.Int(1), 0))
         if together:
-            neighbours.name_bounds(self.b, self.site)
+            neighbours.name_bounds(self.b, self.of)
 
     def function(self, block: int) -> ir.Function:
         """The function, for blocks of so many rows."""
-        if not self.kernel.places:
+        if not self.of.places:
             self._block(1)
             return self.b.function()
         axis = self.code.of(block).axis
         with ExitStack() as loops:
-            for outer, place in enumerate(self.kernel.places[:axis]):
+            for outer, place in enumerate(self.of.places[:axis]):
                 loops.enter_context(self.b.loop(place.name, *self.box[outer]))
                 if not self.code.block.loops:
-                    self.b.emit(*places_inside(self.site, self.kernel.statement, outer, place))
+                    self.of.name_inside(self.b, outer)
             self._blocks(axis, block)
         return self.b.function()
 
@@ -361,16 +342,16 @@ class _VectorLoops:
 
     def _rows(self, axis: int, span: Pair, block: int) -> None:
         """The loop over an axis, by blocks if they lie along it, and over those after it."""
-        b, place = self.b, self.kernel.places[axis]
+        b, place = self.b, self.of.places[axis]
         step = block if axis == self.code.of(block).axis else 1
-        if axis == self.site.rank - 2:
+        if axis == self.of.site.rank - 2:
             # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
             with b.loop("row", *span, step) as row:
                 b.let(place.name, ir.op(ir.Operator.OPAQUE, row))
                 self._block(block)
             return
         with b.loop(place.name, *span, step):
-            b.emit(*places_inside(self.site, self.kernel.statement, axis, place, block))
+            self.of.name_inside(b, axis, block)
             self._rows(axis + 1, self.box[axis + 1], block)
 
     def _block(self, block: int) -> None:
@@ -380,26 +361,26 @@ class _VectorLoops:
         scalar remainder is left: some cells are computed twice, with the same result. Where the new version overwrites
         one that is read, lanes that are already done keep their values.
         """
-        b, kernel, statement, (start, stop) = self.b, self.kernel, self.kernel.statement, self.box[-1]
-        rows = row_pointers(self.site, statement, kernel.places, block)
-        carried = neighbours.carried(statement, rows, self.code.of(block)) if self.together else ()
-        group = RowGroup(b=b, site=self.site, statement=statement, rows=rows, carried=carried, block=block)
+        b, of, (start, stop) = self.b, self.of, self.box[-1]
+        rows = of.rows(of.places, block)
+        carried = neighbours.carried(of, rows, self.code.of(block)) if self.together else ()
+        group = RowGroup(b=b, of=of, rows=rows, carried=carried, block=block)
         beside = [
-            tuple(place + shift if axis == rows.axis else place for axis, place in enumerate(kernel.places))
+            tuple(place + shift if axis == rows.axis else place for axis, place in enumerate(of.places))
             for shift in range(block)
         ]
-        group.find(kernel.places)
+        group.find()
         for shift, places in enumerate(beside):
-            kernel.name_target(b, shift, places)
+            of.name_target(b, shift, places)
         group.inside()
 
         def slow(low: ir.Expr, high: ir.Expr) -> None:
             with b.when(low < high):
                 for places in beside:
-                    kernel.call_cells(b, places, (low, high))
+                    self.kernel.call_cells(b, places, (low, high))
 
         sides = ((True, ends.AT_LOW, (start, ends.START)), (False, ends.AT_HIGH, (ends.STOP, stop)))
-        for (low_side, at_end, span), as_vector in zip(sides, ends.vectors_at_ends(self.site, statement), strict=True):
+        for (low_side, at_end, span), as_vector in zip(sides, of.vectors_at_ends, strict=True):
             if not as_vector:
                 slow(*span)
                 continue

@@ -12,146 +12,126 @@ import math
 from collections.abc import Iterable, Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import inside, literal
-from tilewright.codegen.boxes.ends import row_reach, vectors_at_ends
-from tilewright.codegen.boxes.neighbours import beside
-from tilewright.codegen.boxes.rows import RowPointers, or_constants, version_name
+from tilewright.codegen.boundary import inside
+from tilewright.codegen.boxes.ends import vector_beyond
+from tilewright.codegen.boxes.rows import BoxStatement, RowPointers
 from tilewright.codegen.layouts import stride
-from tilewright.codegen.sites import Site, extent
+from tilewright.codegen.sites import extent
 from tilewright.codegen.sums.loop import write_lines
-from tilewright.programs.stencil.dependences import overwrites_its_input
-from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import box_sum, boxes
 from tilewright.schedules.sums import Near, nears
 
-
-def near_reads(site: Site, statement: Statement) -> tuple[Near, ...]:
-    """The reads of a statement by their offset along the rows, where it is a sum in a loop over them; else none."""
-    terms = box_sum(statement) if site.code(statement).block.loops else None
-    return () if terms is None else nears(terms)
+_COPIED = 48
+"""Cells of a copied end of a row: three vectors."""
 
 
-def starts_type(site: Site, *, const: bool = False) -> ir.Pointer:
-    """Type of an array of where rows start."""
-    return ir.Pointer(ir.const_pointer(site.dtype), const=const)
+class LoopSum:
+    """A statement that is one sum in a loop, if it is one."""
 
+    def __init__(self, of: BoxStatement) -> None:
+        """Find the sum."""
+        self.of = of
+        number = of.site.problem.program.statements.index(of.statement)
+        self.name = f"{of.site.prefix}_sum_{number}"
+        self.starts_type = ir.pointer(ir.const_pointer(of.site.dtype))
+        self.starts = ir.Var("rows", self.starts_type)  # where rows start, in the order of RowPointers
 
-def row_starts(site: Site) -> ir.Var:
-    """The array of where rows start, in the order of :class:`RowPointers`."""
-    return ir.Var("rows", starts_type(site))
+    @property
+    def near(self) -> tuple[Near, ...]:
+        """The reads by their offset along the rows; none of a statement that is no sum in a loop over them."""
+        terms = box_sum(self.of.statement) if self.of.code.block.loops else None
+        return () if terms is None else nears(terms)
 
+    def found(self, rows: RowPointers, starts: ir.Expr | None = None) -> dict[ir.Var, ir.Expr]:
+        """What :meth:`find` has stored for every row, by its name."""
+        return {name: (starts or self.starts)[number] for number, name in enumerate(rows.names.values())}
 
-def found_rows(starts: ir.Expr, rows: RowPointers) -> dict[ir.Var, ir.Expr]:
-    """What :func:`find_rows` has stored for every row, by its name."""
-    return {name: starts[number] for number, name in enumerate(rows.names.values())}
+    def find(self, b: ir.Builder, block: int) -> None:
+        """Find where all rows start that some neighbouring rows of results read."""
+        every = {
+            level: [*outer, range(last.start, last.stop + block - 1)]
+            for level, (*outer, last) in boxes(self.of.statement).items()
+        }
+        first = 0
+        b.array(self.starts.name, self.starts_type, sum(math.prod(map(len, box)) for box in every.values()))
+        for level, box in every.items():
+            self._find_box(b, (self.of.statement.reads[0].field, level), box, first)
+            first += math.prod(map(len, box))
 
+    def _find_box(self, b: ir.Builder, version: tuple[str, int], box: Sequence[range], first: int) -> None:
+        """Find the rows of one version of a field; so many others are stored before."""
+        of, (field, _) = self.of, version
 
-def find_rows(b: ir.Builder, site: Site, statement: Statement, places: Sequence[ir.Expr], block: int) -> None:
-    """Find where all rows start that some neighbouring rows of results read: fills :func:`row_starts`."""
-    every = {
-        level: [*outer, range(last.start, last.stop + block - 1)] for level, (*outer, last) in boxes(statement).items()
-    }
-    first = 0
-    b.array(row_starts(site).name, starts_type(site), sum(math.prod(map(len, box)) for box in every.values()))
-    for level, box in every.items():
-        version = (statement.reads[0].field, level)
-        _find_box(b, site, version, list(zip(places, box, strict=True)), first)
-        first += math.prod(map(len, box))
+        def rows(at: tuple[ir.Expr, ...], number: ir.Expr, row: ir.Expr) -> None:
+            axis = len(at)
+            if axis == len(box):
+                b.set(self.starts[number + first], of.or_constants(field, at, row))
+                return
+            with b.loop(f"d{axis}", 0, len(box[axis])) as turn:
+                here = b.let(f"at{axis}", of.places[axis] + box[axis].start + turn)
+                stands_for = inside(here, extent(axis), of.site.problem.sides(field)[axis])
+                start = b.let(f"from{axis}", row + stands_for * stride(axis))
+                rows((*at, here), number * len(box[axis]) + turn, start)
 
+        rows((), ir.Int(0), of.version(*version))
 
-def _find_box(
-    b: ir.Builder,
-    site: Site,
-    version: tuple[str, int],
-    box: Sequence[tuple[ir.Expr, range]],  # per outer axis the place of the results, and the offsets
-    first: int,  # rows that are stored before
-) -> None:
-    """Find the rows of one version of a field."""
-    field, sides = version[0], site.problem.sides(version[0])
+    def functions(self, blocks: Iterable[tuple[int, RowPointers]]) -> tuple[ir.Function, ...]:
+        """A function for every number of rows that are computed together, and for the rows' ends, if it is a sum."""
+        near = self.near
+        if not near:
+            return ()
+        sides = zip((True, False), self.of.vectors_at_ends, strict=True)
+        sums = [self._sum_function(near, rows, lines) for lines, rows in blocks]
+        return (*sums, *(self._beyond_function(low_side=low_side) for low_side, asked in sides if asked))
 
-    def rows(at: tuple[ir.Expr, ...], number: ir.Expr, row: ir.Expr) -> None:
-        axis = len(at)
-        if axis == len(box):
-            b.set(row_starts(site)[number + first], or_constants(site, field, at, row))
-            return
-        place, span = box[axis]
-        with b.loop(f"d{axis}", 0, len(span)) as turn:
-            here = b.let(f"at{axis}", place + span.start + turn)
-            start = row + inside(here, extent(axis), sides[axis]) * stride(axis)
-            rows((*at, here), number * len(span) + turn, b.let(f"from{axis}", start))
+    def _sum_function(self, near: Sequence[Near], rows: RowPointers, lines: int) -> ir.Function:
+        """A function ``sum(rows, to, stride, place, into[, done])`` for a vector of rows; lanes below ``done`` stay."""
+        of, b = self.of, ir.Builder(f"{self.name}_of_{lines}", kind="apart")
+        where = b.param(self.starts.name, ir.const_pointer(ir.const_pointer(of.site.dtype)))
+        to, apart = b.param("to", ir.pointer(of.site.dtype)), b.param("stride")
+        place, into = b.param("place"), b.param("into")
+        done = b.param("done") if of.in_place else None
+        starts = self.found(rows, where)
+        values = write_lines(
+            b, of.kind, near, of.code.of(lines), place, lambda read, line, at: starts[rows.of(read, line)].vector(at)
+        )
+        for line, value in enumerate(values):
+            target = to.vector(into + apart * line)
+            b.set(target, value if done is None else ir.op(ir.Operator.KEEP, target, value, done))
+        return b.function()
 
-    rows((), ir.Int(0), version_name(site, *version))
+    def _beyond_function(self, *, low_side: bool) -> ir.Function:
+        """A function ``beyond(row, to, n)`` that copies what a vector at an end of a row reads, with what lies beyond.
 
+        The row's own first, or last, vector is copied to ``to[0]``.
+        """
+        of, (left, right), b = self.of, self.of.reach, ir.Builder(self._beyond_name(low_side=low_side))
+        row, to = b.param("row", ir.const_pointer(of.site.dtype)), b.param("to", ir.pointer(of.site.dtype))
+        size, field = b.param(extent(of.site.rank - 1).name), of.statement.reads[0].field
+        first: ir.Expr = ir.Int(0) if low_side else size - of.lanes
+        low = vector_beyond(of, field, row, -left) if low_side else row.vector(first - left)
+        high = row.vector(first + right) if low_side else vector_beyond(of, field, row, right)
+        for at, value in ((-left, low), (right, high), (0, row.vector(first))):
+            b.set(to.vector(at), value)
+        return b.function()
 
-def sum_name(site: Site, statement: Statement, lines: int) -> str:
-    """Name of the function for so many rows of results."""
-    return f"{_name(site, statement)}_of_{lines}"
+    def _beyond_name(self, *, low_side: bool) -> str:
+        return f"{self.name}_{'low' if low_side else 'high'}"
 
+    def copied_end(self, b: ir.Builder, rows: RowPointers, *, low_side: bool) -> ir.Expr:
+        """Copy the ends of rows and what lies beyond them: where each copy starts."""
+        many = len(rows.names)
+        copies = b.array("copies", ir.pointer(self.of.site.dtype), _COPIED * many)
+        ends = b.array("ends", self.starts_type, many)
+        with b.loop("number", 0, many) as number:
+            start = copies + (number * _COPIED + _COPIED // 3)
+            b.call(self._beyond_name(low_side=low_side), self.starts[number], start, extent(self.of.site.rank - 1))
+            b.set(ends[number], start)
+        return ends
 
-def beyond_name(site: Site, statement: Statement, *, low_side: bool) -> str:
-    """Name of the function that copies an end of a row."""
-    return f"{_name(site, statement)}_{'low' if low_side else 'high'}"
-
-
-def _name(site: Site, statement: Statement) -> str:
-    return f"{site.prefix}_sum_{site.problem.program.statements.index(statement)}"
-
-
-def sum_functions(
-    site: Site, statement: Statement, blocks: Iterable[tuple[int, RowPointers]]
-) -> tuple[ir.Function, ...]:
-    """What boxes of a large sum call: for every number of rows that are computed together, and for the rows' ends."""
-    near = near_reads(site, statement)
-    if not near:
-        return ()
-    sums = [_sum_function(site, statement, near, rows, lines) for lines, rows in blocks]
-    sides = zip((True, False), vectors_at_ends(site, statement), strict=True)
-    return (*sums, *(_beyond_function(site, statement, low_side=low_side) for low_side, asked in sides if asked))
-
-
-def _sum_function(site: Site, statement: Statement, near: Sequence[Near], rows: RowPointers, lines: int) -> ir.Function:
-    """A function ``sum(rows, to, stride, place, into[, done])`` for a vector of rows; lanes below ``done`` stay."""
-    keeps = overwrites_its_input(site.problem.program, statement)
-    kind, block = ir.vector(site.dtype), site.code(statement).of(lines)
-    b = ir.Builder(sum_name(site, statement, lines), kind="apart")
-    where = b.param("rows", starts_type(site, const=True))
-    to, apart = b.param("to", ir.pointer(site.dtype)), b.param("stride", ir.INDEX)
-    place, into = b.param("place", ir.INDEX), b.param("into", ir.INDEX)
-    done = b.param("done", ir.INDEX) if keeps else None
-    starts = found_rows(where, rows)
-    values = write_lines(b, kind, near, block, place, lambda read, line, at: starts[rows.of(read, line)].vector(at))
-    for line, value in enumerate(values):
-        at = into + apart * line
-        kept = value if done is None else ir.op(ir.Operator.KEEP, to.vector(at), value, done)
-        b.set(to.vector(at), kept)
-    return b.function()
-
-
-def _beyond_function(site: Site, statement: Statement, *, low_side: bool) -> ir.Function:
-    """A function ``beyond(row, to, n)`` that copies what a vector at an end of a row reads, with what lies beyond it.
-
-    The row's own first, or last, vector is copied to ``to[0]``.
-    """
-    (left, right), size, field = row_reach(statement), extent(site.rank - 1), statement.reads[0].field
-    b = ir.Builder(beyond_name(site, statement, low_side=low_side))
-    row, to = b.param("row", ir.const_pointer(site.dtype)), b.param("to", ir.pointer(site.dtype))
-    b.params(size)
-    first: ir.Expr = ir.Int(0) if low_side else size - ir.Lanes(site.dtype)
-    low = vector_beyond(site, field, row, -left) if low_side else row.vector(first - left)
-    high = row.vector(first + right) if low_side else vector_beyond(site, field, row, right)
-    for at, value in ((-left, low), (right, high), (0, row.vector(first))):
-        b.set(to.vector(at), value)
-    return b.function()
-
-
-def vector_beyond(site: Site, field: str, row: ir.Expr, offset: int) -> ir.Expr:
-    """The vector that starts so many cells before a row's first one, or after its last one."""
-    kind, low_side = ir.vector(site.dtype), offset < 0
-    ends: tuple[ir.Expr, ir.Expr] = (ir.Int(0), extent(site.rank - 1) - ir.Lanes(site.dtype))
-    own, far = (row.vector(end) for end in (ends if low_side else ends[::-1]))
-    side = site.problem.sides(field)[-1][0 if low_side else 1]
-    if side.kind == "constant":
-        return beside(own, ir.splat(literal(side.value, site.dtype), kind), offset, kind)
-    if side.kind == "wrap":
-        return beside(own, far, offset, kind)
-    return ir.Shift(own=own, other=own, low=low_side, distance=abs(offset), boundary=side.kind, type=kind)
+    def call(self, b: ir.Builder, lines: int, where: tuple[ir.Expr, ir.Expr, ir.Expr], done: ir.Expr | None) -> None:
+        """Compute one vector of so many rows; ``where``: the rows, the place in them, and where it is stored."""
+        keeps = ((ir.Int(0) if done is None else done),) if self.of.in_place else ()
+        rows, place, into = where
+        given = (self.of.target(0), stride(self.of.site.rank - 2), place, into)
+        b.call(f"{self.name}_of_{lines}", rows, *given, *keeps)

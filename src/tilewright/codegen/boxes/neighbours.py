@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir
-from tilewright.codegen.boxes.ends import BEGIN, END, START, STOP
-from tilewright.codegen.boxes.rows import RowPointers
-from tilewright.codegen.sites import Site, extent
+from tilewright.codegen.boxes.ends import BEGIN, END, START, STOP, beside
+from tilewright.codegen.boxes.rows import BoxStatement, RowPointers
+from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.code import RowCode
 
 _FROM, _LENGTH = ir.Var("beside_from"), ir.Var("beside_length")
@@ -34,35 +33,28 @@ class Carried:
     high: bool
 
 
-def beside(own: ir.Expr, other: ir.Expr, offset: int, kind: ir.Vector) -> ir.Shift:
-    """A vector, read some cells lower or higher: what it lacks comes from the end of another."""
-    return ir.Shift(own=own, other=other, low=offset < 0, distance=abs(offset), type=kind)
-
-
-def carried(statement: Statement, rows: RowPointers, block: RowCode) -> tuple[Carried, ...]:
+def carried(of: BoxStatement, rows: RowPointers, block: RowCode) -> tuple[Carried, ...]:
     """The rows read at several places, if the neighbours of these rows of results come by shuffles."""
     if block.neighbours != "shuffles":
         return ()
     offsets: dict[ir.Var, set[int]] = {}
-    for read in statement.reads:
+    for read in of.statement.reads:
         for shift in range(block.rows):
             offsets.setdefault(rows.of(read, shift), set()).add(read.offset[-1])
     return tuple(Carried(row, min(at) < 0, max(at) > 0) for row, at in offsets.items() if at != {0})
 
 
-def long(site: Site, statement: Statement, length: ir.Expr) -> ir.Expr:
+def long(of: BoxStatement, length: ir.Expr) -> ir.Expr:
     """Whether rows of boxes so long are for this: where registers hold cache lines, and most vectors are whole."""
-    least = ir.Lanes(site.dtype) * site.code(statement).shuffled
-    return ir.VECTOR_BYTES.equals(CACHE_LINE) & (length >= least)
+    return ir.VECTOR_BYTES.equals(CACHE_LINE) & (length >= of.lanes * of.code.shuffled)
 
 
-def name_bounds(b: ir.Builder, site: Site) -> None:
+def name_bounds(b: ir.Builder, of: BoxStatement) -> None:
     """Name where such vectors begin in a row, and how many cells they are."""
-    lanes = ir.Lanes(site.dtype)
-    late = BEGIN < ir.largest(START, lanes)  # the first cell may come later than vectors begin, the last one earlier
-    b.let(_FROM.name, ir.select(late, BEGIN + lanes, BEGIN))
-    room = ir.smallest(ir.smallest(END, STOP), extent(site.rank - 1) - lanes) - _FROM
-    b.let(_LENGTH.name, ir.largest(room, 0) / lanes * lanes)
+    late = BEGIN < ir.largest(START, of.lanes)  # the first cell may come later than vectors begin, the last one earlier
+    b.let(_FROM.name, ir.select(late, BEGIN + of.lanes, BEGIN))
+    room = ir.smallest(ir.smallest(END, STOP), extent(of.site.rank - 1) - of.lanes) - _FROM
+    b.let(_LENGTH.name, ir.largest(room, 0) / of.lanes * of.lanes)
 
 
 def others(b: ir.Builder, end: ir.Expr, write: Callable[[ir.Expr, ir.Expr], None]) -> None:
@@ -74,9 +66,9 @@ def others(b: ir.Builder, end: ir.Expr, write: Callable[[ir.Expr, ir.Expr], None
         write(low, high)
 
 
-def loop(b: ir.Builder, site: Site, rows: tuple[Carried, ...], write: Callable[[ir.Expr, Load], None]) -> None:
+def loop(b: ir.Builder, of: BoxStatement, rows: tuple[Carried, ...], write: Callable[[ir.Expr, Load], None]) -> None:
     """The loop over vectors that are put together; ``write`` writes the results at a place, given how to load."""
-    kind, lanes = ir.vector(site.dtype), ir.Lanes(site.dtype)
+    kind, lanes = of.kind, of.lanes
     near = {
         each.row: tuple(ir.Var(f"{each.row.name}_{side}", kind) for side in ("low", "here", "high")) for each in rows
     }

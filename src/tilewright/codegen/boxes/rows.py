@@ -1,20 +1,20 @@
-"""Rows that a statement reads: where they start, whatever lies outside the grid along the outer axes.
+"""A statement over boxes and the rows that it reads and writes, whatever lies outside the grid along the outer axes.
 
 A *row* is a line of cells along the innermost axis. Along the outer axes a read outside the grid is a read of another
 row (or of a row of constants), so boundaries there cost nothing per cell. Along the innermost axis only the scalar
 code at the ends of a row maps indices.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import beyond, constants_beyond, mapped
 from tilewright.codegen.layouts import Packed
-from tilewright.codegen.sites import Site, extent, middle
+from tilewright.codegen.sites import Site, extent
 from tilewright.programs.stencil.boundaries import Boundary
+from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.stencil.program import Statement
 
 RowKey = tuple[str, int, tuple[int, ...]]
 """Field, level and outer offset of a row that a statement reads."""
@@ -38,91 +38,125 @@ def _key(read: Read, axis: int, shift: int) -> RowKey:
     return read.field, read.level, outer
 
 
-def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
-    """Name every row that ``block`` neighbouring result rows read, from the first one's index per outer axis on."""
-    axis = site.code(statement).of(block).axis
-    within = [block if along == axis else 1 for along in range(site.rank)]
-    keys = dict.fromkeys(_key(read, axis, shift) for shift in range(block) for read in statement.reads)
-    names = {key: ir.Var(f"r{number}", ir.const_pointer(site.dtype)) for number, key in enumerate(sorted(keys))}
-    lets = tuple(ir.Let(var, _row(site, key, places, within)) for key, var in names.items())
-    return RowPointers(names=names, lets=lets, axis=axis)
+class BoxStatement:
+    """A statement that is computed over boxes of cells."""
 
+    def __init__(self, site: Site, number: int) -> None:
+        """Describe the statement of a number."""
+        self.site, self.number = site, number
+        self.statement = site.problem.program.statements[number]
+        self.code = site.code(self.statement)
+        self.bounds = site.bounds(self.statement)
+        self.places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
+        self.in_place = overwrites_its_input(site.problem.program, self.statement)
+        self.kind, self.lanes = ir.vector(site.dtype), ir.Lanes(site.dtype)
+        fields = dict.fromkeys([self.statement.field, *(read.field for read in self.statement.reads)])
+        self.layouts = {field: site.layout(field) for field in fields}
 
-def _row(site: Site, key: RowKey, places: Sequence[ir.Expr], within: Sequence[int]) -> ir.Expr:
-    """The row at an offset from one of which so many per axis, beginning with itself, lie inside."""
-    field, level, outer = key
-    layout, at, constant = site.layout(field), list[ir.Expr](), list[tuple[ir.Expr, complex]]()
-    for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
-        index, side = place + offset, _crossed(site, (field, axis), offset, within[axis])
-        if side is not None and side.kind == "constant":
-            constant.append((beyond(index, extent(axis), low=offset < 0), side.value))
-        elif side is not None and side.kind != "fixed":
-            index = _inside_name(site, (field, axis), offset)
-        at.append(index)
-    row = layout.row(version_name(site, field, level), at)
-    for test, value in (*((test, 0.0) for test in layout.missing(at)), *constant):
-        row = ir.select(test, site.row_of(value), row)  # the innermost axis with constants decides
-    return row
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How far reads extend below and above a cell along the innermost axis."""
+        offsets = [read.offset[-1] for read in self.statement.reads]
+        return max(0, -min(offsets, default=0)), max(0, *offsets) if offsets else 0
 
+    @property
+    def vectors_at_ends(self) -> tuple[bool, bool]:
+        """Whether the low and the high ends of the grid's rows are vectors: cells that are updated and read outside."""
+        whole = self.code.end_vectors and self.site.problem.spans(self.statement)[-1] == (0, 0)
+        left, right = self.reach
+        return whole and left > 0, whole and right > 0
 
-def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr) -> ir.Expr:
-    """A row of a field, or the row of constants that lies at these places along the outer axes."""
-    for axis, (at, sides) in enumerate(zip(places, site.problem.sides(field)[:-1], strict=True)):
-        for test, value in constants_beyond(at, extent(axis), sides):
-            row = ir.select(test, site.row_of(value), row)
-    return row
+    # What is written
 
+    def target(self, shift: int) -> ir.Var:
+        """Name of the row of results that is so many further than the first."""
+        return ir.Var(f"w{shift}", ir.pointer(self.site.dtype))
 
-def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, block: int = 1) -> tuple[ir.Stmt, ...]:
-    """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid."""
-    within = block if axis == site.code(statement).of(block).axis else 1
-    lets: dict[ir.Var, ir.Stmt] = {}
-    for read in statement.reads:
-        for shift in range(within):
-            offset, along = read.offset[axis] + shift, (read.field, axis)
-            side = _crossed(site, along, offset, within)
-            if side is not None and side.kind not in {"fixed", "constant"}:
-                at, size, var = place + offset, extent(axis), _inside_name(site, along, offset)
-                stands_for = ir.select(beyond(at, size, low=offset < 0), mapped(at, size, side.kind), at)
-                lets[var] = ir.Let(var, stands_for)
-    return tuple(lets.values())
+    def name_target(self, b: ir.Builder, shift: int, places: Sequence[ir.Expr]) -> ir.Expr:
+        """Name the row of results at some places."""
+        start = ir.Var("target", ir.pointer(self.site.dtype))
+        return b.let(self.target(shift).name, self.layouts[self.statement.field].row(start, places))
 
+    # What is read
 
-def _crossed(site: Site, along: tuple[str, int], offset: int, within: int) -> Boundary | None:
-    """The boundary that a read of a field along an outer axis may cross, or None if it always stays inside."""
-    field, axis = along
-    return None if 0 <= offset < within else site.problem.sides(field)[axis][offset >= 0]
+    def version(self, field: str, level: int) -> ir.Var:
+        """Name of the pointer to one version of a field."""
+        suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
+        return ir.Var(f"v_{field}{suffix}", ir.const_pointer(self.site.dtype))
 
+    def name_versions(self, b: ir.Builder, low: ir.Expr, step: ir.Expr) -> None:
+        """Name the versions that the statement reads and writes, behind what is found of fields in subdomains.
 
-def _inside_name(site: Site, along: tuple[str, int], offset: int) -> ir.Var:
-    """A name that fields with the same boundaries share."""
-    field, axis = along
-    every = [site.problem.sides(other)[axis] for other in site.problem.program.fields]
-    group = every.index(site.problem.sides(field)[axis])
-    return ir.Var(f"y{axis}_{group}_{'m' if offset < 0 else 'p'}{abs(offset)}")
+        ``low`` starts the rows' pieces, of which each lies at one end of a subdomain along the rows.
+        """
+        for layout in self.layouts.values():
+            if isinstance(layout, Packed):
+                b.emit(*layout.lets)
+                if layout.moved is not None:
+                    b.let(layout.moved.name, ir.select(low < self.site.middle[-1][0], 0, layout.left))
+        for field, level in dict.fromkeys((read.field, read.level) for read in self.statement.reads):
+            var = self.version(field, level)
+            b.let(var.name, self.layouts[field].version(level, step), var.type)
+        b.let("target", self.layouts[self.statement.field].version(1, step))
 
+    def rows(self, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
+        """Name every row that ``block`` neighbouring result rows read, from the first one's index per outer axis on."""
+        axis = self.code.of(block).axis
+        within = [block if along == axis else 1 for along in range(self.site.rank)]
+        keys = {_key(read, axis, shift) for shift in range(block) for read in self.statement.reads}
+        names = {
+            key: ir.Var(f"r{number}", ir.const_pointer(self.site.dtype)) for number, key in enumerate(sorted(keys))
+        }
+        lets = tuple(ir.Let(var, self._row(key, places, within)) for key, var in names.items())
+        return RowPointers(names=names, lets=lets, axis=axis)
 
-def packed_lets(site: Site, statement: Statement, low: ir.Expr) -> tuple[ir.Stmt, ...]:
-    """Name what is found of a statement's fields in subdomains; ``low`` starts the rows' pieces, each at one end."""
-    lets: list[ir.Stmt] = []
-    for field in dict.fromkeys([statement.field, *(read.field for read in statement.reads)]):
-        layout = site.layout(field)
-        if isinstance(layout, Packed):
-            lets += layout.lets
-            if layout.moved is not None:
-                lets.append(ir.Let(layout.moved, ir.select(low < middle(site)[-1][0], 0, layout.left)))
-    return tuple(lets)
+    def _row(self, key: RowKey, places: Sequence[ir.Expr], within: Sequence[int]) -> ir.Expr:
+        """The row at an offset from one of which so many per axis, beginning with itself, lie inside."""
+        field, level, outer = key
+        layout, at, constant = self.layouts[field], list[ir.Expr](), list[tuple[ir.Expr, complex]]()
+        for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
+            index, side = place + offset, self._crossed((field, axis), offset, within[axis])
+            if side is not None and side.kind == "constant":
+                constant.append((beyond(index, extent(axis), low=offset < 0), side.value))
+            elif side is not None and side.kind != "fixed":
+                index = self._inside_name((field, axis), offset)
+            at.append(index)
+        row = layout.row(self.version(field, level), at)
+        for test, value in (*((test, 0.0) for test in layout.missing(at)), *constant):
+            row = ir.select(test, self.site.row_of(value), row)  # the innermost axis with constants decides
+        return row
 
+    def or_constants(self, field: str, places: Sequence[ir.Expr], row: ir.Expr) -> ir.Expr:
+        """A row of a field, or the row of constants that lies at these places along the outer axes."""
+        for axis, (at, sides) in enumerate(zip(places, self.site.problem.sides(field)[:-1], strict=True)):
+            for test, value in constants_beyond(at, extent(axis), sides):
+                row = ir.select(test, self.site.row_of(value), row)
+        return row
 
-def version_name(site: Site, field: str, level: int) -> ir.Var:
-    """Name of the pointer to one version of a field."""
-    suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
-    return ir.Var(f"v_{field}{suffix}", ir.const_pointer(site.dtype))
+    def name_inside(self, b: ir.Builder, axis: int, block: int = 1) -> None:
+        """Name the indices along an outer axis that rows stand for which may be read outside the grid."""
+        within, place = block if axis == self.code.of(block).axis else 1, self.places[axis]
+        named: set[ir.Var] = set()
+        for read in self.statement.reads:
+            for offset in range(read.offset[axis], read.offset[axis] + within):
+                side, var = (
+                    self._crossed((read.field, axis), offset, within),
+                    self._inside_name((read.field, axis), offset),
+                )
+                if side is None or side.kind in {"fixed", "constant"} or var in named:
+                    continue
+                named.add(var)
+                at, size = place + offset, extent(axis)
+                b.let(var.name, ir.select(beyond(at, size, low=offset < 0), mapped(at, size, side.kind), at))
 
+    def _crossed(self, along: tuple[str, int], offset: int, within: int) -> Boundary | None:
+        """The boundary that a read of a field along an outer axis may cross, or None if it always stays inside."""
+        field, axis = along
+        return None if 0 <= offset < within else self.site.problem.sides(field)[axis][offset >= 0]
 
-def version_lets(site: Site, versions: Iterable[tuple[str, int]], step: ir.Expr) -> tuple[ir.Stmt, ...]:
-    """Point at every version that a statement reads."""
-    return tuple(
-        ir.Let(version_name(site, field, level), site.layout(field).version(level, step))
-        for field, level in dict.fromkeys(versions)
-    )
+    def _inside_name(self, along: tuple[str, int], offset: int) -> ir.Var:
+        """A name that fields with the same boundaries share."""
+        field, axis = along
+        every = [self.site.problem.sides(other)[axis] for other in self.site.problem.program.fields]
+        group = every.index(self.site.problem.sides(field)[axis])
+        return ir.Var(f"y{axis}_{group}_{'m' if offset < 0 else 'p'}{abs(offset)}")

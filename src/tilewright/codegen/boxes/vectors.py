@@ -5,39 +5,21 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.boxes import neighbours
-from tilewright.codegen.boxes.ends import BEGIN, END, START, STOP
-from tilewright.codegen.boxes.loops import (
-    beyond_name,
-    find_rows,
-    found_rows,
-    row_starts,
-    starts_type,
-    sum_name,
-    vector_beyond,
-)
+from tilewright.codegen.boxes.ends import BEGIN, END, START, STOP, vector_beyond
+from tilewright.codegen.boxes.loops import LoopSum
 from tilewright.codegen.boxes.neighbours import Load
-from tilewright.codegen.boxes.rows import RowPointers, places_inside
-from tilewright.codegen.layouts import stride
-from tilewright.codegen.sites import Site, extent, place_name
+from tilewright.codegen.boxes.rows import BoxStatement, RowPointers
+from tilewright.codegen.sites import Site, extent
 from tilewright.codegen.sums import write_sums
 from tilewright.codegen.sums.registers import Place, RegisterBlock
 from tilewright.codegen.tapes import in_any_order
-from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Placed, Read
-from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Apart, apart
 from tilewright.schedules.code import RowCode
 
 AHEAD = ir.Var("ahead")
 """Whether lines are asked for ahead."""
-_COPIED = 48
-"""Cells of a copied end of a row: three vectors."""
 _WHOLE = ir.Var("whole_vectors")
-
-
-def target_row(site: Site, shift: int) -> ir.Var:
-    """The row of results that is so many further than the first."""
-    return ir.Var(f"w{shift}", ir.pointer(site.dtype))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +27,7 @@ class RowGroup:
     """Neighbouring rows that are computed together, and what they read of which vectors are put together."""
 
     b: ir.Builder
-    site: Site
-    statement: Statement
+    of: BoxStatement
     rows: RowPointers
     carried: tuple[neighbours.Carried, ...]
     block: int
@@ -54,48 +35,42 @@ class RowGroup:
     @property
     def code(self) -> RowCode:
         """How these rows are written."""
-        return self.site.code(self.statement).of(self.block)
+        return self.of.code.of(self.block)
 
     @property
-    def lanes(self) -> ir.Lanes:
-        """Cells of a vector."""
-        return ir.Lanes(self.site.dtype)
+    def sum(self) -> LoopSum:
+        """The statement as a sum in a loop, where it is written so."""
+        return LoopSum(self.of)
 
-    @property
-    def in_place(self) -> bool:
-        """Whether the new version overwrites one that is read."""
-        return overwrites_its_input(self.site.problem.program, self.statement)
-
-    def find(self, places: tuple[ir.Var, ...]) -> None:
+    def find(self) -> None:
         """Find the rows that are read."""
         if self.code.loops:
-            find_rows(self.b, self.site, self.statement, places, self.block)
+            self.sum.find(self.b, self.block)
             return
-        if places:
-            axis = len(places) - 1
-            self.b.emit(*places_inside(self.site, self.statement, axis, places[axis], self.block))
+        if self.of.places:
+            self.of.name_inside(self.b, len(self.of.places) - 1, self.block)
         self.b.emit(*self.rows.lets)
 
     def inside(self) -> None:
         """The vectors from ``begin`` to ``end``, which read nothing outside; neighbours put together where it pays."""
         b = self.b
         end: ir.Expr = END
-        if self.in_place:
-            end = b.let(_WHOLE.name, BEGIN + ir.largest(END - BEGIN, 0) / self.lanes * self.lanes)
+        if self.of.in_place:
+            end = b.let(_WHOLE.name, BEGIN + ir.largest(END - BEGIN, 0) / self.of.lanes * self.of.lanes)
         if self.carried:
-            neighbours.loop(b, self.site, self.carried, self._asking)
+            neighbours.loop(b, self.of, self.carried, self._asking)
             neighbours.others(b, end, self._plain)
         else:
             self._plain(BEGIN, end)
-        if self.in_place:
+        if self.of.in_place:
             with b.when(_WHOLE < END):
-                j = b.let("j", ir.smallest(_WHOLE, STOP - self.lanes))
+                j = b.let("j", ir.smallest(_WHOLE, STOP - self.of.lanes))
                 self._vector(j, done=_WHOLE - j)
 
     def _plain(self, begin: ir.Expr, end: ir.Expr) -> None:
         """Some of these vectors, loaded from where they are read."""
-        b, lanes = self.b, self.lanes
-        if self.in_place:
+        b, lanes = self.b, self.of.lanes
+        if self.of.in_place:
             with b.loop("j", begin, end, lanes) as j:
                 self._asking(j)
             return
@@ -108,87 +83,71 @@ class RowGroup:
 
     def _asking(self, place: ir.Expr, load: Load | None = None) -> None:
         """One vector of every row, and lines of the rows ahead: the hardware loses track of rows in turn."""
-        code = self.site.code(self.statement)
+        code = self.of.code
         if code.asked is not None:
-            written = () if self.in_place else tuple(target_row(self.site, shift) for shift in range(self.block))
-            further = place + code.distance // self.site.problem.itemsize
+            written = () if self.of.in_place else tuple(self.of.target(shift) for shift in range(self.block))
+            further = place + code.distance // self.of.site.problem.itemsize
             with self.b.when(AHEAD.differs(0)):
                 for row in (*self._foremost(), *written):
-                    self.b.intrinsic("prefetch_near", self.site.dtype, row + further)
+                    self.b.intrinsic("prefetch_near", self.of.site.dtype, row + further)
         self._vector(place, load=load)
 
     def _foremost(self) -> tuple[ir.Var, ...]:
         """Of every version the rows that a sweep has not read before."""
         found: list[ir.Var] = []
         for version in dict.fromkeys(key[:2] for key in self.rows.names):
-            reads = [read for read in self.statement.reads if (read.field, read.level) == version]
+            reads = [read for read in self.of.statement.reads if (read.field, read.level) == version]
             last = max(reads, key=lambda read: read.offset[:-1])
             found += (self.rows.of(last, shift) for shift in range(self.block))
         return tuple(found)
 
     def end(self, *, low_side: bool) -> None:
         """The vector at one end of the grid."""
-        b, site, lanes = self.b, self.site, self.lanes
-        j = b.let("j", ir.Int(0) if low_side else extent(site.rank - 1) - lanes)
+        b, of = self.b, self.of
+        j = b.let("j", ir.Int(0) if low_side else extent(of.site.rank - 1) - of.lanes)
         done: ir.Expr | None = None
-        if not low_side and self.in_place:
-            done = ir.select(_WHOLE < END, ir.smallest(_WHOLE + lanes, STOP), _WHOLE) - j
+        if not low_side and of.in_place:
+            done = ir.select(_WHOLE < END, ir.smallest(_WHOLE + of.lanes, STOP), _WHOLE) - j
         if self.code.copied:
-            self._copied_end(j, done, low_side=low_side)
+            copies = self.sum.copied_end(b, self.rows, low_side=low_side)
+            self.sum.call(b, self.block, (copies, ir.Int(0), j), done)
             return
 
         def load(node: Read, row: ir.Var) -> ir.Expr:
             offset = node.offset[-1]
             outside = offset < 0 if low_side else offset > 0
-            return vector_beyond(site, node.field, row, offset) if outside else row.vector(j + offset)
+            return vector_beyond(of, node.field, row, offset) if outside else row.vector(j + offset)
 
-        for row, start in (found_rows(row_starts(site), self.rows) if self.code.loops else {}).items():
-            b.let(row.name, start)
+        if self.code.loops:
+            for row, start in self.sum.found(self.rows).items():
+                b.let(row.name, start)
         self._by_reads(j, load, done)
-
-    def _copied_end(self, place: ir.Expr, done: ir.Expr | None, *, low_side: bool) -> None:
-        """The vector at one end, from copies of the ends of rows and what lies beyond them."""
-        b, starts, many = self.b, row_starts(self.site), len(self.rows.names)
-        copies = b.array("copies", ir.pointer(self.site.dtype), _COPIED * many)
-        ends = b.array("ends", starts_type(self.site), many)
-        with b.loop("number", 0, many) as number:
-            start = copies + (number * _COPIED + _COPIED // 3)
-            name = beyond_name(self.site, self.statement, low_side=low_side)
-            b.call(name, starts[number], start, extent(self.site.rank - 1))
-            b.set(ends[number], start)
-        self._summed(ends, ir.Int(0), place, done)
 
     def _vector(self, place: ir.Expr, *, load: Load | None = None, done: ir.Expr | None = None) -> None:
         """One vector of every row; lanes below ``done`` keep their values."""
         if self.code.loops:
-            self._summed(row_starts(self.site), place, place, done)
+            self.sum.call(self.b, self.block, (self.sum.starts, place, place), done)
         else:
             self._by_reads(place, load, done)
 
-    def _summed(self, rows: ir.Expr, place: ir.Expr, into: ir.Expr, done: ir.Expr | None) -> None:
-        """One vector of a large sum: from where in its rows, and to where."""
-        keeps = ((ir.Int(0) if done is None else done),) if self.in_place else ()
-        name, apart = sum_name(self.site, self.statement, self.block), stride(self.site.rank - 2)
-        self.b.call(name, rows, target_row(self.site, 0), apart, place, into, *keeps)
-
     def _by_reads(self, place: ir.Expr, load: Load | None, done: ir.Expr | None) -> None:
         for shift, value in enumerate(self._values(place, load)):
-            target = target_row(self.site, shift).vector(place)
+            target = self.of.target(shift).vector(place)
             self.b.set(target, value if done is None else ir.op(ir.Operator.KEEP, target, value, done))
 
     def _values(self, place: ir.Expr, load: Load | None) -> Sequence[ir.Expr]:
         """Write one vector of the new values; ``load``: the vector of a read, where not simply at its place."""
         code = self.code
         (forms,) = code.sums if load is None else code.assembled
-        found = apart(self.statement) if forms else Apart(self.statement.tape, ())
+        found = apart(self.of.statement) if forms else Apart(self.of.statement.tape, ())
         places = [(shift, 0) for shift in range(code.rows)]
-        reads = _InRows(self.site, self.rows, place, load)
+        reads = _InRows(self.of.site, self.rows, place, load)
         registers = RegisterBlock(reads, places, letter="l", axis=self.rows.axis, held=True, placed=reads.placed)
         for at in places:
             for read in (read for terms in found.sums for read in terms):
                 registers.load(read, at)
         sums = write_sums(registers, found, forms, lambda number: f"s{number}")
-        tape = in_any_order(found.tape, self.site)
+        tape = in_any_order(found.tape, self.of.site)
         new = registers.values(tape, lambda at: f"t{at[0]}_", sums, in_turn=code.in_turn)
         self.b.emit(*(registers.kept() if code.kept else registers.body))
         return [new[at] for at in places]
@@ -205,7 +164,7 @@ class _InRows:
         return self.order[self.rows.of(read, at[0])], read.offset[-1]
 
     def placed(self, node: Placed, at: Place) -> ir.Expr:
-        table = place_name(self.site, node)
+        table = self.site.place_name(node)
         if node.axis == self.site.rank - 1:
             return table.vector(self.place)
         return table[ir.Var(f"x{node.axis}") + (at[0] if node.axis == self.rows.axis else 0)]

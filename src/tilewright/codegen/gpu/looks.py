@@ -1,8 +1,5 @@
 """Kernels that look at a field where it lies on a GPU: its largest value, how much it changed, some of its cells."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 import numpy as np
 
 from tilewright.codegen import ir
@@ -24,7 +21,7 @@ def look_source(dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     gather    ``(target, source, cells)``  ``target[i] = source[cells[i]]``
     ========  ==========================  ==================================================
     """
-    functions = tuple(_Look(dtype, name, threads).function() for name in ("largest", "change", "gather"))
+    functions = tuple(_function(name, ir.element(dtype), threads) for name in ("largest", "change", "gather"))
     return KernelSource(
         text=print_gpu(functions, dialect),
         dialect=dialect,
@@ -34,54 +31,42 @@ def look_source(dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     )
 
 
-class _Look:
-    """One of the kernels."""
-
-    def __init__(self, dtype: str, name: str, threads: int) -> None:
-        self.kind, self.name, self.threads = ir.element(dtype), name, threads
-        self.b = ir.Builder(f"tw_look_{name}", kind="kernel", threads=threads)
-
-    def function(self) -> ir.Function:
-        b, kind = self.b, self.kind
-        target, source = b.param("target", ir.pointer(kind)), b.param("source", ir.const_pointer(kind))
-        if self.name != "largest":
-            of = kind if self.name == "change" else ir.element("int64")
-            other = b.param("old" if self.name == "change" else "cells", ir.const_pointer(of))
-        offset, self.count = b.param("offset", ir.WIDE), b.param("count", ir.WIDE)
-        if self.name == "gather":
-            with self.cells() as at:
-                b.set(target[at], (source + offset)[other[at]])
-        elif self.name == "change":
-            self.fold(target, lambda at: self.difference(source[offset + at], other[at]))
-        else:
-            self.fold(target, lambda at: ir.op(Operator.ABS, source[offset + at]))
+def _function(name: str, kind: ir.Element, threads: int) -> ir.Function:
+    b = ir.Builder(f"tw_look_{name}", kind="kernel", threads=threads)
+    target, source = b.param("target", ir.pointer(kind)), b.param("source", ir.const_pointer(kind))
+    if name == "change":
+        old = b.param("old", ir.const_pointer(kind))
+    elif name == "gather":
+        cells = b.param("cells", ir.const_pointer(ir.element("int64")))
+    offset, count = b.param("offset", ir.WIDE), b.param("count", ir.WIDE)
+    # All threads of a launch share the cells.
+    first, step = ir.wide(ir.GROUP * threads + ir.THREAD), ir.GROUPS * threads
+    each = b.loop("at", first, count, step, kind=ir.WIDE, unroll=1)
+    if name == "gather":
+        with each as at:
+            b.set(target[at], (source + offset)[cells[at]])
         return b.function()
-
-    def cells(self) -> AbstractContextManager[ir.Expr]:
-        """All threads of a launch share the cells."""
-        first, step = ir.wide(ir.GROUP * self.threads + ir.THREAD), ir.GROUPS * self.threads
-        return self.b.loop("at", first, self.count, step, kind=ir.WIDE, unroll=1)
-
-    def difference(self, new: ir.Expr, old: ir.Expr) -> ir.Expr:
-        if not self.kind.is_integer:
-            return ir.op(Operator.ABS, new - old)
-        high, low = ir.op(Operator.MAXIMUM, new, old), ir.op(Operator.MINIMUM, new, old)
-        most = literal(int(np.iinfo(self.kind.name).max), self.kind)
-        return ir.select((low < 0) & (low + most < high), most, high - low)
-
-    def fold(self, target: ir.Expr, value: Callable[[ir.Expr], ir.Expr]) -> None:
-        """The largest of a value over the cells, one per group."""
-        b, threads = self.b, self.threads
-        chip = b.array("chip", ir.shared_pointer(self.kind), threads)
-        worst = b.mutable("worst", literal(0, self.kind))
-        with self.cells() as at:
-            b.set(worst, ir.op(Operator.MAXIMUM, worst, value(at)))
-        b.set(chip[ir.THREAD], worst)
+    chip = b.array("chip", ir.shared_pointer(kind), threads)
+    worst = b.mutable("worst", literal(0, kind))
+    with each as at:
+        value = source[offset + at]
+        seen = _difference(value, old[at], kind) if name == "change" else ir.op(Operator.ABS, value)
+        b.set(worst, ir.largest(worst, seen))
+    b.set(chip[ir.THREAD], worst)
+    b.barrier()
+    while threads > 1:
+        threads //= 2
+        with b.when(ir.THREAD < threads):
+            b.set(chip[ir.THREAD], ir.largest(chip[ir.THREAD], chip[ir.THREAD + threads]))
         b.barrier()
-        while threads > 1:
-            threads //= 2
-            with b.when(ir.THREAD < threads):
-                b.set(chip[ir.THREAD], ir.op(Operator.MAXIMUM, chip[ir.THREAD], chip[ir.THREAD + threads]))
-            b.barrier()
-        with b.when(ir.THREAD.equals(0)):
-            b.set(target[ir.GROUP], chip[0])
+    with b.when(ir.THREAD.equals(0)):
+        b.set(target[ir.GROUP], chip[0])
+    return b.function()
+
+
+def _difference(new: ir.Expr, old: ir.Expr, kind: ir.Element) -> ir.Expr:
+    if not kind.is_integer:
+        return ir.op(Operator.ABS, new - old)
+    high, low = ir.largest(new, old), ir.smallest(new, old)
+    most = literal(int(np.iinfo(kind.name).max), kind)
+    return ir.select((low < 0) & (low + most < high), most, high - low)

@@ -16,7 +16,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.boxes.kernel import box_call
 from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.lower.sweeps import SweepKernel
-from tilewright.codegen.sites import SIZE, Site, unpack
+from tilewright.codegen.sites import SIZE, Site
 from tilewright.schedules.tree import nodes as tree_nodes
 from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import Compute, Guard, Let, Loop, Mark, Node, Parallel, Sequence, Wavefronts
@@ -29,7 +29,7 @@ def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...
     at = 2 * site.rank + 2  # behind the distance between versions
     for size, place in {"steps": 0, "threads": 1, **{each: at + k for k, each in enumerate(further)}}.items():
         b.let(size, SIZE[place])
-    b.emit(*unpack(site))
+    site.name_sizes(b)
     if isinstance(tree, Loop) and not any(isinstance(node, Parallel) for node in tree_nodes.nodes(tree)):
         SweepKernel(b, site, tree).write()
     else:

@@ -10,7 +10,7 @@ from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.kernel import box_call, cells_name
 from tilewright.codegen.layouts import stride
 from tilewright.codegen.lower.index import index
-from tilewright.codegen.sites import Pair, Site, box_bounds, extent
+from tilewright.codegen.sites import Pair, Site, extent
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.nodes import Loop
 
@@ -104,7 +104,7 @@ class SweepKernel:
         """
         first, last = part
         begin: ir.Expr = first
-        margin = box_bounds(self.site, self.program.statements[0])[0][0]
+        margin = self.site.bounds(self.program.statements[0])[0][0]
         if self.site.rank > 1 and margin != ir.Int(0):
             begin = self.b.let("begin", ir.smallest(ir.largest(first, margin), last - 1))
         with self._asking(begin, last, rows) as low:
@@ -116,7 +116,7 @@ class SweepKernel:
         b, names = self.b, [f"x{axis}" for axis in range(self.site.rank - 1)]
         with b.loop(self.step.name, self.low, self.high):
             for number in (number for stage in self.program.stages for number in stage):
-                *outer, row = box_bounds(self.site, self.program.statements[number])
+                *outer, row = self.site.bounds(self.program.statements[number])
                 with (
                     b.nest(names[:1], outer[:1]) as first,
                     b.when(ir.WANTED) if outer else nullcontext(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen import ir
-from tilewright.codegen.sites import SIZE, Site, own_memory, unpack
+from tilewright.codegen.sites import SIZE, Site
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.borders import Borders
 from tilewright.codegen.streaming.copies import Copies, fetch_function
@@ -95,7 +95,7 @@ class StreamKernel:
         b = ir.Builder(name, kind="entry", about=about)
         b.params(*site.params)
         steps, threads = b.let("steps", SIZE[0]), b.let("threads", SIZE[1])
-        b.emit(*unpack(site))
+        site.name_sizes(b)
         # The number of bands is odd or even as tilewright.schedules.families.streaming.bands says.
         fewest, slot = b.let("fewest", ir.ceildiv(steps, layout.levels)), steps % (2 * layout.sides)
         bands = b.let("bands", fewest + (fewest + ((slot >= 1) & (slot <= layout.sides))) % 2)
@@ -112,7 +112,7 @@ class StreamKernel:
 
         with b.parallel(threads):
             own = ir.THREAD * (layout.scratch_bytes // site.problem.itemsize)
-            b.let("ring", ir.writable(site.constant[own_memory(site)]) + own, ir.pointer(site.dtype))
+            b.let("ring", ir.writable(site.constant[site.own_memory]) + own, ir.pointer(site.dtype))
             with b.loop("band", 0, bands) as band, b.loop("tile", 0, count, share="dynamic") as index:
                 bounds = self._bounds(b, axes, index)
                 begin, end = done(band), done(band + 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, packed_layout
+from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming import names as v
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Placed, placed
@@ -126,7 +126,7 @@ class StreamField:
         self.slabs = 2 * (self.history + layout.levels) * self.keep + self.versions * self.passing
         # what is found in memory of a field that lives in a subdomain; a tile holds it whole
         packed = self.name in dict(layout.site.storage.subdomains)
-        self.part = packed_layout(layout.site, self.name) if packed else None
+        self.part = layout.site.packed_layout(self.name) if packed else None
 
     def ghosts(self, axis: int) -> tuple[int, int]:
         """Cells outside the grid that are read below and above."""

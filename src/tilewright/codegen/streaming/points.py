@@ -9,12 +9,11 @@ import operator
 from tilewright.codegen import ir
 from tilewright.codegen.faces import Face, add_to, faces_of
 from tilewright.codegen.points import (
-    AT,
     FIRST,
     LAST,
-    cells_between,
     each_cell,
     function_name,
+    name_cells,
     open_table,
     pieces,
     tables,
@@ -75,8 +74,7 @@ class StreamPoints:
         layout.name_sizes(b)
         for table, records in tables(site.problem, self.field.name):
             with b.scope():
-                lets, numbers = open_table(site, table, v.T)
-                b.emit(*lets)
+                numbers = open_table(b, site, table, v.T)
                 for r in range(layout.rows):
                     y = v.Y0 + r
                     with b.when((y >= v.YA) & (y < v.YB) if records else (y >= 0) & (y < v.N0)):
@@ -86,7 +84,7 @@ class StreamPoints:
                 self._sum_rows(b)
         return b.function()
 
-    def _in_slab(self, b: ir.Builder, slab: ir.Expr, y: ir.Expr, numbers: ir.Var, *, records: bool) -> None:
+    def _in_slab(self, b: ir.Builder, slab: ir.Expr, y: ir.Expr, numbers: ir.Expr, *, records: bool) -> None:
         """Go through the cells of a slab: those of its rows that the tile holds, or owns."""
         layout, site = self.layout, self.site
         span = (v.X0, v.X1) if records else (ir.largest(v.GX, 0), ir.smallest(v.GX + layout.width, v.N))
@@ -94,27 +92,26 @@ class StreamPoints:
         def each(start: ir.Expr) -> None:
             with b.when(FIRST < LAST):
                 row = b.let("row_out", start, ir.pointer(site.dtype))
-                b.emit(each_cell(site, span, (row, v.in_row(AT - v.GX)), numbers, records=records))
+                each_cell(b, span, lambda at: row[v.in_row(at - v.GX)], numbers, records=records)
                 if not records:
                     v.call(b, self.ends, row=row, old=row)
 
         if layout.rank == 2:
-            b.emit(*cells_between(*(pieces(*span) if site.rank == 1 else (y, y + 1))))
+            name_cells(b, *(pieces(*span) if site.rank == 1 else (y, y + 1)))
             each(slab)
             return
         low, high = (v.ZA, v.ZB) if records else (ir.largest(v.GY, 0), ir.smallest(v.GY + layout.lines, v.N1))
         base = y * v.N1
-        b.emit(*cells_between(base + low, base + high))
+        name_cells(b, base + low, base + high)
         with b.when(FIRST < LAST), b.loop("line", low, high) as line:
-            b.emit(*cells_between(base + line, base + line + 1))
+            name_cells(b, base + line, base + line + 1)
             each(slab + (line - v.GY) * v.PITCH)
 
     def _sum_rows(self, b: ir.Builder) -> None:
         """Add the tile's own new values near the sides of the grid to the sums of their cells."""
         layout, field = self.layout, self.field
         extents = [v.N0, *([v.N1] if layout.rank == 3 else []), v.N]
-        lets, faces = faces_of(self.site, field.name, extents[layout.rank - self.site.rank :])
-        b.emit(*lets)
+        faces = faces_of(b, self.site, field.name, extents[layout.rank - self.site.rank :])
         bounds = [(v.YA, v.YB), *([(v.ZA, v.ZB)] if layout.rank == 3 else []), (v.X0, v.X1)]
         own: list[Pair] = []
         for axis, ((low, high), extent) in enumerate(zip(bounds, extents, strict=True)):
@@ -134,7 +131,7 @@ class StreamPoints:
 
         def add(y: ir.Expr, x: ir.Expr, row: ir.Expr, index: ir.Expr) -> None:
             places = (y, v.LINE, x) if layout.rank == 3 else (y, x)
-            b.emit(add_to(site, face.sum_at(places[layout.rank - site.rank :], last=last), row, index))
+            add_to(b, face.sum_at(places[layout.rank - site.rank :], last=last), row[index])
 
         def row_at(r: int) -> ir.Expr:
             return self.field.out.at(r) + ((v.LINE - v.GY) * v.PITCH if layout.rank == 3 else 0)

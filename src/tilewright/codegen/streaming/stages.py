@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import inner_sites, middle, place_name, scalar_lets
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.block import BlockWriter, Operands, moved
 from tilewright.codegen.streaming.layout import Slabs, StreamField, StreamLayout, StreamStage, level_tag
@@ -25,7 +24,7 @@ class StageFunctions:
     def __init__(self, stage: StreamStage, ends: Sequence[ir.Function]) -> None:
         self.stage, self.layout, self.site = stage, stage.layout, stage.layout.site
         self.ends = ends  # per field, the function that finishes the ends of a row
-        self.places = {node: place_name(self.site, node) for node in stage.places}
+        self.places = {node: self.site.place_name(node) for node in stage.places}
         # where a row starts, by the index of vectors
         self.row = v.LINE * v.PITCH if self.layout.rank == 3 else ir.Int(0)
 
@@ -42,7 +41,7 @@ class StageFunctions:
     def middles(self) -> tuple[tuple[tuple[int, ...], "StageFunctions"], ...]:
         """The same for rows that meet no edge of a region along some axes of the program, the most axes first."""
         found = []
-        for number, (axes, site) in enumerate(inner_sites(self.site)):
+        for number, (axes, site) in enumerate(self.site.inner):
             named = replace(site, prefix=self.site.prefix)
             inner = StreamLayout(named, self.layout.tiling, variant=f"_inner{number or ''}")
             stage = inner.stages[self.stage.number]
@@ -62,7 +61,7 @@ class StageFunctions:
         axes, inner = self.middles[skipped]
         with b.when(self._in_middle(axes)):
             if lines and 1 in axes:
-                first, end = (at - v.GY for at in middle(self.site)[1])
+                first, end = (at - v.GY for at in self.site.middle[1])
                 low = b.let("middle_a", ir.smallest(ir.largest(lines[0], first), lines[1]))
                 high = b.let("middle_b", ir.largest(low, ir.smallest(lines[1], end)))
                 self.call(b, (lines[0], low), given)
@@ -91,7 +90,7 @@ class StageFunctions:
             of_rows = axis + layout.rank - rank == 0
             if of_rows or axis == rank - 1:
                 begin, length, extent = (v.Y0, layout.rows, v.N0) if of_rows else (v.GX, layout.width, v.N)
-                low, high = middle(self.site)[axis]
+                low, high = self.site.middle[axis]
                 found = found & ((ir.largest(begin, 0) >= low) & (ir.smallest(begin + length, extent) <= high))
         return found
 
@@ -181,7 +180,7 @@ class StageFunctions:
 
     def scalars(self) -> tuple[ir.Stmt, ...]:
         """Name the scalars that the stage uses."""
-        return scalar_lets(self.site, self.stage.statements)
+        return self.site.scalar_lets(self.stage.statements)
 
 
 class PlanesFunction:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.layouts import SLOT, stride
-from tilewright.codegen.sites import SIZE, place_name, place_table, scalars_of, unpack
+from tilewright.codegen.sites import SIZE
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.borders import Borders
 from tilewright.codegen.streaming.copies import Copies
@@ -55,7 +55,7 @@ class Tile:
     def _extents(self, b: ir.Builder) -> None:
         """Name extents and strides; a program in 1D runs as one in 2D with a single row."""
         if self.site.rank > 1:
-            b.emit(*unpack(self.site))
+            self.site.name_sizes(b)
             b.let("n", ir.Var(f"n{self.site.rank - 1}"))
             return
         for name, value in (("n0", 1), ("n1", 1), ("n", SIZE[2]), ("slot", SIZE[3])):
@@ -95,7 +95,7 @@ class Tile:
             at = b.let(memory.name, at, pointer) + v.SLAB * field.slabs
         at = b.let(layout.spare.name, at, pointer) + 2 * layout.width
         for node in self.site.problem.program.placed:
-            name, table = place_name(self.site, node), place_table(self.site, node)
+            name, table = self.site.place_name(node), self.site.place_table(node)
             if node in layout.lifted:
                 row = b.let(f"{name.name}_row", at, pointer)
                 b.intrinsic("lift", layout.dtype, row, table + v.GX, v.VECTORS)
@@ -192,7 +192,7 @@ class Tile:
 
     def _compute(self, b: ir.Builder, functions: StageFunctions) -> None:
         """Call a stage."""
-        stage, given, lines = functions.stage, {"scalar": scalars_of(self.site, v.VERSION + v.T)}, None
+        stage, given, lines = functions.stage, {"scalar": self.site.scalars_of(v.VERSION + v.T)}, None
         with b.scope():
             for number, level in stage.sources:
                 self._names(b, self.layout.fields[number], level_tag(level), v.T + level)

@@ -7,6 +7,7 @@ the edges creeps inwards by the reach per step and stops short of the grid prope
 
 from dataclasses import dataclass, replace
 
+from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.boundaries import FIXED
 from tilewright.programs.stencil.dependences import distances
@@ -26,6 +27,7 @@ class Extended:
         return self if whole == self.problem.shape else replace(self, problem=replace(self.problem, shape=whole))
 
 
+@fact
 def wrapped_axes(problem: Problem) -> tuple[int, ...]:
     """Return the axes on which a read wraps around the grid.
 

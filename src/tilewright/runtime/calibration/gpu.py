@@ -229,7 +229,7 @@ def _design(problem: Problem, tiling: Tiling, machine: Machine) -> tuple[float, 
     work = hexagonal.blocks(sizes, setting.facts)
 
     def seconds(setting: Setting, iteration: float) -> float:
-        c_iter = replace(setting.rates.c_iter, value=iteration, low=None, high=None)
+        c_iter = setting.rates.c_iter.at(iteration)
         still = setting.at(word_seconds=0.0, byte_seconds=0.0, c_iter=c_iter)
         return float(blocks.evaluate(work, sizes.k, still.facts, still.rates).seconds[0])
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tilewright.base.documents import decode_text
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded
 from tilewright.base.records import Outcome
@@ -68,10 +69,7 @@ class TuningLog:
 
 def read_text(path: Path) -> str:
     """Read a log's text."""
-    try:
-        return read_bounded(path, MAX_BYTES, "file of results").decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"{str(path)!r} is no text file") from None
+    return decode_text(read_bounded(path, MAX_BYTES, "file of results"), repr(str(path)))
 
 
 def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:

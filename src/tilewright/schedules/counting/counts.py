@@ -22,7 +22,7 @@ from tilewright.schedules.tree.nodes import (
     nodes,
     unfolded,
 )
-from tilewright.schedules.tree.order import Piece, clip, uncut, volume
+from tilewright.schedules.tree.order import Piece, clip, order, volume
 
 _FEW = 8
 """Iterations above tiles that are looked at one by one."""
@@ -74,7 +74,9 @@ def counts_of(problem: Problem, tree: Node) -> Counts:
     tiled = any(isinstance(each, Parallel | Wavefronts) for each in every)
     reach = [_reach(problem, stage) for stage in problem.program.stages]
     wave, widths, subtiles, longest, full, computed = None, [0], 0, 0, 0, 0
-    for (number, _), pieces in itertools.groupby(uncut(problem, tree), lambda piece: (piece.wavefront, piece.tile)):
+    for (number, _), pieces in itertools.groupby(
+        order(problem, tree, cut=False), lambda piece: (piece.wavefront, piece.tile)
+    ):
         tile = list(pieces)
         inside = [box for piece in tile if (box := clip(piece.box, problem.shape))]
         subs = [list(each) for _, each in itertools.groupby(tile, lambda piece: piece.sub)]

@@ -122,18 +122,15 @@ def _numbered(many: Parallel, names: dict[str, int]) -> Iterator[tuple[int, dict
         yield place, {**names, **dict(zip((each.name for each in many.ranges), numbers, strict=True))}
 
 
-def walk(tree: Node, shape: tuple[int, ...], steps: int = 1, stages: int = 1) -> Iterator[Piece]:
-    """Yield the pieces of a grid in the order that a schedule tree states, empty ones left out."""
+def walk(tree: Node, shape: tuple[int, ...], steps: int = 1, stages: int = 1, *, cut: bool = True) -> Iterator[Piece]:
+    """Yield the pieces of a grid in the order that a schedule tree states, empty ones left out.
+
+    Not ``cut``, they are what the tree states: cells beyond the grid included, and pieces without any.
+    """
     sizes = {"steps": steps, **{f"n{axis}": cells for axis, cells in enumerate(shape)}}
-    yield from _Walk(shape=shape, stages=stages).pieces(tree, sizes)
+    yield from _Walk(shape=shape, stages=stages, cut=cut).pieces(tree, sizes)
 
 
-def order(problem: Problem, tree: Node) -> Iterator[Piece]:
-    """Yield the pieces of a problem in the order of execution that a schedule tree states."""
-    return walk(tree, problem.shape, problem.steps, len(problem.program.stages))
-
-
-def uncut(problem: Problem, tree: Node) -> Iterator[Piece]:
-    """Yield the pieces as the tree states them: cells beyond the grid included, and pieces without any."""
-    sizes = {"steps": problem.steps, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}}
-    yield from _Walk(shape=problem.shape, stages=len(problem.program.stages), cut=False).pieces(tree, sizes)
+def order(problem: Problem, tree: Node, *, cut: bool = True) -> Iterator[Piece]:
+    """Yield the pieces of a problem in the order of execution that a schedule tree states; see :func:`walk`."""
+    return walk(tree, problem.shape, problem.steps, len(problem.program.stages), cut=cut)

@@ -25,8 +25,8 @@ from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProbl
 from tilewright.tuning.codesign.energy import DesignEnergy
 from tilewright.tuning.codesign.search import Search
 from tilewright.tuning.codesign.tiles import Configurations, arranged
+from tilewright.tuning.spaces.grids import crossed, ordered
 from tilewright.tuning.spaces.space import families
-from tilewright.tuning.spaces.strategies import crossed, ordered
 
 _HIGHEST, _FIRST, _MIDDLE, _LAST, _LAST_1D = 128, 256, 64, 1024, 16384
 

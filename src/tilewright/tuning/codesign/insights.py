@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -250,11 +250,6 @@ def power_down(
             )
         )
     return tuple(rows)
-
-
-def plain(rows: Sequence[object]) -> list[dict[str, object]]:
-    """Return rows of this module as plain data."""
-    return [asdict(row) for row in rows]  # type: ignore[call-overload]
 
 
 def shares(exploration: Exploration) -> tuple[Floats, Floats]:

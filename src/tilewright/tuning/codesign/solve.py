@@ -180,7 +180,7 @@ def _parts(axes: Axes, machine: Machine, options: DesignOptions, energy: DesignE
     if options.scope == "per_sm":
         columns = [slice(index, index + 1) for index in range(len(axes.sm_count))]
     for (bandwidth, registers, *_), outer in alike.items():
-        rate = replace(machine.dram_bandwidth, value=machine.dram_bandwidth.value * bandwidth, low=None, high=None)
+        rate = machine.dram_bandwidth.at(machine.dram_bandwidth.value * bandwidth)
         for column in columns:
             some = axes.sm_count[column]
             count = Quantity(value=some[0], unit="1", source="description")

@@ -1,8 +1,8 @@
 """The rule that says how the code of a kernel on a CPU is written; its thresholds were measured on catalogue programs.
 
-What a tiling asks for overrules it: its keys ``rows``, ``neighbours``, ``sums`` and ``piece``. Nothing here knows the
-machine: one text is written for all processors, whose compilers' macros say how long vectors are and how many
-registers there are.
+What a tiling asks for overrules it: its keys ``rows``, ``neighbours``, ``sums`` and ``piece``. The rule does not know
+the machine: one text is written for all processors, whose compilers' macros say how long vectors are and how many
+registers there are. What a processor takes over another form than the rule's is :func:`arithmetic_ratio`.
 """
 
 from dataclasses import replace

@@ -47,8 +47,6 @@ def plan_blocks(
     problem: Problem, machine: Machine, choose: Callable[[Problem], Tiling], *, always: bool = False
 ) -> PeriodicBlocks | None:
     """Find the block length that the model expects to be fastest; None if sweeps are, unless ``always``."""
-    if problem.steps < 2 or not wrapped_axes(problem):
-        return None
     found: PeriodicBlocks | None = None
     failure: UsageError | None = None
     for length in sorted({min(length, problem.steps) for length in _LENGTHS}):

@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.base.constants import CACHE_LINE
-from tilewright.base.intmath import ceil_div
-from tilewright.costs.arrays import Ints, TileSizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
@@ -19,20 +17,7 @@ from tilewright.schedules.families import streaming
 from tilewright.schedules.family import Family
 from tilewright.schedules.legality import untileable
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.spaces import strategies as strategy_space
-
-_CPU_HEIGHTS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
-_CPU_BASES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-_CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
-_CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
-_LEVELS = {
-    1: (8, 16, 24, 32, 52, 64, 100, 128),
-    2: (4, 6, 8, 12, 16, 20, 24, 32, 52),
-    3: (2, 3, 4, 5, 6, 7, 8, 10),
-}
-_STRIPS = (1, 2, 4, 8, 16)
-_MIDDLES = (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)
-_WIDTHS = (256, 352, 512, 704, 1024, 2048, 4096, 8192)
+from tilewright.tuning.spaces import grids
 
 
 def families(
@@ -71,11 +56,11 @@ def parts(
     if family and not family.modelled:
         yield named(family, setting)
     elif family and not (family.hexagons or family.streams):
-        yield strategy_space.points(family, setting)
+        yield grids.leaning(family, setting)
     elif not setting.cpu:
         yield from _on_gpu(setting, family, model, coarse=coarse)
     else:
-        yield _cpu_streams(setting) if family and family.streams else _product(_cpu_axes(setting))
+        yield grids.streams(setting) if family and family.streams else grids.hexagons(setting)
 
 
 def _on_gpu(setting: Setting, family: Family | None, model: str, *, coarse: bool) -> Iterator[TileSizes]:
@@ -138,55 +123,3 @@ def tiling_at(family: Family, sizes: TileSizes, index: int) -> Tiling:
         threads=tuple(int(count[index]) for count in sizes.threads),
         k=int(sizes.k[index]) or None,
     )
-
-
-def _cpu_axes(setting: Setting) -> list[Ints]:
-    steps, reach, lanes = setting.facts.steps, max(1, setting.facts.slopes[0]), setting.rates.vector_width
-    heights = [t for t in _CPU_HEIGHTS if t == 2 or t < 2 * steps]
-    if len(setting.facts.shape) == 1:
-        bases = sorted({lanes * n for n in (*_CPU_ROWS, 1024, 2048, 4096, 8192) if lanes * n >= reach} | {reach})
-        return [_ints(heights), _clip(bases, setting.facts.shape[0], reach)]
-    axes = [
-        _ints(heights),
-        _clip([b for b in _CPU_BASES if b >= reach] + [reach, 2 * reach], setting.facts.shape[0], reach),
-    ]
-    axes += [_clip([*_CPU_MIDDLES, extent], extent, 1) for extent in setting.facts.shape[1:-1]]
-    innermost = -(-setting.facts.shape[-1] // lanes) * lanes
-    longest = -(-(innermost + setting.facts.slopes[-1] * max(heights) * setting.facts.stages) // lanes) * lanes
-    axes.append(_clip([lanes * n for n in _CPU_ROWS] + [innermost, longest], longest, 1))
-    return axes
-
-
-def _clip(values: list[int], extent: int, least: int) -> Ints:
-    """Return the distinct values from ``least`` to ``extent``, sorted; at least one."""
-    kept = sorted({value for value in values if least <= value <= max(extent, least)})
-    return _ints(kept or [max(least, min(values))])
-
-
-def _product(axes: list[Ints]) -> TileSizes:
-    """Return every combination of a height and of sizes, the last axis fastest."""
-    grids = [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
-    return TileSizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
-
-
-def _ints(values: list[int]) -> Ints:
-    return np.array(values, dtype=np.int64)
-
-
-def _cpu_streams(setting: Setting) -> TileSizes:
-    """Levels and sizes of streaming tiles worth a look on a CPU; shape (n,)."""
-    rank, unit = len(setting.facts.shape), max(1, CACHE_LINE // setting.facts.itemsize)
-    times = sorted({min(t, max(1, setting.facts.steps)) for t in _LEVELS[rank]})
-    axes = [_equal_parts(setting.facts.shape[0], 1, _STRIPS, 16)] if rank > 1 else []
-    if rank == 3:
-        axes.append(_equal_parts(setting.facts.shape[1], 1, _MIDDLES, 8))
-    last = setting.facts.shape[-1]
-    counts = sorted({1, *(max(1, round(last / width)) for width in _WIDTHS)})
-    axes.append(_equal_parts(last, unit, tuple(counts), unit))
-    return _product([_ints(each) for each in (times, *axes)])
-
-
-def _equal_parts(extent: int, unit: int, counts: tuple[int, ...], least: int) -> list[int]:
-    """Sizes that cut an extent into these numbers of equal parts, none below ``least`` unless whole."""
-    found = {ceil_div(ceil_div(extent, unit), count) * unit for count in counts}
-    return sorted(size for size in found if size >= least) or [ceil_div(extent, unit) * unit]

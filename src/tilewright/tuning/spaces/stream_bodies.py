@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.machines.vectors import FEW, MANY
+from tilewright.machines.vectors import FEW, MANY, VectorUnits
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart, columns, equal_box, equal_boxes
@@ -43,127 +43,124 @@ def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[St
     form, whole = asked_form(problem, tiling, strict=strict), catalogue.complete(problem, tiling)
     if form == "loop" and problem.program.rank < 3:
         raise UsageError(f"sums=loop is for streaming tiles in 3D, got {str(tiling)!r}", "write sums=winograd")
-    stages = [
-        _Stage(problem, of_problem(problem), number, whole.rows or 1, form)
-        for number in range(len(of_problem(problem).stages))
-    ]
-    if form == "winograd" and not any(each.cut(terms) for each in stages for some in each.sums() for terms in some):
-        raise UsageError(
-            f"sums=winograd is for columns of weights along axis 0 and tiles of several rows, got {str(tiling)!r} for "
-            f"{problem.program.name!r}",
-            "leave sums out",
-        )
-    return tuple(Stage(many=each.code(few=False), few=each.code(few=True)) for each in stages)
+    pipeline, rows = of_problem(problem), whole.rows or 1
+    numbers = range(len(pipeline.stages))
+    many = [_Stage(problem, pipeline, number, rows, form, MANY) for number in numbers]
+    if form == "winograd":
+        if not any(each.cut(terms) for each in many for some in each.sums for terms in some):
+            raise UsageError(
+                f"sums=winograd is for columns of weights along axis 0 and tiles of several rows, got {str(tiling)!r} "
+                f"for {problem.program.name!r}",
+                "leave sums out",
+            )
+        few = many  # two results at a time are asked for, however many registers that takes
+    else:
+        few = [_Stage(problem, pipeline, number, rows, form, FEW) for number in numbers]
+    return tuple(Stage(many=a.code(), few=b.code()) for a, b in zip(many, few, strict=True))
 
 
 class _Stage:
-    """One stage: what it computes."""
+    """One stage: what it computes, for processors with so many registers."""
 
-    def __init__(self, problem: Problem, pipeline: LevelPipeline, number: int, rows: int, form: str) -> None:
+    def __init__(
+        self, problem: Problem, pipeline: LevelPipeline, number: int, rows: int, form: str, units: VectorUnits
+    ) -> None:
         program = problem.program
-        self.rank, self.rows, self.form = program.rank, rows, form
+        self.rank, self.rows, self.form, self.units, self.few = program.rank, rows, form, units, units == FEW
         self.fields = [program.fields[k] for k, stage in enumerate(pipeline.stage_of) if stage == number]
         self.statements = {each.field: each for each in program.statements if each.field in self.fields}
 
-    def code(self, *, few: bool) -> StageCode:
-        """Decide for many or few registers."""
-        if self.form == "winograd":
-            few = False  # two results at a time are asked for, however many registers that takes
-        planes = self._planes(few=few) if self._in_planes else ()
+    def code(self) -> StageCode:
+        """Decide how it is computed."""
+        planes = plane_blocks(self.rows, few=self.few) if self.in_planes else ()
         if planes:
-            most = _FEW_LINES if few else _MANY_LINES
+            most = _FEW_LINES if self.few else _MANY_LINES
             shapes = [(count, lines) for lines in (most, 1) for count in planes]
         else:
-            most = self._lines(few=few)
-            most = next((lines for lines in (most, 1) if self._carries(lines, few=few)), most)
+            most = next((lines for lines in (self.lines, 1) if self.carries(lines)), self.lines)
             shapes = [(self.rows, most), (self.rows, 1)]
-        carried = not planes and self._carries(most, few=few)
+        carried = not planes and self.carries(most)
         blocks = [
             RowCode(
                 axis=0,
                 rows=rows,
                 lines=lines,
-                sums=self._forms(Block(axis=0, rows=rows, lines=lines), few=few),
-                pairs=self._pairs(few=few),
+                sums=self.forms(Block(axis=0, rows=rows, lines=lines)),
+                pairs=self.pairs,
                 carried=carried,
-                in_turn=bool(self.form or carried or any(self.sums(few=few))),
+                in_turn=bool(self.form or carried or any(self.sums)),
             )
             for rows, lines in dict.fromkeys(shapes)
         ]
         distinct = not planes and self._carried(most) <= _CARRIED
         return StageCode(blocks=tuple(blocks), planes=planes, distinct=distinct)
 
-    def sums(self, *, few: bool = False) -> list[tuple[Terms, ...]]:
+    @functools.cached_property
+    def sums(self) -> list[tuple[Terms, ...]]:
         """The weighted sums of every field's value."""
         if self.form == "outputs":
             return [() for _ in self.fields]
         every = [self.statements.get(field) for field in self.fields]
-        return [() if each is None else apart(each, pairs=self._pairs(few=few)).sums for each in every]
+        return [() if each is None else apart(each, pairs=self.pairs).sums for each in every]
 
     def cut(self, terms: Terms) -> bool:
         """Whether a sum has columns that make two results at a time cheaper."""
         return CANDIDATES["winograd"].applies(terms, Block(axis=0, rows=self.rows))
 
-    def _carries(self, lines: int, *, few: bool) -> bool:
+    def carries(self, lines: int) -> bool:
         """Whether there are sums over boxes with one weight, and registers for what is carried of them."""
-        if self.rank < 2 or self.form or any(self.sums(few=few)):
+        if self.rank < 2 or self.form or any(self.sums):
             return False
         every = [terms for each in self.statements.values() for terms in equal_boxes(each).sums]
         ahead = [len(box.ranges[-1]) - 1 for box in map(equal_box, every) if box]
-        most = _FEW_SUMS if few else _MANY_SUMS
+        most = _FEW_SUMS if self.few else _MANY_SUMS
         return 0 < sum(ahead) * self.rows * lines <= most and len(set(ahead)) == 1
 
-    def _pairs(self, *, few: bool) -> bool:
-        asked = self.rank == 2 and self.rows > 1 and not few and self.form in {"", "winograd"}
-        return asked and (self.form == "winograd" or self._pairs_pay)
-
     @functools.cached_property
-    def _pairs_pay(self) -> bool:
-        """Whether short sums take fewer cycles with two results at a time than as they stand."""
+    def pairs(self) -> bool:
+        """Whether short sums count as weighted sums: asked for, or where two at a time take fewer cycles than they."""
+        if self.rank != 2 or self.rows == 1 or self.few or self.form not in {"", "winograd"}:
+            return False
         results = Block(axis=0, rows=self.rows)
 
         def taken(*, pairs: bool) -> float:
             total = 0.0
             for statement in self.statements.values():
                 found = apart(statement, pairs=pairs).sums
-                sums = tuple(fastest(terms, results, self._options(terms, results, few=False), MANY) for terms in found)
+                sums = tuple(fastest(terms, results, self._options(terms, results), MANY) for terms in found)
                 total += statement_cycles(statement, results, sums, MANY, pairs=pairs)
             return total
 
-        return taken(pairs=True) < taken(pairs=False)
+        return self.form == "winograd" or taken(pairs=True) < taken(pairs=False)
 
     @functools.cached_property
-    def _in_planes(self) -> bool:
+    def in_planes(self) -> bool:
         """Whether functions compute some planes at a time: where two results at a time, or loops, are written."""
         if self.rank < 3 or self.form in {"inputs", "columns"}:
             return False
-        return any(self.form == "loop" or self.cut(terms) for some in self.sums() for terms in some)
+        return any(self.form == "loop" or self.cut(terms) for some in self.sums for terms in some)
 
-    def _planes(self, *, few: bool) -> tuple[int, ...]:
-        """Cut the planes of an advance into blocks."""
-        return plane_blocks(self.rows, few=few)
-
-    def _lines(self, *, few: bool) -> int:
+    @functools.cached_property
+    def lines(self) -> int:
         """Rows of a plane computed together: two where a row shares many reads with the next one."""
-        if self.rank < 3 or (few and any(self.sums())):
+        if self.rank < 3 or (self.few and any(self.sums)):
             return 1
         reads = [(read.field, read.level, read.offset) for each in self.statements.values() for read in each.reads]
         shared = sum((field, level, (z, y + 1, x)) in reads for field, level, (z, y, x) in reads)
         return 2 if shared >= _SHARED else 1
 
-    def _forms(self, block: Block, *, few: bool) -> tuple[tuple[Sum, ...], ...]:
-        """How the sums of every field's value are written for some rows."""
-        return tuple(tuple(self._sum(terms, block, few=few) for terms in some) for some in self.sums(few=few))
+    def forms(self, block: Block) -> tuple[tuple[Sum, ...], ...]:
+        """The forms that take the fewest cycles, of those that are possible or asked for: of every field's value."""
+        return tuple(
+            tuple(fastest(terms, block, self._options(terms, block), self.units) for terms in some)
+            for some in self.sums
+        )
 
-    def _sum(self, terms: Terms, block: Block, *, few: bool) -> Sum:
-        """The form that takes the fewest cycles, of those that are possible or asked for."""
-        return fastest(terms, block, self._options(terms, block, few=few), FEW if few else MANY)
-
-    def _options(self, terms: Terms, results: Block, *, few: bool) -> list[Sum]:
+    def _options(self, terms: Terms, results: Block) -> list[Sum]:
         """How a sum may be written; of forms that take as long the first is taken."""
         found = columns(terms) if CANDIDATES["winograd"].applies(terms, results) else None
-        if self._in_planes and (self.form == "loop" or self.cut(terms)):
-            loop = Sum(form="loop", weights=_HELD, loaded=few)
+        if self.in_planes and (self.form == "loop" or self.cut(terms)):
+            loop = Sum(form="loop", weights=_HELD, loaded=self.few)
             if found is None or results.rows != _MANY_PLANES or self.form == "loop":
                 return [loop]
             return [Sum(form="winograd", weights=_HELD, alike=len(found[0]) > _ALIKE), loop]
@@ -174,7 +171,7 @@ class _Stage:
         if self.form == "winograd":
             return pairs or [inputs]
         # Where registers are few compilers may hold no weight of a sum, but those of a column.
-        return [by_columns, inputs, *pairs] if few and results.count > 1 else [inputs, *pairs]
+        return [by_columns, inputs, *pairs] if self.few and results.count > 1 else [inputs, *pairs]
 
     def _carried(self, lines: int) -> int:
         """Vectors that the next iteration would find in registers: those with a neighbour to the right."""

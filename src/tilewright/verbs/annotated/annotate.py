@@ -20,6 +20,7 @@ from tilewright.verbs.annotated.options import MAX_RUNS, AnnotatedOptions
 from tilewright.verbs.annotated.output import replaced
 from tilewright.verbs.annotated.result import SiteResult, untuned
 from tilewright.verbs.annotated.site import plain_site, tune_site
+from tilewright.verbs.options import AnnotateOptions
 from tilewright.verbs.predict import MachineLike, as_machine
 
 BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
@@ -89,6 +90,7 @@ def annotate(
         TimeUpError: If the time was over before anything came out.
         ToolchainError: If the original body does not compile.
     """
+    asked = AnnotateOptions.of(locals())
     one_of("the backend", backend, BACKENDS)
     if not 0 < seconds <= 10**6 or (runs is not None and not 1 <= runs <= MAX_RUNS):
         raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
@@ -103,20 +105,15 @@ def annotate(
     analysed = Deadline(end=time.monotonic() + _ANALYSED * seconds)
     source = Path(path)
     target = _target(source, out)
-    options = AnnotatedOptions(
-        backend=where.backend,
-        device=where.device,
-        seconds=seconds,
-        runs=runs,
-        algorithm=search,
-        sizes=dict(sizes or {}),
-        strict=strict,
-        allowed=tuple(allow_compilers),
-        log=None if log is None else Path(log),
-        seed=seed,
-        repeats=repeats,
-        machine=card,
-    )
+    read = {
+        "backend": where.backend,
+        "device": where.device,
+        "sizes": dict(sizes or {}),
+        "allow_compilers": tuple(allow_compilers),
+        "log": None if log is None else Path(log),
+        "machine": card,
+    }
+    options = AnnotatedOptions(**asked.keywords() | read)
     text = read_text(source)
     with limited(lambda: analysed.left):
         sites = read_file(text, lambda name: sibling(source.parent, name))
@@ -172,7 +169,7 @@ def _checked(
     try:
         command = list(find_command())
         for spec in specs:
-            defines = parse_build_command(neutral_command(spec), options.allowed).defines
+            defines = parse_build_command(neutral_command(spec), options.allow_compilers).defines
             command += [f"-D{name}={value}" for name, value in defines]
     except (ToolchainError, UsageError):
         return ()

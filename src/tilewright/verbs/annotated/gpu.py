@@ -293,7 +293,7 @@ def _measured(
             pool=workers,
             repeats=repeats_of(spec, options),
             strict=options.strict,
-            allowed=options.allowed,
+            allowed=options.allow_compilers,
             log=options.log,
             seed=options.seed,
             deadline=deadline,
@@ -332,7 +332,7 @@ def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Mac
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     first = {each.name: each.values[0] for each in spec.params}
-    parsed = parse_build_command(command_of(spec, first), options.allowed)
+    parsed = parse_build_command(command_of(spec, first), options.allow_compilers)
     machine = options.machine or here or of_architecture(parsed.architecture)
     if machine is None:
         raise UsageError(

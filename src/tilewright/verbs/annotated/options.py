@@ -7,25 +7,19 @@ from pathlib import Path
 from tilewright.machines.machine import Machine
 from tilewright.tuning.loops.search import Budget
 from tilewright.verbs.annotated.case import Case
+from tilewright.verbs.options import AnnotateOptions
 
 MAX_RUNS = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatedOptions:
-    """How to tune."""
+@dataclass(frozen=True, kw_only=True)
+class AnnotatedOptions(AnnotateOptions):
+    """How to tune: what was asked, read."""
 
-    backend: str = "c"  # what is written
     device: str = ""  # where OpenCL code runs: ``oclgrind``, or wherever the region says
-    seconds: float = 60.0  # for the whole file
-    runs: int | None = None  # most variants per size of the input; None: as the specification says
-    algorithm: str | None = None  # the search; None: as the specification says
     sizes: Mapping[str, int] = field(default_factory=dict)  # input parameters that the user sets
-    strict: bool = False  # refuse what a dependence forbids instead of leaving it out
-    allowed: tuple[str, ...] = ()  # compilers that the user permits
+    allow_compilers: tuple[str, ...] = ()  # that build commands may run besides the known ones
     log: Path | None = None  # file in which results are kept and found again
-    seed: int = 0  # of all random choices
-    repeats: int | None = None  # how often a variant is timed; None: as the specification says
     machine: Machine | None = None  # the GPU that CUDA variants are priced for; None: they are run
 
 

@@ -64,7 +64,7 @@ class CudaPrice:
         """Return the expectation of a point."""
         try:
             programs = self.made(point)
-            fast = parse_build_command(command_of(self.case.site.spec, point), self.options.allowed).fast_math
+            fast = parse_build_command(command_of(self.case.site.spec, point), self.options.allow_compilers).fast_math
             taken: dict[str, Resources] = {}
             for program in programs:
                 taken |= self._compiled(kernels_text(program, CUDA), ("--use_fast_math",) if fast else ())

@@ -178,7 +178,7 @@ def space_of(spec: TuningSpec, numbers: Mapping[str, Plain]) -> ParameterSpace:
 
 def search_name(spec: TuningSpec, options: AnnotatedOptions, space: ParameterSpace) -> str:
     """Return the search to use: the user's, the specification's, or ours where the space is large."""
-    asked = options.algorithm or spec.arg("search", "algorithm")
+    asked = options.search or spec.arg("search", "algorithm")
     if asked is None:
         return "Exhaustive" if space.size <= _MANY else "Model"
     return algorithm(str(asked)) or str(asked)

@@ -119,7 +119,7 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
             pool=workers,
             repeats=repeats_of(spec, options),
             strict=options.strict,
-            allowed=options.allowed,
+            allowed=options.allow_compilers,
             log=options.log,
             seed=options.seed,
             deadline=deadline,

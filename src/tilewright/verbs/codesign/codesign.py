@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
-from tilewright.base.records import Record
+from tilewright.base.errors import UsageError, one_of
+from tilewright.base.records import Record, plain
 from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
 from tilewright.machines import files
@@ -29,6 +29,12 @@ WITH_CACHES = {"l1_pair_kb": (48.0,), "l2_sm_kb": (128.0,)}
 """The caches of the Maxwell chips."""
 WIDEST = 192
 """Vector units of the widest SM that was built: those of Kepler (NVIDIA, GK110 whitepaper)."""
+_INSIGHTS: Mapping[str, Callable[..., Sequence[object]]] = {
+    "sensitivity": insights.sensitivity,
+    "shared": insights.shared_needs,
+    "robustness": insights.robustness,
+    "marginal": insights.marginal,
+}
 INSIGHTS = ("sensitivity", "shared", "cacheless", "robustness", "marginal", "power")
 
 
@@ -114,24 +120,18 @@ class Codesign(Record):
 
     def insight(self, name: str) -> list[dict[str, object]]:
         """Return one of :data:`INSIGHTS` as plain rows."""
+        one_of("the insight", name, INSIGHTS)
         one, area, weights = self.exploration, self.area, self.weights
-        if name == "sensitivity":
-            return insights.plain(insights.sensitivity(one, area, weights))
-        if name == "shared":
-            return insights.plain(insights.shared_needs(one, area, weights))
-        if name == "cacheless":
-            return insights.plain(insights.cache_free(one, self.stock, weights))
-        if name == "robustness":
-            return insights.plain(insights.robustness(one, area, weights))
-        if name == "marginal":
-            return insights.plain(insights.marginal(one, area, weights))
+        rows: list[dict[str, object]] = []
         if name == "power":
-            rows: list[dict[str, object]] = []
             for chip in self.stock:
                 found = insights.power_down(one, chip.exploration.axes, chip.area, weights)
-                rows += [{"chip": chip.name, **row} for row in insights.plain(found)]
-            return rows
-        raise UsageError(f"the insight is one of {', '.join(INSIGHTS)}, got {name!r}")
+                rows += [{"chip": chip.name, **row} for row in plain(found)]
+        elif name == "cacheless":
+            rows = plain(insights.cache_free(one, self.stock, weights))
+        else:
+            rows = plain(_INSIGHTS[name](one, area, weights))
+        return rows
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
-from tilewright.base.tables import Shown
 from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.energy.constants import NAMES, Constants, at_clock, constants
 from tilewright.costs.energy.price import Joules, Usage, above_board, price
@@ -28,9 +27,9 @@ from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import AnyProgram, workload_of
+from tilewright.verbs.options import EnergyOptions
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike, as_program
-from tilewright.workload import Request
 
 NEAR = 0.01
 """Tiles so close to the fastest one count as equally fast."""
@@ -43,6 +42,7 @@ class MeteredTiling(Record):
     KEYS = (
         "program machine shape steps tiling=tiling.__str__ rule seconds *=energy usage constants=_constants intervals"
     )
+    TABLE = staticmethod(tables.metered)
 
     program: str  # name of the program
     machine: str  # name of the machine
@@ -58,10 +58,6 @@ class MeteredTiling(Record):
 
     def _constants(self) -> dict[str, object]:
         return {name: getattr(self.known, name) for name in NAMES}
-
-    def shown(self) -> Shown:
-        """Return what people read."""
-        return tables.metered(self.to_dict())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -90,6 +86,7 @@ class MetricComparison(Record):
         "points best=_best pareto=front near cap_watts=cap capped extra_joules extra_seconds answer board_watts "
         "warning intervals"
     )
+    TABLE = staticmethod(tables.comparison)
 
     points: int  # number of tilings compared, over all clocks
     best: tuple[tuple[str, Point], ...]  # the best point per metric
@@ -134,10 +131,6 @@ class MetricComparison(Record):
     def _best(self) -> dict[str, Point]:
         return dict(self.best)
 
-    def shown(self) -> Shown:
-        """Return what people read."""
-        return tables.comparison(self.to_dict())
-
 
 def energy(
     program: AnyProgram,
@@ -178,8 +171,7 @@ def energy(
     where = as_machine(machine)
     if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
         raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
-    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
-    work = workload_of(program, scalars, asked, where)
+    work = workload_of(program, scalars, EnergyOptions.of(locals()).request(), where)
     chosen, rule, used = work.usage(as_tiling(tiling), seconds)
     known = constants(where)
     return MeteredTiling(

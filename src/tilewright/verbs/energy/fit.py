@@ -10,7 +10,6 @@ import numpy as np
 from tilewright.base.documents import Positive, Shape, read_rows
 from tilewright.base.paths import write_rows
 from tilewright.base.records import Record
-from tilewright.base.tables import Shown
 from tilewright.base.units import format_shape
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
@@ -63,6 +62,7 @@ class EnergyFit(Record):
         "machine constants=_constants alike=regression.alike trained_on=regression.runs "
         "rmse_trained=regression.rmse held_out=_held_out"
     )
+    TABLE = staticmethod(tables.fit)
 
     machine: str  # name of the machine
     regression: Regression  # the fit to the training runs
@@ -75,10 +75,6 @@ class EnergyFit(Record):
 
     def _held_out(self) -> dict[str, FitScore]:
         return dict(self.held_out)
-
-    def shown(self) -> Shown:
-        """Return what people read."""
-        return tables.fit(self.to_dict())
 
 
 def read_runs(path: Path) -> tuple[FitRun, ...]:

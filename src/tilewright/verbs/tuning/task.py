@@ -9,7 +9,6 @@ from typing import Any
 from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
-from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.devices.device import Device
@@ -20,6 +19,7 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.search import SearchResult
 from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
 from tilewright.verbs import memo
+from tilewright.verbs.options import TuneOptions
 from tilewright.verbs.predict import predicted
 from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning.plan import Tried
@@ -40,30 +40,27 @@ class Tuning:
     machine: Machine  # on which the model ranks
     family_spaces: tuple[FamilySpace, ...]  # the space, by family and height, with predicted costs
     effort: Effort  # how much is tried
-    level: str  # name of the effort
+    asked: TuneOptions
     target: Target  # where it is computed
-    metric: str  # what is minimised
-    model: str  # ``exact`` or ``published``
     device: Device | None  # the GPU that measures, or None for the processor
-    strict: bool  # whether the order of operations is kept
-    boundary: BoundarySpec
     scalars: dict[str, Any]
     numbers: dict[str, Any]  # those scalars that are numbers
 
 
 def prediction_of(tuning: Tuning, tiling: Tiling) -> Prediction:
     """Return what the task's model says of a tiling."""
-    return predicted(stencil.on_machine(tuning.problem, tuning.machine, model=tuning.model), tiling)
+    return predicted(stencil.on_machine(tuning.problem, tuning.machine, model=tuning.asked.model), tiling)
 
 
 def seconds_of(tuning: Tuning, candidate: Candidate) -> float:
     """Return the predicted seconds of a candidate, which was ranked by the task's metric."""
-    return candidate.predicted if tuning.metric == "time" else prediction_of(tuning, candidate.tiling).costs.seconds
+    by_time = tuning.asked.metric == "time"
+    return candidate.predicted if by_time else prediction_of(tuning, candidate.tiling).costs.seconds
 
 
 def remember(tuning: Tuning, winner: Tried, choice: SearchResult, circumstances: wisdom.Circumstances) -> None:
     """Put a winner by measured time into the wisdom store, where ``run`` finds it."""
-    if tuning.metric != "time" or tuning.strict or winner.measured_seconds is None:
+    if tuning.asked.metric != "time" or tuning.asked.strict or winner.measured_seconds is None:
         return
     entry = wisdom.Wisdom(
         program=tuning.problem.program.name[:200],
@@ -98,7 +95,7 @@ def log_path(tuning: Tuning, steps: int, circumstances: wisdom.Circumstances) ->
     if root is None:
         return None
     problem, threads, here = tuning.problem, tuning.target.threads, dataclasses.asdict(circumstances)
-    key = fingerprint(_PROTOCOL, problem, threads, tuning.strict, steps, here, tuning.metric)
+    key = fingerprint(_PROTOCOL, problem, threads, tuning.asked.strict, steps, here, tuning.asked.metric)
     folder = root / "tunes"
     try:
         folder.mkdir(exist_ok=True, mode=0o700)

@@ -31,6 +31,7 @@ from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 from tilewright.verbs import predict as model_api
 from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import stencil_of
+from tilewright.verbs.options import TuneOptions
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike
 from tilewright.verbs.tuning.family_spaces import family_spaces
@@ -119,14 +120,15 @@ def tune(
         >>> plan.winner.measured_seconds is None, plan.tiling.family
         (True, 'streaming')
     """
+    asked = TuneOptions.of(locals())
     level = effort_level(effort, seconds, candidates)
-    asked = _check(backend, metric, effort)
+    backends = _check(asked)
     known = stencil_of(program, "tune")
     problem, numbers = problem_of(known, scalars, shape, steps, dtype, boundary)
     if effort != "none" and problem.steps == 0:
         raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
     warn_if_unstable(problem, numbers)
-    device = open_device(asked) if asked.on_device and effort != "none" else None
+    device = open_device(backends) if backends.on_device and effort != "none" else None
     node = None
     if executor is not None and effort != "none":
         if device is not None:
@@ -135,7 +137,7 @@ def tune(
     count = thread_count(threads) if device is None else 1
     if node is not None and threads is None:
         count = node.cpus
-    target = replace(asked, threads=count) if asked.on_device else read_target("auto", count)
+    target = replace(backends, threads=count) if backends.on_device else read_target("auto", count)
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     tuning = Tuning(
         program=known,
@@ -143,13 +145,9 @@ def tune(
         machine=where,
         family_spaces=family_spaces(problem, where, model, metric, every=effort != "none"),
         effort=level,
-        level=effort,
+        asked=asked,
         target=target,
-        metric=metric,
-        model=model,
         device=device,
-        strict=strict,
-        boundary=boundary,
         scalars=dict(scalars),
         numbers=numbers,
     )
@@ -161,15 +159,15 @@ def tune(
             "leave --machine out, or plan without measuring by --effort none",
         )
     farm = None if executor is None or node is None else (executor, node)
-    return _measured(tuning, resume=resume, progress=progress, farm=farm)
+    return _measured(tuning, farm)
 
 
-def _check(backend: str, metric: str, effort: str) -> Target:
-    one_of("the metric of tuning", metric, model_api.METRICS, "per_area is a metric of codesign")
-    asked = read_target(backend)
-    if effort != "none" and asked.backend == "numpy":
-        raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
-    return asked
+def _check(asked: TuneOptions) -> Target:
+    one_of("the metric of tuning", asked.metric, model_api.METRICS, "per_area is a metric of codesign")
+    target = read_target(asked.backend)
+    if asked.effort != "none" and target.backend == "numpy":
+        raise UsageError(f"nothing can be measured with the backend {asked.backend!r}", "use c, or --effort none")
+    return target
 
 
 def _planned(tuning: Tuning) -> Plan:
@@ -185,7 +183,7 @@ def _planned(tuning: Tuning) -> Plan:
     tried = [
         Tried(tiling=each.tiling, predicted_seconds=prediction_of(tuning, each.tiling).costs.seconds) for each in best
     ]
-    if tuning.metric == "time":  # with thread blocks the prediction knows more than the ranking
+    if tuning.asked.metric == "time":  # with thread blocks the prediction knows more than the ranking
         tried.sort(key=lambda each: each.predicted_seconds)
     return _plan(tuning, tried, 0, None)
 
@@ -195,7 +193,7 @@ def _screened(tuning: Tuning) -> Plan:
     first = shortlist(tuning.family_spaces, tuning.effort.candidates)
     if not first:
         raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
-    found = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.strict)
+    found = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.asked.strict)
     if found[0].outcome is not None:
         raise ToolchainError(f"none of {len(found)} candidates can be run: {found[0].detail}", "try more --candidates")
     tried = [
@@ -213,9 +211,7 @@ def _screened(tuning: Tuning) -> Plan:
     return _plan(tuning, tried, len(tried), None)
 
 
-def _measured(
-    tuning: Tuning, *, resume: bool, progress: bool | None, farm: tuple[Executor, Node] | None = None
-) -> Plan:
+def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     if farm is not None:
         circumstances = farm[1].kind
     else:
@@ -223,14 +219,14 @@ def _measured(
     check_memory(needed_bytes(tuning.problem))
     steps = sample_steps(tuning)
     log = log_path(tuning, steps, circumstances)
-    if log is not None and not resume:
+    if log is not None and not tuning.asked.resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
     history = read_history(log)
     scalars = tuple((name, _number(tuning.numbers.get(name))) for name in tuning.problem.program.scalars)
     if farm is not None:
-        choice, needs = _search_on_farm(tuning, farm, scalars, steps, log, history, progress)
+        choice, needs = _search_on_farm(tuning, farm, scalars, steps, log, history)
     else:
-        choice, needs = _search(tuning, scalars, steps, log, history, progress)
+        choice, needs = _search(tuning, scalars, steps, log, history)
     scale = tuning.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
@@ -242,7 +238,7 @@ def _measured(
 
 
 def _search(
-    tuning: Tuning, scalars: Scalars, steps: int, log: Path | None, history: History, progress: bool | None
+    tuning: Tuning, scalars: Scalars, steps: int, log: Path | None, history: History
 ) -> tuple[SearchResult, Needs]:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
@@ -252,8 +248,8 @@ def _search(
         memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(tuning.problem)
         limits = LIMITS
     title = f"tuning {tuning.problem.program.name}"
-    with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
-        request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.strict)
+    with interruptible(), bar(title, tuning.asked.progress) as update, pool(workers, memory) as processes:
+        request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict)
         meter = WorkerMeter(processes, request, scalars, steps, limits, log, history)
         choice = _found(tuning, meter, history, update)
         if choice.interrupted:
@@ -268,15 +264,14 @@ def _search_on_farm(
     steps: int,
     log: Path | None,
     history: History,
-    progress: bool | None,
 ) -> tuple[SearchResult, Needs]:
     """Search with the workers of an executor."""
     executor, node = farm
     memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * node.cpus + 4 * needed_bytes(tuning.problem)
-    request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.strict)
+    request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict)
     errand = Errand(small=None, plan=request, scalars=scalars, steps=steps, limits=LIMITS, memory=memory)
     meter = FarmMeter(executor, node, errand, log=log, history=history)
-    with interruptible(), bar(f"tuning {tuning.problem.program.name}", progress) as update:
+    with interruptible(), bar(f"tuning {tuning.problem.program.name}", tuning.asked.progress) as update:
         choice = _found(tuning, meter, history, update, AT_ONCE)
     LOGGER.info(
         "tuning %s: %d samples on %s", tuning.problem.program.name, sum(meter.nodes.values()), ", ".join(meter.nodes)
@@ -297,7 +292,7 @@ def _found(
         meter,
         recorded=history.measurements,
         watch=Watch(report=report),
-        by_prediction=tuning.metric != "time",
+        by_prediction=tuning.asked.metric != "time",
         at_once=at_once,
     )
 
@@ -322,7 +317,7 @@ def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Search
     """Return the plan of candidates of which the first is the winner."""
     candidates = tuple(_with_interval(tuning, each) for each in tried)
     winner = candidates[0]
-    (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.strict)
+    (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.asked.strict)
     return Plan(
         program=tuning.program,
         decision=replace(decision, evidence="model" if winner.measured_seconds is None else "measured"),
@@ -331,9 +326,9 @@ def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Search
         candidates=candidates,
         evaluated=evaluated,
         space_size=sum(int(np.isfinite(family_space.cost).sum()) for family_space in tuning.family_spaces),
-        effort=tuning.level,
-        metric=tuning.metric,
-        boundary=tuning.boundary,
+        effort=tuning.asked.effort,
+        metric=tuning.asked.metric,
+        boundary=tuning.asked.boundary,
         scalars=tuning.scalars,
         confirmed=choice is not None and choice.confirmed,
         interrupted=choice is not None and choice.interrupted,
@@ -347,7 +342,7 @@ def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
         tried.tiling.family,
         tried.predicted_seconds,
         cpu=tuning.machine.kind == "cpu",
-        threads=tuning.model == "exact" and tuning.problem.program.rank > 1,
+        threads=tuning.asked.model == "exact" and tuning.problem.program.rank > 1,
     )
     return replace(tried, predicted_interval=(found.low, found.high))
 

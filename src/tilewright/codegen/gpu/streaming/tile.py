@@ -59,8 +59,8 @@ class StreamTile:
         self.kept_versions = block.growth.kept(self.levels)
         # The versions that a band starts from, by field and age.
         self.first_versions = [(field, age) for field in self.updated for age in range(self.history(field))]
-        cells, self.rims = block.cells, block.rims  # of a thread; what threads hand to each other
-        rims = self.rims
+        cells = block.cells
+        self.rims = rims = block.rims  # what threads hand to each other
         # A thread's cells and lines of cells, as their distances to its first one, and the cells of all threads.
         self.cells = list(itertools.product(*map(range, cells)))
         self.lines = list(itertools.product(*map(range, cells[:-1])))

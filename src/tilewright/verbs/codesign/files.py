@@ -34,15 +34,8 @@ from tilewright.verbs.predict import as_machine
 _VERSION = 2
 _LARGEST, _LARGEST_FILE = 2**31, 2**28
 """Bytes of tables, and of the file that holds them."""
-_DAMAGE = (
-    ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError)
 """What reading a damaged archive can raise; its checksums find the damage, in one way or another."""
-_COLUMNS = (
-    "stencil", "sm_count", "vector_width", "shared_kb", "area_mm2", "gflops", "tiling_of_largest_size",
-    "gflops_on_common_best",
-)  # fmt: skip
 
 
 def panels(result: Codesign) -> tuple[DesignPanel, ...]:
@@ -93,19 +86,24 @@ def write(result: Codesign, folder: Path, suffix: str = ".png") -> tuple[Path, .
     drawn = panels(result)
     figures = (draw_designs(drawn, folder / f"designs{suffix}"), draw_shares(drawn, folder / f"shares{suffix}"))
     table, every = folder / "sensitivity.csv", folder / "designs.csv"
-    write_rows(table, _COLUMNS, (_row(row) for row in result.insight("sensitivity")))
+    rows = [_row(row) for row in result.insight("sensitivity")]
+    write_rows(table, tuple(rows[0]), (tuple(row.values()) for row in rows))
     write_rows(every, ("panel", "area_mm2", "gflops", "shared_share", "vector_share", "pareto"), _points(drawn))
     return (*figures, table, every)
 
 
-def _row(row: Mapping[str, object]) -> tuple[object, ...]:
+def _row(row: Mapping[str, object]) -> dict[str, object]:
     best = row["best"]
     if not isinstance(best, dict):
         raise TypeError("the best design is a dictionary")
-    return (
-        row["program"], best["sm_count"], best["vector_width"], best["shared_kb"], round(best["area"], 2),
-        round(best["gflops"], 1), row["shared_tiling"], round(float(str(row["common_gflops"])), 1),
-    )  # fmt: skip
+    return {
+        "stencil": row["program"],
+        **{name: best[name] for name in ("sm_count", "vector_width", "shared_kb")},
+        "area_mm2": round(best["area"], 2),
+        "gflops": round(best["gflops"], 1),
+        "tiling_of_largest_size": row["shared_tiling"],
+        "gflops_on_common_best": round(float(str(row["common_gflops"])), 1),
+    }
 
 
 def _points(drawn: tuple[DesignPanel, ...]) -> "list[tuple[object, ...]]":
@@ -170,7 +168,7 @@ def load(path: Path) -> Codesign:
         raise
     except OSError as error:
         raise UsageError(f"the tables {str(path)!r} cannot be read: {error.strerror or 'no such format'}") from None
-    except _DAMAGE:
+    except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
         raise UsageError(f"{str(path)!r} holds no tables of codesign", "write them with --save") from None
 
 
@@ -220,13 +218,21 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
     if any(one.choice.min() < NOTHING or one.choice.max() >= one.count for one in solutions):
         raise ValueError("a choice is out of range")
     draft = Exploration(
-        cases=cases, axes=axes, options=options, coefficients=area_model.coefficients(base),
-        area_model=str(meta["area_model"]), width_cost=bool(meta["width_cost"]),
+        cases=cases,
+        axes=axes,
+        options=options,
+        coefficients=area_model.coefficients(base),
+        area_model=str(meta["area_model"]),
+        width_cost=bool(meta["width_cost"]),
         solutions=solutions,
-    )  # fmt: skip
+    )
     low, high = meta["area"]
     stock = tuple(solve_stock(str(name), draft, base, None) for name in meta["stock"])
     return Codesign(
-        workload=str(meta["workload"]), machine=base.name, exploration=draft, area=(low, high), weights=None,
+        workload=str(meta["workload"]),
+        machine=base.name,
+        exploration=draft,
+        area=(low, high),
+        weights=None,
         stock=stock,
-    )  # fmt: skip
+    )

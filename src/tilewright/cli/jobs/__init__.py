@@ -1,1 +1,0 @@
-"""What commands do with files: formats, job descriptions, and output."""
