@@ -54,6 +54,8 @@ REACHING = {
                  "verbs/test_problems", "sparse/test_stencil", "codegen/loops/test_*"),
     "frontends": ("frontends/**/test_*", "laws/test_random_frontends", "verbs/annotated/test_*",
                   "verbs/pipelines/test_*", "verbs/tables/test_*", "codegen/loops/test_*", "faults/test_*"),
+    "inputs": ("verbs/running/test_*", "runtime/devices/test_arrays", "runtime/formats/test_*", "verbs/test_bad_arrays",
+               "verbs/test_element_types", "distributed/test_*", "faults/test_*", "cli/test_run"),
     "schedules": ("schedules/**/test_*", "codegen/**/test_*", *COMPUTING, "costs/test_strategies", "costs/work/test_*",
                   "costs/gpu/test_streaming", "report/test_*", *RECORDED),
     "codegen": ("codegen/**/test_*", "schedules/**/test_*", *COMPUTING, "runtime/test_cpu", "runtime/test_session",

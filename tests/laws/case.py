@@ -157,8 +157,8 @@ LARGE = ("disk", "ranks", "dask")
 REAL = tuple(each for each in DTYPES if each not in {*WHOLE, *COMPLEX})
 REFUSALS: tuple[Refusal, ...] = (
     ({"engine": LARGE, "batch": _but("batch", "none")}, "takes no axes"),
-    ({"engine": LARGE, "result": "looks"}, "takes no every, callback"),
-    ({"engine": ("disk", "dask"), "result": "series"}, "takes no every, callback"),
+    ({"engine": ("disk", "dask"), "result": ("looks", "series")}, "takes no every, callback"),
+    ({"engine": "ranks", "result": "looks"}, "takes no callback, until, where"),
     ({"engine": "ranks", "result": ("series", "out")}, "takes no out and memory"),
     ({"engine": "dask", "result": "out"}, "is lazy and takes no out"),
     ({"engine": "dask", "points": _but("points", "none")}, "takes no receivers"),

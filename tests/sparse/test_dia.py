@@ -232,7 +232,7 @@ def test_it_says_what_it_is():
     assert facts["offsets"] == [-5, -1, 0, 1, 5]
     assert facts["elements"] == 5 * 20 - facts["padding_saved"]
     assert "12 of padding saved" in repr(a)
-    assert a._repr_html_().startswith("<pre>&lt;Dia 20 x 20")
+    assert "<p>&lt;Dia 20 x 20" in a._repr_html_()
 
 
 def test_without_scipy_it_says_what_to_install(monkeypatch):

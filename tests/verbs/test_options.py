@@ -17,6 +17,8 @@ from tilewright.verbs.energy.energy import compare
 from tilewright.verbs.energy.fit import fit_energy
 from tilewright.verbs.options import REFUSED, RunFiles, RunOptions, refuse
 from tilewright.verbs.pipelines.image import process
+from tilewright.verbs.running.grids import batch, dask, device, disk, memory, ranks, series
+from tilewright.verbs.running.grids.engine import Engine
 from tilewright.verbs.validate import validate_here
 from tilewright.verbs.whatif import reuse
 
@@ -117,3 +119,11 @@ def test_a_record_is_frozen_and_made_of_its_fields():
     assert (changed.steps, changed.every, run.every) == (3, None, 2)
     assert vars(RunOptions.of(vars(run))) == vars(run) == vars(pickle.loads(pickle.dumps(run)))  # noqa: S301
     assert repr(run).startswith("RunOptions(steps=3, boundary='fixed', ")
+
+
+@pytest.mark.parametrize("module", [batch, dask, device, disk, memory, ranks, series], ids=lambda each: each.__name__)
+def test_every_kind_of_run_says_what_does_not_go_with_it(module):
+    kinds = [each for each in vars(module).values() if inspect.isclass(each) and issubclass(each, Engine)]
+    names = [each.name for each in kinds if each.__module__ == module.__name__]
+    assert names
+    assert set(names) <= set(REFUSED)

@@ -489,14 +489,12 @@ class ShotOptions(Options):
 _UNWATCHED = Refusal(("every", "callback", "until", "where", "record"))
 _NO_PASS = Refusal(("checkpoint",), hint="out of core, resume=True goes on from the last pass")
 _NO_AXES = Refusal(("axes",), hint="give arrays in memory")
+_NO_CHECKPOINT = Refusal(
+    ("checkpoint",), "a checkpoint= is kept by runs on ranks", "give arrays of tilewright.distributed.Array"
+)
 REFUSED: dict[str, tuple[Refusal, ...]] = {
-    "a run in memory": (
-        Refusal(
-            ("checkpoint",),
-            "a checkpoint= is kept by runs on ranks",
-            "give arrays of tilewright.distributed.Array",
-        ),
-    ),
+    "a run in memory": (_NO_CHECKPOINT,),
+    "a run on a device": (_NO_CHECKPOINT,),
     "a run that writes a series": (
         Refusal(("axes",), "a run over axes writes no series of states", "give out= an array"),
     ),
