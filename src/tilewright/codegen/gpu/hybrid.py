@@ -233,7 +233,7 @@ class HybridKernel:
 
     def _cells(self, statement: Statement, block: int) -> None:
         """Some cells of a column: loads, operations, stores on chip."""
-        site, work, loads = self.site, ir.Builder("work"), dict[tuple[object, ...], ir.Let]()
+        site, work, loads = self.site, ir.Builder(), dict[tuple[object, ...], ir.Let]()
         own, stores = (0,) * self.rank, list[tuple[ir.Expr, ir.Expr]]()
         for cell in range(block):
 

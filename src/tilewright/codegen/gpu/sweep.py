@@ -103,7 +103,7 @@ class SweepKernel:
 
     def _column(self, statement: Statement) -> None:
         """Cells along axis 0 that are updated and read nothing outside the grid, from the first one on."""
-        site, work = self.site, ir.Builder("work")
+        site, work = self.site, ir.Builder()
         at = ir.Var("at", ir.WIDE)
         lines: dict[str, ir.Let] = {}
         loads: dict[str, ir.Let] = {}

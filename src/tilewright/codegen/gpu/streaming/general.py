@@ -51,7 +51,7 @@ class GeneralKernel:
             start = b.let(f"start{axis}", part / each[axis] * whole.space[axis])
             end = ir.smallest(start + whole.space[axis], extent(axis))
             tile.name_bounds(b, axis, start + part % each[axis] * size, end)
-        self.b = ir.Builder("advances")
+        self.b = ir.Builder()
         self._advances()
         body = self.b.statements()
         if whole.schedule.written:  # the steady kernel computes whole tiles of whole bands
