@@ -116,7 +116,7 @@ class SweepKernel:
             index: ir.Expr = at
             for axis, distance in enumerate(offset):
                 index = index + stride(axis) * distance
-            lines.setdefault(found.name, ir.Let(found, site.version(field, level, _STEP) + index))
+            lines.setdefault(found.name, ir.Let(found, site.layout(field).version(level, _STEP) + index))
             return found
 
         def value(node: Read, number: int) -> ir.Expr:

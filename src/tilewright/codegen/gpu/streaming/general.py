@@ -120,7 +120,7 @@ class GeneralKernel:
     def _read(self, node: Read) -> ir.Expr:
         def load(cell: Cell) -> ir.Expr:
             if node.field not in self.tile.updated:
-                return self.site.slot(node.field, ir.Int(0))[global_index(cell)]
+                return self.site.field(node.field)[global_index(cell)]
             return self._on_chip(node.field, _STEP + node.level, cell)
 
         return self.site.guarded(node, self.here, load)
