@@ -14,7 +14,7 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir, layouts
 from tilewright.codegen.boundary import bounded
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.points import pieces, touches
+from tilewright.codegen.points import function_name, pieces, row_number, touches
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.codegen.tapes import fuse_roots
@@ -244,15 +244,9 @@ class GpuSite:
         if not touches(self.problem, field):
             return value
         at = cell.at
-        row = pieces(at[0], at[0] + 1)[0] if self.rank == 1 else at[0]
-        for axis in range(1, self.rank - 1):
-            row = row * extent(axis) + at[axis]
+        row = pieces(at[0], at[0] + 1)[0] if self.rank == 1 else row_number(at[:-1])
         given = (self.points, self.numbers, row, at[-1], FIRST + cell.step, cell.own, value)
-        return ir.Call(self.points_name(field), given, self.dtype)
-
-    def points_name(self, field: str) -> str:
-        """Name of the function that adds the sources of a field to a cell and records it."""
-        return f"{self.prefix}_points_{self.number(field)}"
+        return ir.Call(function_name(self.prefix, self.problem, field), given, self.dtype)
 
     def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
