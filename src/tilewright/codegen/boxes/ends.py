@@ -16,6 +16,8 @@ from tilewright.codegen.sites import Pair, extent
 
 AT_LOW, AT_HIGH, BEGIN, END = ir.Var("at_low"), ir.Var("at_high"), ir.Var("begin"), ir.Var("end")
 START, STOP = ir.Var("start"), ir.Var("stop")
+"""Of a row: the cells that read nothing outside are those from ``start`` to ``stop``; loops over vectors go from
+``begin`` to ``end``; ``at_low`` and ``at_high`` say whether its ends are vectors, too."""
 
 
 def split_row(b: ir.Builder, of: BoxStatement, row: Pair) -> None:

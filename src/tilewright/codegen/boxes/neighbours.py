@@ -5,6 +5,9 @@ Where registers hold whole cache lines, a row that is read at several places is 
 vector ahead; what lies beside the vector's place is put together from it and from the vectors before and after it,
 which stay in registers (stream shift: Eichenberger et al., PLDI 2004). Vectors at the ends of a row, where the one
 before or after it is not whole, are loaded as they are.
+
+A kernel asks :func:`long` which of two functions computes a box; in the one for long rows :func:`name_bounds` names the
+span of such vectors in a row, :func:`loop` computes these and :func:`others` what lies before and behind them.
 """
 
 from collections.abc import Callable
@@ -26,7 +29,7 @@ Load = Callable[[Read, ir.Var], ir.Expr]
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A row read at several places, and on which sides of the centre."""
+    """A row that is read elsewhere than at its centre alone, and on which sides of it."""
 
     row: ir.Var
     low: bool
@@ -34,7 +37,7 @@ class Carried:
 
 
 def carried(of: BoxStatement, rows: RowPointers, block: RowCode) -> tuple[Carried, ...]:
-    """The rows read at several places, if the neighbours of these rows of results come by shuffles."""
+    """The rows read elsewhere than at their centre alone, if neighbours of these rows of results come by shuffles."""
     if block.neighbours != "shuffles":
         return ()
     offsets: dict[ir.Var, set[int]] = {}
@@ -51,14 +54,15 @@ def long(of: BoxStatement, length: ir.Expr) -> ir.Expr:
 
 def name_bounds(b: ir.Builder, of: BoxStatement) -> None:
     """Name where such vectors begin in a row, and how many cells they are."""
-    late = BEGIN < ir.largest(START, of.lanes)  # the first cell may come later than vectors begin, the last one earlier
+    # Vectors begin at multiples of their length, perhaps before the first cell, and the row's first has none before it.
+    late = BEGIN < ir.largest(START, of.lanes)
     b.let(_FROM.name, ir.select(late, BEGIN + of.lanes, BEGIN))
     room = ir.smallest(ir.smallest(END, STOP), extent(of.site.rank - 1) - of.lanes) - _FROM
     b.let(_LENGTH.name, ir.largest(room, 0) / of.lanes * of.lanes)
 
 
 def others(b: ir.Builder, end: ir.Expr, write: Callable[[ir.Expr, ir.Expr], None]) -> None:
-    """The vectors of a row before and behind them; all of its vectors where it does not pay."""
+    """The vectors of a row up to ``end`` before and behind them; all where there are none of them."""
     parts = ir.select(ir.Int(0) < _LENGTH, ir.Int(1), 0) + 1
     with b.loop("part", 0, parts) as part:
         low = b.let("low", ir.select(part.equals(0), BEGIN, _FROM + _LENGTH))

@@ -100,12 +100,12 @@ class HybridKernel:
         for axis in range(1, self.rank):
             (low, high), place = self.chip.pure[axis], ir.Var(f"z{axis}")
             tests.append(place + self._row(self.face.height - 1, {})[axis][0] + low >= 0)
-            # Columns that keep their first values are loaded whole, which whole tiles do not do.
+            # Columns that keep their first values are loaded over their whole length, which the fast load does not do.
             high += max(self.site.problem.margins(s)[axis][1] for s in self.site.problem.program.statements)
             tests.append(place + self._size(axis) + high <= extent(axis))
         if self.rank > 1:
             extent_on_chip = self.chip.extent(last)
-            tests.append(ir.Var(f"classic{last}") > 0)
+            tests.append(ir.Var(f"classic{last}") > 0)  # the tile before has filled the ring up to what is fresh
             fresh = b.let("fresh", ir.select(tests[-1], ir.Int(extent_on_chip - self._size(last)), 0))
             b.let("ring", ir.Var(f"z{last}") % extent_on_chip)
         else:

@@ -26,7 +26,7 @@ class Borders:
         return any(self.field.border(axis) for axis in range(self.layout.rank - 1))
 
     def near_slabs(self) -> ir.Expr:
-        """Whether :attr:`slabs` has anything to do for the rows that start at ``y0``."""
+        """Whether :attr:`slabs` may have anything to do for the rows that start at ``y0``."""
         field, layout = self.field, self.layout
         (low, high), ghosts = field.frame(0), field.ghosts(0)
         near = (v.Y0 - field.keep < max(low, int(ghosts[0] > 0))) | (v.Y0 + layout.rows > v.N0 - high)
@@ -79,7 +79,7 @@ class Borders:
                     value = row[v.in_row(start)]
                 with b.when(v.GX <= -beyond if below else cell < layout.width):
                     b.set(row[v.in_row(cell)], value)
-        b.intrinsic("wrap", self.dtype, row, v.VECTORS, *layout.reach)
+        b.intrinsic("wrap", self.dtype, row, v.VECTORS, *layout.reach)  # anew the shifted vectors beside a lifted row
         return b.function()
 
     @functools.cached_property
@@ -118,7 +118,7 @@ class Borders:
         b = self._builder("border", "Rows that keep their values, and rows outside the grid.")
         b.params(*new.params, *old.params, v.Y0, v.FRESH, v.N0, v.N1, v.N, v.GX, v.GY, v.EDGE)
         layout.name_sizes(b)
-        back = layout.lag(field.stage, field.stage, 1)
+        back = layout.lag(field.stage, field.stage, 1)  # rows by which the version before is ahead
         for r in range(layout.rows):
             y, slab, before = v.Y0 + r, new.at(r), old.at(r - back)
             inside = (y >= 0) & (y < v.N0)
