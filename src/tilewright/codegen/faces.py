@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.layouts import stride
+from tilewright.codegen.layouts import Layout
 from tilewright.codegen.sites import Pair, Site, extent
 
 
@@ -76,11 +76,9 @@ def sum_box(b: ir.Builder, site: Site, field: str, box: Sequence[Pair]) -> None:
             (b.let(f"first{axis}", ir.largest(low, least)), b.let(f"end{axis}", ir.smallest(high, end)))
             for axis, ((low, high), (least, end)) in enumerate(zip(box, bounds, strict=True))
         ]
-        names = [f"at{axis}" for axis in range(site.rank)]
+        names, target = [f"at{axis}" for axis in range(site.rank)], ir.Var("target", ir.pointer(site.dtype))
         for face, last in itertools.product(faces, (False, True)):
             spans = [face.span(pair, last=last) if axis == face.axis else pair for axis, pair in enumerate(own)]
             with b.nest(names, spans) as places:
-                start: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
-                for axis, place in enumerate(places):
-                    start += place * stride(axis) if axis < site.rank - 1 else place
-                add_to(b, face.sum_at(places, last=last), start[0])
+                row = Layout(base=target).row(target, places[:-1])
+                add_to(b, face.sum_at(places, last=last), (row + places[-1])[0])

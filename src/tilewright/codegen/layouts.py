@@ -4,20 +4,18 @@ All cells of the grid and version v in slot v modulo copies (``Layout``), with t
 (``Kept``), or with a version per step (``Series``); or the cells at the ends of an axis alone (``Packed``).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-
-Stmts = tuple[ir.Stmt, ...]
 
 SLOT = ir.Var("slot")
 """Distance of the versions of a field; negative where a run begins with the second of them."""
 
 
-def stride(axis: int) -> ir.Var:
+def stride(axis: int, kind: ir.Index = ir.INDEX) -> ir.Var:
     """Distance of neighbours along an outer axis, in elements."""
-    return ir.Var(f"s{axis}")
+    return ir.Var(f"s{axis}", kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +24,15 @@ class Layout:
 
     base: ir.Expr  # cell zero of slot 0
     copies: int = 1
+    kind: ir.Index = ir.INDEX  # type of distances; on GPUs wider than that of slots and places
 
     def version(self, level: int, step: ir.Expr) -> ir.Expr:
         """Cell zero of the version ``level`` steps after version ``step``."""
-        return self.base + self.slot(level, step) * self.distance
+        return self.at(self.slot(level, step))
+
+    def at(self, slot: ir.Expr) -> ir.Expr:
+        """Cell zero of a slot."""
+        return self.base if slot == ir.Int(0) else self.base + self._wide(slot) * self.distance
 
     def slot(self, level: int, step: ir.Expr) -> ir.Expr:
         """The slot of a version."""
@@ -38,13 +41,16 @@ class Layout:
     @property
     def distance(self) -> ir.Expr:
         """Distance of slots."""
-        return SLOT
+        return ir.Var(SLOT.name, self.kind)
 
     def row(self, version: ir.Expr, places: Sequence[ir.Expr]) -> ir.Expr:
         """The row at some places along the outer axes, of a version that starts there."""
         for axis, place in enumerate(places):
-            version += place * stride(axis)
+            version += self._wide(place) * stride(axis, self.kind)
         return version
+
+    def _wide(self, place: ir.Expr) -> ir.Expr:
+        return place if self.kind == ir.INDEX else ir.wide(place)
 
     def missing(self, places: Sequence[ir.Expr]) -> Iterator[ir.Expr]:  # noqa: ARG002
         """Conditions under which a row in the grid is none of the field's, and 0."""
@@ -94,7 +100,7 @@ class Packed(Layout):
     apart: ir.Var  # distance of versions
     strides: tuple[ir.Var, ...]  # distances of neighbours along the outer axes
     moved: ir.Var | None = None  # cells by which rows are moved, each a piece of one end of the innermost axis
-    lets: Stmts  # what names all these but ``moved``
+    lets: tuple[ir.Stmt, ...]  # what names all these but ``moved``
 
     @property
     def distance(self) -> ir.Expr:
@@ -116,12 +122,13 @@ class Packed(Layout):
         """Conditions under which a row in the grid is none of the field's, and 0."""
         return (self.outside(place) for axis, place in enumerate(places) if axis == self.axis)
 
-    def pieces(self, low: ir.Expr, high: ir.Expr, piece: Callable[[ir.Expr, ir.Expr, ir.Expr], Stmts]) -> Stmts:
-        """Cut cells along the innermost axis, its own, in those of the ends: each is told what to move by."""
+    def pieces(self, b: ir.Builder, low: ir.Expr, high: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr, ir.Expr]]:
+        """Go through cells along the innermost axis, its own, at one end after the other.
+
+        Of each end: the first cell, the end of the cells, and by how many they are moved.
+        """
         ends = ((low, ir.smallest(high, self.low), ir.Int(0)), (ir.largest(low, self.high), high, self.left))
-        b = ir.Builder("cells")
         for number, (first, last, moved) in enumerate(ends):
             start, end = b.let(f"piece{number}_a", first), b.let(f"piece{number}_b", last)
             with b.when(start < end):
-                b.emit(*piece(start, end, moved))
-        return b.statements()
+                yield start, end, moved

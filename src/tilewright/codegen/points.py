@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.faces import sum_box
-from tilewright.codegen.layouts import stride
+from tilewright.codegen.layouts import Layout, stride
 from tilewright.codegen.sites import POINTS, SIZE, Pair, Site, extent
 from tilewright.programs.stencil.points import PIECE
 from tilewright.programs.stencil.problem import Problem
@@ -25,9 +25,9 @@ ROWS = ir.Var("rows", ir.const_pointer(ir.INDEX))
 _CELLS = ir.Var("cells", ir.const_pointer(ir.INDEX))
 
 
-def function_name(site: Site, field: str) -> str:
+def function_name(prefix: str, problem: Problem, field: str) -> str:
     """Name of the function that adds the sources of a field and records its cells."""
-    return f"{site.prefix}_points_{site.problem.program.fields.index(field)}"
+    return f"{prefix}_points_{problem.program.fields.index(field)}"
 
 
 def touches(problem: Problem, field: str) -> bool:
@@ -58,6 +58,14 @@ def name_cells(b: ir.Builder, low: ir.Expr, high: ir.Expr) -> None:
     b.emit(ir.Let(FIRST, ROWS[low]), ir.Let(LAST, ROWS[high]))  # loops inside name theirs anew
 
 
+def row_number(outer: Sequence[ir.Expr]) -> ir.Expr:
+    """Number of a row of the grid, by its places along the outer axes."""
+    number, *others = outer
+    for axis, place in enumerate(others, 1):
+        number = number * extent(axis) + place
+    return number
+
+
 def each_cell(
     b: ir.Builder, span: Pair, value: Callable[[ir.Expr], ir.Load], numbers: ir.Expr, *, records: bool
 ) -> None:
@@ -73,7 +81,7 @@ def each_cell(
 
 def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
     """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed."""
-    b = ir.Builder(function_name(site, field), kind="apart")
+    b = ir.Builder(function_name(site.prefix, site.problem, field), kind="apart")
     b.params(*site.params, step)
     given = [(b.param(f"low{axis}"), b.param(f"high{axis}")) for axis in range(site.rank)]
     site.name_sizes(b)
@@ -100,16 +108,11 @@ def _in_box(b: ir.Builder, site: Site, box: Sequence[Pair], numbers: ir.Expr, *,
         return
     *outer, (low, high), span = box
     with b.nest([f"x{axis}" for axis in range(len(outer))], outer) as places:
-        before: ir.Expr = ir.Int(0)
-        for axis, place in enumerate(places, 1):
-            before = (before + place) * extent(axis)
-        name_cells(b, before + low, before + high)
+        name_cells(b, row_number((*places, low)), row_number((*places, high)))
         with b.when(FIRST < LAST), b.loop("row", low, high) as row:
-            name_cells(b, before + row, before + row + 1)
-            start = target + row * stride(len(outer))
-            for axis, place in enumerate(places):
-                start += place * stride(axis)
-            line = b.let("line", start)
+            number = row_number((*places, row))
+            name_cells(b, number, number + 1)
+            line = b.let("line", Layout(base=target).row(target + row * stride(len(outer)), places))
             each_cell(b, span, lambda at: line[at], numbers, records=records)
 
 

@@ -101,3 +101,8 @@ def test_a_name_means_one_thing_wherever_it_is_known():
         with pytest.raises(ValueError, match="i is the name of something else"), b.loop("i", 0, n):
             pass
     b.let("twice", n * 2)
+
+    unnamed = ir.Builder()
+    unnamed.let("n", 1)
+    with pytest.raises(ValueError, match="in statements: n is the name of something else"):
+        unnamed.let("n", 2)

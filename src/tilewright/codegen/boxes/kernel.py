@@ -290,9 +290,7 @@ class BoxKernel:
         first, last = b.let("first", first), b.let("last", last)
         with b.when(start < stop):
             with b.nest([place.name for place in self.places], cells[:-1]) as places:
-                offset = first
-                for axis, place in enumerate(places):
-                    offset += place * stride(axis)
+                offset = layout.row(first, places)
                 b.intrinsic("put", site.dtype, state + offset, target + offset, (last - first) * size, past)
             b.intrinsic("fence", site.dtype)
         return b.function()

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, ExitStack
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField, chip_of
-from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, Launch, NewCell, every, stride, unpack
+from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, Launch, NewCell, every, row_index, stride, unpack
 from tilewright.codegen.gpu.tiles import told, wavefront, wavefront_launches
 from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.sites import extent
@@ -158,14 +158,10 @@ class HybridKernel:
             if rank == 1:
                 b.set(to[self._place(field, _X, ())], base[cell[0]])
                 return
-            line = b.let("line", base + self._row_index(cell), ir.const_pointer(self.site.dtype))
+            line = b.let("line", base + row_index(cell[:-1]), ir.const_pointer(self.site.dtype))
             nest.enter_context(self._strided(f"q{rank - 1}", box[-1], rank - 1))
             inner[-1] = self._on_ring(inner[-1])
             b.set(to[self._place(field, _X, inner)], line[cell[-1]])
-
-    def _row_index(self, cell: list[ir.Expr]) -> ir.Expr:
-        """Index in a version of the row of a cell."""
-        return ir.total([ir.wide(place) * stride(axis) for axis, place in enumerate(cell[:-1])])
 
     # Rows.
 
@@ -233,7 +229,7 @@ class HybridKernel:
 
     def _cells(self, statement: Statement, block: int) -> None:
         """Some cells of a column: loads, operations, stores on chip."""
-        site, work, loads = self.site, ir.Builder("work"), dict[tuple[object, ...], ir.Let]()
+        site, work, loads = self.site, ir.Builder(), dict[tuple[object, ...], ir.Let]()
         own, stores = (0,) * self.rank, list[tuple[ir.Expr, ir.Expr]]()
         for cell in range(block):
 
@@ -267,9 +263,8 @@ class HybridKernel:
         if self.rank == 1:
             target = b.let("out", memory + ir.wide(_LEFT))[_X]
         else:
-            memory = memory + ir.wide(_LEFT) * stride(0)
-            memory = memory + ir.wide(cell[1]) * stride(1) if self.rank == 3 else memory
-            target = b.let("out", memory + cell[-1])[ir.wide(_X) * stride(0)]
+            row = self.site.layout(statement.field).row(memory, (_LEFT, *cell[1:-1]))
+            target = b.let("out", row + cell[-1])[ir.wide(_X) * stride(0)]
         value = self._on_chip(statement.field, 1, _X, self._near((0,) * self.rank))
         if self.schedule.threads[0] > 1:  # every thread writes what it computed itself: no barrier is needed before
             with self._strided(_X.name, (_LOW, _HIGH), 0), b.when((_X < kept[0]) | (_X >= kept[1])):
@@ -410,8 +405,7 @@ class HybridKernel:
 
     def _slot(self, field: str, level: int) -> ir.Expr:
         """The slot on chip of a version by its level from a row's step on."""
-        copies = self.site.copies(field)
-        return ir.Int(0) if copies == 1 else (_STEP + level % copies) % copies
+        return self.site.layout(field).slot(level, _STEP)
 
     def _slot_at(self, field: ChipField, slot: ir.Expr) -> ir.Expr:
         """Pointer to the first value of a slot on chip."""
@@ -427,8 +421,8 @@ class HybridKernel:
 
     def _memory(self, field: str, slot: ir.Expr) -> ir.Expr:
         """Pointer to cell zero in memory of a slot on chip."""
-        copies = self.site.copies(field)
-        return self.site.slot(field, slot if copies == 1 else (ir.Var(f"turn{copies}") + slot) % copies)
+        layout = self.site.layout(field)
+        return layout.version(0, ir.Var(f"turn{layout.copies}") + slot)
 
 
 def _index(here: Cell) -> ir.Expr:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite
-from tilewright.codegen.points import tables, touches
+from tilewright.codegen.points import function_name, tables, touches
 
 _HEAD = ("steps", "first step")
 _PARTS = ("rows", "places", "numbers")
@@ -31,7 +31,7 @@ def point_functions(site: GpuSite) -> tuple[ir.Function, ...]:
 
 
 def _function(site: GpuSite, field: str) -> ir.Function:
-    b = ir.Builder(site.points_name(field), kind="inline")
+    b = ir.Builder(function_name(site.prefix, site.problem, field), kind="inline")
     points, numbers = site.points, site.numbers
     b.params(points, numbers)
     row, at, now = (b.param(name) for name in ("row", "at", "now"))

@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
-from tilewright.codegen import ir
+from tilewright.codegen import ir, layouts
 from tilewright.codegen.boundary import bounded
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.points import pieces, touches
+from tilewright.codegen.points import function_name, pieces, row_number, touches
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.codegen.tapes import fuse_roots
@@ -26,8 +26,6 @@ from tilewright.programs.stencil.program import Statement
 FIRST = ir.Var("begun")
 """The number of the first step of the launches that belong together."""
 _ALWAYS = ir.Real(True, ir.BOOL)
-_SLOT = ir.Var("slot", ir.WIDE)
-"""Distance of versions of a field, in elements."""
 Cell = tuple[ir.Expr, ...]
 """Indices of a cell in the grid."""
 Kernel = tuple[ir.Function, EntryPoint]
@@ -121,7 +119,7 @@ class GpuSite:
         program = self.problem.program
         fields = [self.field(field) for field in program.fields]
         sizes = [extent(axis) for axis in range(self.rank)]
-        wides = [*(stride(axis) for axis in range(self.rank - 1)), _SLOT]
+        wides = [*(stride(axis) for axis in range(self.rank - 1)), ir.Var(layouts.SLOT.name, ir.WIDE)]
         varying = self.problem.varying
         scalars = [ir.Var(f"c_{i}", self.dtype) for i, name in enumerate(program.scalars) if name not in varying]
         tables = [self.tables] if program.placed or varying else []
@@ -166,15 +164,9 @@ class GpuSite:
         const = field not in self.problem.program.updated
         return ir.Var(f"f{self.number(field)}", ir.Pointer(self.dtype, const=const))
 
-    def slot(self, field: str, number: ir.Expr) -> ir.Expr:
-        """Pointer to cell zero of a slot of a field."""
-        base = self.field(field)
-        return base if self.copies(field) == 1 else base + ir.wide(number) * _SLOT
-
-    def version(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
-        """Pointer to cell zero of the version ``level`` steps after version ``step``."""
-        copies = self.copies(field)
-        return self.slot(field, (step + level % copies) % copies)
+    def layout(self, field: str) -> layouts.Layout:
+        """Where the versions of a field lie."""
+        return layouts.Layout(base=self.field(field), copies=self.copies(field), kind=ir.WIDE)
 
     # Cells.
 
@@ -182,13 +174,13 @@ class GpuSite:
         """Compute one cell where it is updated, reads outside the grid included, all in memory off chip."""
 
         def read(node: Read) -> ir.Expr:
-            base = self.version(node.field, node.level, step)
+            base = self.layout(node.field).version(node.level, step)
             return self.guarded(node, here, lambda inner: base[global_index(inner)])
 
         with b.when(self.in_bounds(statement, here)), b.scope():
             at = b.let("at", global_index(here))
             value = self.value(b, statement, read, NewCell(here, step))
-            b.set(self.version(statement.field, 1, step)[at], value)
+            b.set(self.layout(statement.field).version(1, step)[at], value)
 
     def in_bounds(self, statement: Statement, here: Cell) -> ir.Expr:
         """Whether a statement updates a cell."""
@@ -252,15 +244,9 @@ class GpuSite:
         if not touches(self.problem, field):
             return value
         at = cell.at
-        row = pieces(at[0], at[0] + 1)[0] if self.rank == 1 else at[0]
-        for axis in range(1, self.rank - 1):
-            row = row * extent(axis) + at[axis]
+        row = pieces(at[0], at[0] + 1)[0] if self.rank == 1 else row_number(at[:-1])
         given = (self.points, self.numbers, row, at[-1], FIRST + cell.step, cell.own, value)
-        return ir.Call(self.points_name(field), given, self.dtype)
-
-    def points_name(self, field: str) -> str:
-        """Name of the function that adds the sources of a field to a cell and records it."""
-        return f"{self.prefix}_points_{self.number(field)}"
+        return ir.Call(function_name(self.prefix, self.problem, field), given, self.dtype)
 
     def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
@@ -283,7 +269,7 @@ def dated(problem: Problem) -> bool:
 
 def stride(axis: int) -> ir.Var:
     """Distance of neighbours along an outer axis, in elements: 64 bits."""
-    return ir.Var(f"s{axis}", ir.WIDE)
+    return layouts.stride(axis, ir.WIDE)
 
 
 def on_chip(size: int) -> tuple[int, int]:
@@ -301,6 +287,11 @@ def global_index(places: Cell) -> ir.Expr:
     for axis, place in enumerate(places[:-1]):
         result = ir.wide(place) * stride(axis) + result
     return result
+
+
+def row_index(outer: Sequence[ir.Expr]) -> ir.Expr:
+    """Index of a row in a version of a field, by its places along the outer axes, in 64 bits."""
+    return ir.total([ir.wide(place) * stride(axis) for axis, place in enumerate(outer)])
 
 
 def offsets(problem: Problem, axis: int, *, bent: bool) -> tuple[int, int]:

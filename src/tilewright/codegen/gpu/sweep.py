@@ -103,7 +103,7 @@ class SweepKernel:
 
     def _column(self, statement: Statement) -> None:
         """Cells along axis 0 that are updated and read nothing outside the grid, from the first one on."""
-        site, work = self.site, ir.Builder("work")
+        site, work = self.site, ir.Builder()
         at = ir.Var("at", ir.WIDE)
         lines: dict[str, ir.Let] = {}
         loads: dict[str, ir.Let] = {}
@@ -116,7 +116,7 @@ class SweepKernel:
             index: ir.Expr = at
             for axis, distance in enumerate(offset):
                 index = index + stride(axis) * distance
-            lines.setdefault(found.name, ir.Let(found, site.version(field, level, _STEP) + index))
+            lines.setdefault(found.name, ir.Let(found, site.layout(field).version(level, _STEP) + index))
             return found
 
         def value(node: Read, number: int) -> ir.Expr:

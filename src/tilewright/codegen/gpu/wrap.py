@@ -32,8 +32,10 @@ def wrap_kernel(site: GpuSite, threads: int) -> Kernel:
         moved.append(ir.select(home[axis].equals(x), ir.Int(0), ir.Int(1)))
     with b.when((here[0] < extent(0)) & (ir.total(moved) > 0)):
         for field in program.updated:
+            layout = site.layout(field)
             for age in range(program.history(field)):
-                base = site.slot(field, ir.floormod(_VERSION - age, site.copies(field)))
+                number = ir.floormod(_VERSION - age, layout.copies) if layout.copies > 1 else ir.Int(0)
+                base = layout.at(number)
                 b.set(base[global_index(here)], base[global_index(tuple(home))])
     return b.function(), entry
 

@@ -45,7 +45,7 @@ class Builder:
 
     def __init__(
         self,
-        name: str,
+        name: str = "",  # none where statements are made that are no whole function
         *,
         kind: str = "local",
         distinct: bool = False,
@@ -83,7 +83,8 @@ class Builder:
     def _new(self, name: str, kind: Type) -> Var:
         """A name that nothing has which is known here: a value would else stand where its name means another one."""
         if any(name in names for names in self._names):
-            raise ValueError(f"in {self._function.name}: {name} is the name of something else that is known here")
+            where = self._function.name or "statements"
+            raise ValueError(f"in {where}: {name} is the name of something else that is known here")
         self._names[-1].add(name)
         return Var(name, kind)
 

@@ -132,7 +132,7 @@ class SweepKernel:
             with b.loop("x", *bounds) as x:
                 b.call(cells, *given, *places, x, x + 1)
                 spans = [end for at in (*places, x) for end in (at, at + 1)]
-                b.call(points.function_name(site, field), *given, *spans)
+                b.call(points.function_name(site.prefix, site.problem, field), *given, *spans)
         elif places:
             b.call(cells, *given, *places, *bounds)
         else:

@@ -3,7 +3,7 @@
 import functools
 
 from tilewright.codegen import ir
-from tilewright.codegen.layouts import Layout, stride
+from tilewright.codegen.layouts import stride
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import StreamField, StreamLayout
 
@@ -94,7 +94,7 @@ class Copies:
 
     def _row(self, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
         """A row of the grid in memory."""
-        return (self.part or Layout(base=base)).row(base, self._places(y, z))
+        return self.field.stored.row(base, self._places(y, z))
 
     @functools.cached_property
     def load_function(self) -> ir.Function:
@@ -120,7 +120,9 @@ class Copies:
             elif axis == layout.site.rank - 1:
                 b.intrinsic("fill", dtype, layout.spare, ir.Real(0.0, dtype), width)
                 low, high = ir.largest(v.GX, 0), ir.smallest(v.GX + width, v.N)
-                b.emit(*part.pieces(low, high, lambda a, c, moved: self._piece("copy", start, (a, c), moved)))
+                for first, end, moved in part.pieces(b, low, high):
+                    packed, spare = self._piece(start, first, moved)
+                    b.intrinsic("copy", dtype, spare, packed, end - first)
                 b.intrinsic("lift", dtype, row, layout.spare, v.VECTORS)
             else:
                 with b.when(part.outside(self._places(y, v.GY + v.LINE)[part.axis])):
@@ -166,17 +168,17 @@ class Copies:
                     b.intrinsic("stream", dtype, start + v.X0, layout.spare + (v.X0 - v.GX), count)
             elif part.axis == layout.site.rank - 1:
                 b.intrinsic("lower", dtype, layout.spare, row, v.VECTORS)
-                b.emit(*part.pieces(v.X0, v.X1, lambda a, c, moved: self._piece("stream", start, (a, c), moved)))
+                for first, end, moved in part.pieces(b, v.X0, v.X1):
+                    packed, spare = self._piece(start, first, moved)
+                    b.intrinsic("stream", dtype, packed, spare, end - first)
             else:
                 with b.when(part.outside(self._places(y, v.LINE)[part.axis]).equals(0)):
                     b.intrinsic("lower", dtype, layout.spare, row, v.VECTORS)
-                    b.emit(*self._piece("stream", start, (v.X0, v.X1), ir.Int(0)))
+                    b.intrinsic("stream", dtype, start + v.X0, layout.spare + (v.X0 - v.GX), v.X1 - v.X0)
 
         layout.over_rows(b, (v.YA, v.YB), (v.ZA, v.ZB), write)
         return b.function()
 
-    def _piece(self, how: str, start: ir.Expr, cells: tuple[ir.Expr, ir.Expr], moved: ir.Expr) -> tuple[ir.Stmt, ...]:
-        """Copy some cells of a packed row, which lie ``moved`` cells before their places, or stream them there."""
-        packed, spare = start + (cells[0] - moved), self.layout.spare + (cells[0] - v.GX)
-        to, source = (packed, spare) if how == "stream" else (spare, packed)
-        return (ir.Intrinsic(how, (to, source, cells[1] - cells[0]), self.dtype),)
+    def _piece(self, start: ir.Expr, first: ir.Expr, moved: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+        """Where cells from a first one on lie: in a packed row, ``moved`` cells before their places, and in a spare."""
+        return start + (first - moved), self.layout.spare + (first - v.GX)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
+from tilewright.codegen.layouts import Layout
 from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming import names as v
 from tilewright.programs.stencil.boundaries import Boundary
@@ -127,6 +128,8 @@ class StreamField:
         # what is found in memory of a field that lives in a subdomain; a tile holds it whole
         packed = self.name in dict(layout.site.storage.subdomains)
         self.part = layout.site.packed_layout(self.name) if packed else None
+        # where bands keep its versions: two sets of slots, which they read and write in turn
+        self.stored = self.part or Layout(base=layout.site.field[number])
 
     def ghosts(self, axis: int) -> tuple[int, int]:
         """Cells outside the grid that are read below and above."""

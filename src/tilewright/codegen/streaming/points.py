@@ -67,7 +67,7 @@ class StreamPoints:
         """Adds sources to the rows of one advance, and records cells."""
         layout, site, new = self.layout, self.site, self.field.out
         about = f"Adds the sources of {self.field.name} to the rows of one advance, and records the tile's own cells."
-        b = ir.Builder(function_name(site, self.field.name), kind="apart", about=about)
+        b = ir.Builder(function_name(site.prefix, site.problem, self.field.name), kind="apart", about=about)
         b.params(SIZE, site.constant, POINTS, v.T, new.passing, new.fresh)
         b.params(*([layout.spare] if self.widths else []))
         b.params(v.Y0, v.N0, v.N1, v.N, v.GX, v.GY, v.EDGE, *v.BOUNDS)

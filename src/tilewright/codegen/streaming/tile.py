@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.layouts import SLOT, stride
+from tilewright.codegen.layouts import stride
 from tilewright.codegen.sites import SIZE
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.borders import Borders
@@ -150,18 +150,16 @@ class Tile:
 
     def _slot(self, field: StreamField, side: ir.Expr, version: ir.Expr) -> ir.Expr:
         """Cell zero of the slot that holds a version on one side; versions count from the start of the run."""
-        base = self.site.field[field.number]
-        if not field.updated:
-            return base
         rest = ir.floormod(version, self.layout.sides)
-        number = rest + ir.select(rest.equals(0).equals(side), ir.Int(self.layout.sides), 0)
-        return base + number * (field.part.distance if field.part else SLOT)
+        return field.stored.at(rest + ir.select(rest.equals(0).equals(side), ir.Int(self.layout.sides), 0))
 
     def _source(self, field: StreamField, age: ir.Operand) -> ir.Expr:
         """Where a band reads a version of a field, by age."""
-        slot = self._slot(field, v.SIDE, v.VERSION - age)
+        if not field.updated:
+            return field.stored.base
         place = len(self.layout.fields) + sum(self.pipeline.history[: field.number])
-        return ir.select(v.FROM_CALLER, self.site.field[age + place], slot) if field.updated else slot
+        slot = self._slot(field, v.SIDE, v.VERSION - age)
+        return ir.select(v.FROM_CALLER, self.site.field[age + place], slot)
 
     def _results(self, field: StreamField) -> ir.Expr:
         """Where a band writes the version that it computes."""

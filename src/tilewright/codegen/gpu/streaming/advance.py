@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import literal
-from tilewright.codegen.gpu.site import GpuSite, every, stride
+from tilewright.codegen.gpu.site import GpuSite, every, row_index, stride
 from tilewright.codegen.gpu.streaming.rooms import Rooms, joined
 from tilewright.codegen.gpu.streaming.tile import ADVANCE, BEGIN, DEST, SOURCE
 from tilewright.codegen.sites import extent
@@ -139,7 +139,7 @@ class Advance:
         column = first_at(last) + moved[-1]
         line = self._line(row, moved, clamp=self.edge or any(node.offset[1:-1]))
         beside = clamped(column, last) if self.edge or node.offset[-1] else column
-        return (self.site.slot(node.field, ir.Int(0)) + line)[beside]
+        return (self.site.field(node.field) + line)[beside]
 
     def _lines(self, name: str, where: tuple[str, ir.Var], field: str, age: int, row: ir.Expr) -> dict[Cell, ir.Expr]:
         """Name the thread's first cell of each of its lines, of a row that is fetched or stored."""
@@ -163,11 +163,8 @@ class Advance:
 
     def _line(self, row: ir.Expr, cell: Cell, *, clamp: bool) -> ir.Expr:
         """Offset of the line of cells of a row that one of a thread's cells lies in."""
-        offset = ir.wide(clamped(row, 0)) * stride(0)
-        for axis in self.tile.inner[:-1]:
-            at = first_at(axis) + cell[axis - 1]
-            offset = offset + ir.wide(clamped(at, axis) if clamp else at) * stride(axis)
-        return offset
+        places = [(axis, first_at(axis) + cell[axis - 1]) for axis in self.tile.inner[:-1]]
+        return row_index([clamped(row, 0), *(clamped(at, axis) if clamp else at for axis, at in places)])
 
     def _fetched(self, field: str, age: int, now: ir.Expr) -> ir.Expr:
         """The row of a version that the band starts from which an advance fetches."""

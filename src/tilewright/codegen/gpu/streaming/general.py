@@ -51,7 +51,7 @@ class GeneralKernel:
             start = b.let(f"start{axis}", part / each[axis] * whole.space[axis])
             end = ir.smallest(start + whole.space[axis], extent(axis))
             tile.name_bounds(b, axis, start + part % each[axis] * size, end)
-        self.b = ir.Builder("advances")
+        self.b = ir.Builder()
         self._advances()
         body = self.b.statements()
         if whole.schedule.written:  # the steady kernel computes whole tiles of whole bands
@@ -120,7 +120,7 @@ class GeneralKernel:
     def _read(self, node: Read) -> ir.Expr:
         def load(cell: Cell) -> ir.Expr:
             if node.field not in self.tile.updated:
-                return self.site.slot(node.field, ir.Int(0))[global_index(cell)]
+                return self.site.field(node.field)[global_index(cell)]
             return self._on_chip(node.field, _STEP + node.level, cell)
 
         return self.site.guarded(node, self.here, load)

@@ -44,7 +44,7 @@ class Row:
 
     def compute(self) -> None:
         """Compute all cells in one piece, then put them in their places."""
-        statements, work = self.tile.stages[self.stage], ir.Builder("work")
+        statements, work = self.tile.stages[self.stage], ir.Builder()
         for statement in statements:
             for cell in self.tile.cells:
                 read = self._reader(cell)
@@ -59,7 +59,7 @@ class Row:
 
     def take(self) -> None:
         """Take what is known before the newest row: of every cell, the sum of it, or values by name."""
-        b, tile, statement, parts = self.b, self.tile, self.tile.stages[0][0], ir.Builder("work")
+        b, tile, statement, parts = self.b, self.tile, self.tile.stages[0][0], ir.Builder()
         for cell in tile.cells:
             read = self._reader(cell, held=True)
             if tile.weights is None:

@@ -60,7 +60,7 @@ class SteadyKernel:
         The loop with tests is in the text once, and is gone through before the one without and after it. Both name the
         thread's and the tile's place anew, or the names would take registers in all of the kernel.
         """
-        b = self.b = ir.Builder("work")
+        b = self.b = ir.Builder()
         self.rooms.clear(b)
         with b.loop("part", 0, 2, unroll=1) as part:
             thread = b.let("thread", ir.op(ir.Operator.OPAQUE, ir.THREAD))

@@ -113,8 +113,8 @@ class StreamTile:
 
     def memory(self, field: str, version: ir.Var, age: ir.Expr | int) -> ir.Expr:
         """Pointer to cell zero of the version ``age`` steps before one of the launch's."""
-        copies = self.site.copies(field)
-        return self.site.slot(field, (version - age + copies) % copies)
+        layout = self.site.layout(field)
+        return layout.version(0, version - age + layout.copies)
 
     # The kernel's text.
 
