@@ -28,6 +28,7 @@ SUMS = {
 }
 SUMS |= {name: weighted_sum(program(name).statements[0].tape) for name in ("box3d2r", "star3d2r", "box1d4r")}
 SUMS["ones"] = {Read("u", 0, (y, x)): 1.0 if y == x else 0.1 * y + x for y in (-1, 0, 1) for x in (-2, 0, 1)}
+SUMS["opposite"] = {Read("u", 0, (k - 2, 0)): w for k, w in enumerate((0.2, 0.3, 0.25, 0.4, -0.4))}  # a factor is 0
 SUMS["two fields"] = {Read(f, 0, (y, x)): 0.3 + y + 0.1 * x for f in "uv" for y in range(-2, 3) for x in (-1, 0, 1)}
 SUMS["uneven"] = {
     Read("u", -(z % 2), (z, y, x)): 0.01 * (5 + 7 * z - 3 * y + x)

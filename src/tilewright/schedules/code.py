@@ -40,6 +40,10 @@ class Sum:
         return f"{self.form}/{self.accumulators}" if self.accumulators > 1 else self.form
 
 
+Place = tuple[int, int]
+"""A row of a block: along the axis of blocked rows, and along the middle axis in 3D where that is another."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """Neighbouring rows of results that are computed together."""
@@ -56,11 +60,11 @@ class Block:
         return self.rows * self.lines
 
     @property
-    def places(self) -> tuple[tuple[int, int], ...]:
+    def places(self) -> tuple[Place, ...]:
         """Row and line of every result."""
         return tuple(itertools.product(range(self.rows), range(self.lines)))
 
-    def vector(self, read: Read, place: tuple[int, int]) -> tuple[object, ...]:
+    def vector(self, read: Read, place: Place) -> tuple[object, ...]:
         """What the reads of one vector have in common."""
         at = list(read.offset)
         at[self.axis] += place[0]

@@ -7,13 +7,15 @@ compare forms by what becomes code.
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
-from tilewright.schedules.code import Block, Sum
+from tilewright.schedules.code import Block, Place, Sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,30 +72,48 @@ def input_loads(reads: Iterable[Read], results: Block) -> int:
     return sum(len({(a + p, b + q) for a, b in some for p, q in results.places}) for some in groups.values())
 
 
+Vector = TypeVar("Vector", bound=Hashable)
+
+
+def inputs(
+    terms: Terms,
+    places: Sequence[Place],
+    vector: Callable[[Read, Place], Vector],
+    order: Callable[[Vector], Any] | None = None,
+) -> list[tuple[list[Vector], list[tuple[Place, float]]]]:
+    """Cut a weighted sum into vectors that are added up, and the results to which they then go with their weights.
+
+    They are several where one result alone reads them, with one weight.
+    """
+    uses: dict[Vector, list[tuple[Place, float]]] = {}
+    for at, (read, weight) in itertools.product(places, terms.items()):
+        uses.setdefault(vector(read, at), []).append((at, weight))
+    found: list[tuple[list[Vector], list[tuple[Place, float]]]] = []
+    alike: dict[tuple[Place, float], list[Vector]] = {}
+    for each, its in sorted(uses.items(), key=lambda use: order(use[0])) if order else uses.items():
+        vectors = alike.setdefault(its[0], []) if len(its) == 1 else []
+        if not vectors:
+            found.append((vectors, its))
+        vectors.append(each)
+    return found
+
+
 def _input_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     return _by_input(terms, results, results.places, form.accumulators)
 
 
-def _by_input(terms: Terms, results: Block, places: Sequence[tuple[int, int]], sums: int) -> SumWork:
-    """Inputs that several results read go to each of them; others with one weight are added up first.
-
-    ``sums`` is how many every result starts anew; 0 where there is something to add to.
-    """
-    readers: dict[object, list[tuple[tuple[int, int], float]]] = {}
-    for place, (read, weight) in itertools.product(places, terms.items()):
-        readers.setdefault(results.vector(read, place), []).append((place, weight))
-    alone = [users[0] for users in readers.values() if len(users) == 1]
-    together = [user for users in readers.values() if len(users) > 1 for user in users]
-    products = [*together, *sorted(set(alone))]
-    of = [place for place, _ in products]
-    started = sum(min(sums, of.count(place)) for place in places)
-    begun = len(set(of)) if sums else 0
+def _by_input(terms: Terms, results: Block, places: Sequence[Place], sums: int) -> SumWork:
+    """``sums`` is how many every result starts anew; 0 where there is something to add to."""
+    cut, products = inputs(terms, places, results.vector), dict.fromkeys(places, len(terms))
+    for vectors, uses in cut:
+        products[uses[0][0]] -= len(vectors) - 1
+    many = sum(products.values())
     return SumWork(
-        products=len(products),
-        additions=len(alone) - len(set(alone)) + len(products) - begun,
-        fused=len(products) - started,
-        loads=len(readers),
-        weights=_loaded(weight for _, weight in products),
+        products=many,
+        additions=len(places) * (len(terms) - min(sums, 1)),
+        fused=many - sum(min(sums, each) for each in products.values()),
+        loads=sum(len(vectors) for vectors, _ in cut),
+        weights=_loaded(weight for _, uses in cut for _, weight in uses),
     )
 
 
@@ -147,23 +167,35 @@ def _column_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     )
 
 
+A, B, C, E = range(4)
+"""The four sums of a pair of results, in the order of :attr:`WeightColumn.factors`."""
+TURNED = {A: (operator.sub, 0, 2), B: (operator.add, 1, 2), C: (operator.sub, 2, 1), E: (operator.sub, 3, 1)}
+"""What of the four values of a column is multiplied for each of them."""
+_OF_TWO = {A: (operator.sub, 0, 1), B: (None, 1, 1), E: (operator.sub, 2, 1)}
+"""The same for a column of two weights, without c; b is a value itself."""
+
+
+def turned(column: WeightColumn) -> Mapping[int, tuple[Callable[[Any, Any], Any] | None, int, int]]:
+    """What a column multiplies for a pair of results, by the sum it goes to: an operation on two of its values."""
+    return TURNED if len(column.weights) > 2 else _OF_TWO
+
+
 def _winograd_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     found = columns(terms)
     if found is None:
         raise ValueError("there is no column of three weights in this sum")
     if len(next(iter(terms)).offset) > 2:
         return _paired_loop_work(terms, results, form)
-    # Columns of three take four products and sums of values, others three and two.
-    pairs, three = results.rows // 2, sum(len(column.weights) > 2 for column in found[0])
-    products, turned = 3 * len(found[0]) + three, 2 * len(found[0]) + 2 * three
-    factors = [factor for column in found[0] for factor in column.factors if len(column.weights) > 2 or factor]
+    pairs, cut = results.rows // 2, [(column.factors, turned(column)) for column in found[0]]
+    factors = [weights[k] for weights, some in cut for k in some]
+    added = sum(operation is not None for _, some in cut for operation, _, _ in some.values())
     rest = _by_input(found[1], results, results.places[: 2 * pairs], 0)
     left = _by_input(terms, results, results.places[2 * pairs :], 1)
     # b and c start sums, b + c and b - c two more, onto which the others go.
     return SumWork(
-        products=pairs * products + rest.products + left.products,
-        additions=pairs * (turned + products) + rest.additions + left.additions,
-        fused=pairs * (products - 2) + rest.fused + left.fused,
+        products=pairs * len(factors) + rest.products + left.products,
+        additions=pairs * (added + len(factors)) + rest.additions + left.additions,
+        fused=pairs * (len(factors) - 2) + rest.fused + left.fused,
         loads=input_loads(terms, results),
         weights=pairs * _loaded(factors) + rest.weights + left.weights,
     )

@@ -11,11 +11,11 @@ from tilewright.codegen.boxes.neighbours import Load
 from tilewright.codegen.boxes.rows import BoxStatement, RowPointers
 from tilewright.codegen.sites import Site, extent
 from tilewright.codegen.sums import write_sums
-from tilewright.codegen.sums.registers import Place, RegisterBlock
+from tilewright.codegen.sums.registers import RegisterBlock
 from tilewright.codegen.tapes import in_any_order
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.weights import Apart, apart
-from tilewright.schedules.code import RowCode
+from tilewright.schedules.code import Place, RowCode
 
 AHEAD = ir.Var("ahead")
 """Whether lines are asked for ahead."""

@@ -9,11 +9,11 @@ from tilewright.codegen.streaming.layout import StreamField, StreamStage
 from tilewright.codegen.sums import write_sums
 from tilewright.codegen.sums.carry import CarriedSum
 from tilewright.codegen.sums.loop import INDEX
-from tilewright.codegen.sums.registers import OperandTable, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import OperandTable, RegisterBlock, Results
 from tilewright.codegen.tapes import in_any_order
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.weights import SUM, Apart, apart, equal_box, equal_boxes
-from tilewright.schedules.code import RowCode, Sum
+from tilewright.schedules.code import Place, RowCode, Sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,9 @@ operations where it is stored (its replacement of temporary expressions), while 
 """
 
 from tilewright.codegen import ir
-from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.code import Sum
+from tilewright.schedules.code import Place, Sum
 from tilewright.schedules.sums import SumPart, parts
 
 

@@ -11,9 +11,10 @@ statement reordering for high-order stencils, scatter form (Stock et al., PLDI 2
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.code import Sum
+from tilewright.schedules.code import Place, Sum
+from tilewright.schedules.sums import inputs
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
@@ -39,29 +40,14 @@ class InputSums(Names):
 
         Before: ``y += w * a; y += w * b`` where only ``y`` reads a and b. After: ``y += w * (a + b)``.
         """
-        block = self.block
-        uses: dict[ir.Var, list[tuple[Place, float]]] = {}
-        for at in places:
-            for read, weight in terms.items():
-                uses.setdefault(block.load(read, at), []).append((at, weight))
-        alike: dict[tuple[Place, float], list[ir.Var]] = {}
-        ordered = sorted(uses, key=lambda var: block.keys[var])
-        for var in ordered:
-            if len(uses[var]) == 1:
-                alike.setdefault(uses[var][0], []).append(var)
-        for var in ordered:
-            readers = uses[var]
-            if len(readers) > 1:
-                block.need(var)
-                for at, weight in readers:
-                    self._add(at, weight, var)
-            elif alike[readers[0]][0] == var:
-                together, *others = alike[readers[0]]
-                block.need(together)
-                for other in others:
-                    block.need(other)
-                    together = self.let(together + other)
-                self._add(*readers[0], together)
+        for vectors, uses in inputs(terms, places, self.block.load, self.block.keys.__getitem__):
+            together, *others = vectors
+            self.block.need(together)
+            for other in others:
+                self.block.need(other)
+                together = self.let(together + other)
+            for at, weight in uses:
+                self._add(at, weight, together)
 
     def _add(self, place: Place, weight: float, value: ir.Var) -> None:
         term: ir.Expr = weight * value

@@ -12,10 +12,10 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.code import RowCode, Sum
+from tilewright.schedules.code import Place, RowCode, Sum
 from tilewright.schedules.sums import Near, nears, runs
 
 INDEX = ir.Var("i")

@@ -19,9 +19,8 @@ from typing import Any, Protocol
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.programs.stencil.expression import Placed, Read, Tape
+from tilewright.schedules.code import Place
 
-Place = tuple[int, int]
-"""A row of a block: along the axis of blocked rows, and along the middle axis in 3D where that is another."""
 Results = Mapping[Place, ir.Expr]
 """A value for every place of a block."""
 

@@ -23,24 +23,18 @@ all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute
 4 (2 w - 1) eps.
 """
 
-from operator import add, sub
+from dataclasses import replace
 
 from tilewright.codegen import ir
 from tilewright.codegen.sums.inputs import InputSums
 from tilewright.codegen.sums.loop import SumLoopWriter
-from tilewright.codegen.sums.registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.sums.registers import Names, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
-from tilewright.schedules.code import Sum
-from tilewright.schedules.sums import Near, paired
+from tilewright.schedules.code import Place, Sum
+from tilewright.schedules.sums import TURNED, A, B, C, E, Near, paired, turned
 
-A, B, C, E = range(4)
-"""The four sums, in the order of :attr:`tilewright.programs.stencil.weights.WeightColumn.factors`."""
 _NAMES = "abce"
-TURNED = ((sub, 0, 2), (add, 1, 2), (sub, 2, 1), (sub, 3, 1))
-"""What of the four values of a column goes into each of them."""
-_OF_TWO = {A: (sub, 0, 1), B: (None, 1, 1), E: (sub, 2, 1)}
-"""The same for a column of two weights, without c; b is a value itself."""
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
@@ -76,36 +70,24 @@ class _Pairs(Names):
         for phase in ((B, C), (A, E)):
             for column in sorted(found, key=lambda each: each.read.offset[-1]):
                 for k, value in self._turned(column, (shift, 0), phase).items():
-                    self._accumulate(sums, k, column.factors[k], value)
+                    term = column.factors[k] * value
+                    sums[k] = self.let(sums[k] + term if k in sums else term)
             if B in phase:
                 # Compilers would multiply what is one product twice, in either of the two additions.
-                alone = (k for k in phase if sum(_needs(column, k) for column in found) == 1)
+                alone = (k for k in phase if sum(k in turned(column) for column in found) == 1)
                 sums |= {k: self.let(ir.hold(sums[k])) for k in alone}
                 sums = {A: self.let(sums[B] + sums[C]), E: self.let(sums[B] - sums[C])}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
 
     def _turned(self, column: WeightColumn, place: Place, phase: tuple[int, ...]) -> dict[int, ir.Var]:
         """The sums of values that a column of this phase needs."""
-        turned = dict(enumerate(TURNED)) if _needs(column, C) else _OF_TWO
-        needed = [k for k in phase if _needs(column, k)]
-        read, wanted = column.read, sorted({j for k in needed for j in turned[k][1:]})
-        values = {
-            j: self.fetch(Read(read.field, read.level, (read.offset[0] + j, *read.offset[1:])), place) for j in wanted
+        needed = {k: how for k, how in turned(column).items() if k in phase}
+        (z, *near), wanted = column.read.offset, sorted({j for _, *both in needed.values() for j in both})
+        values = {j: self.fetch(replace(column.read, offset=(z + j, *near)), place) for j in wanted}
+        return {
+            k: values[first] if operation is None else self.let(operation(values[first], values[second]))
+            for k, (operation, first, second) in needed.items()
         }
-        result = {}
-        for k in needed:
-            operation, first, second = turned[k]
-            result[k] = values[first] if operation is None else self.let(operation(values[first], values[second]))
-        return result
-
-    def _accumulate(self, sums: dict[int, ir.Var], k: int, factor: float, value: ir.Var) -> None:
-        term = factor * value
-        sums[k] = self.let(sums[k] + term if k in sums else term)
-
-
-def _needs(column: WeightColumn, k: int) -> bool:
-    """Whether a column adds to a sum: with two weights there is no c."""
-    return k != C or len(column.weights) > 2
 
 
 class _PairedLoop(SumLoopWriter):
@@ -122,16 +104,16 @@ class _PairedLoop(SumLoopWriter):
 
     def row(self, near: Near, row: int, at: ir.Var) -> None:
         """Add what columns find in a row to the sums of its lines."""
-        turned: dict[Read, list[ir.Var]] = {}
+        sums: dict[Read, list[ir.Var]] = {}
         for number, column in enumerate(near.columns):
             read = column.read
             line = row - read.offset[1]
             if not 0 <= line < self.lines:
                 continue
             key = Read(read.field, read.level, (read.offset[0], 0, 0))
-            if key not in turned:
+            if key not in sums:
                 values = [self.value(read, (j, line), at) for j in range(4)]
-                turned[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED]
-            for k in (A, B, C, E):
-                self.add(self.sum(line, _NAMES[k]), self.weights[4 * number + k], turned[key][k])
+                sums[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED.values()]
+            for k, value in enumerate(sums[key]):
+                self.add(self.sum(line, _NAMES[k]), self.weights[4 * number + k], value)
         super().row(near, row, at)
