@@ -61,6 +61,8 @@ ALIASES = {
     "j3d7pt": "star3d1r",
     "j3d27pt": "box3d1r",
 }
+SHAPE = re.compile(r"(star|box)(\d)d(\d)r")
+WRITTEN = [name for name in names() if name in MINE or SHAPE.fullmatch(ALIASES.get(name, name))]
 HEAVY = re.compile(r"box3d[34]r|star3d[34]r|box2d[34]r")
 
 
@@ -86,7 +88,7 @@ def weighted(kind, rank, reach):
 def written_anew(name):
     if name in MINE:
         return tw.stencil(MINE[name])
-    kind, rank, reach = re.fullmatch(r"(star|box)(\d)d(\d)r", ALIASES.get(name, name)).groups()
+    kind, rank, reach = SHAPE.fullmatch(ALIASES.get(name, name)).groups()
     return tw.stencil(weighted(kind, int(rank), int(reach)))
 
 
@@ -103,7 +105,7 @@ CPU = calibrated()
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.stress if HEAVY.match(n) else ()) for n in names() if n != "smith_waterman"],
+    [pytest.param(name, marks=pytest.mark.stress if HEAVY.match(name) else ()) for name in WRITTEN],
 )
 def test_a_program_of_the_catalogue_written_anew_costs_the_same(name):
     mine = written_anew(name)

@@ -6,10 +6,14 @@ import pytest
 from tests.oracles.counting import exact_counts
 from tests.sampling import some
 
+from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
+from tilewright.schedules.counting.block import block_of
 from tilewright.schedules.tiling import NONE, Tiling, parse
+from tilewright.schedules.tree.affine import Name, Whole, extent_of
+from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Range
 
 
 def _subtiles(problem, tiling):
@@ -176,3 +180,15 @@ def test_counts_do_not_grow_with_the_problem():
     counts = exact_counts(problem, parse("hybrid:t=4,s=3x1000000"))
     assert counts.total_points == 2**44 * (2**31 - 1)
     assert counts.points == 4 * (3 + 1 + 3 + 1) // 2 * 10**6
+
+
+@pytest.mark.parametrize("whole", ["a loop", "a box"])
+def test_tiles_that_span_an_axis_are_refused_where_they_are_counted(whole):
+    """Strips of eight rows, whose columns are one box of a tile, or blocks in a loop of it."""
+    problem, row, block = make_problem(program("heat2d"), (64, 96), 1), Name("row") * 8, Name("block") * 16
+    columns = (Whole(0), extent_of(1)) if whole == "a box" else (block, block + 16)
+    cells = Compute(step=Whole(0), stage=Whole(0), box=((row, row + 8), columns))
+    inside = cells if whole == "a box" else Loop(name="block", low=Whole(0), high=extent_of(1), child=cells)
+    tree = Parallel((Range("row", Whole(0), extent_of(0)),), inside)
+    with pytest.raises(UsageError, match=r"the work of a tile .* spans a whole axis of the grid .*cut that axis"):
+        block_of(problem, tree)

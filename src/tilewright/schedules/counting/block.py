@@ -211,14 +211,26 @@ class _Walk:
         if loop.subtile and not self.parts:
             low = (low + high) // 2 + self.further
             high = low + 1
+        if high - low > _FAR // 2:
+            raise _unbounded(f"a loop over {loop.name!r}")
         return range(low, high, loop.step)
 
     def _cells(self, cells: Compute, names: Mapping[str, int], work: _Work) -> None:
         box = _box(cells.box, names)
+        if any(high - low > _FAR // 2 for low, high in box):
+            raise _unbounded("what it computes at a time")
         stages = len(self.problem.program.stages)
         time = value(cells.step, names) * stages + value(cells.stage, names)
         work.points += volume(box)
         work.rows[time] = _hull([box, work.rows.get(time, box)])
+
+
+def _unbounded(what: str) -> UsageError:
+    """A tile is counted on a grid without end, so that one that spans an axis would never end."""
+    return UsageError(
+        f"the work of a tile is counted where nothing cuts it, but {what} spans a whole axis of the grid",
+        "cut that axis in tiles or sub-tiles",
+    )
 
 
 def _box(box: tuple[tuple[Expr, Expr], ...], names: Mapping[str, int]) -> Box:
