@@ -1,10 +1,12 @@
 """Runs from files to files on the ranks of MPI: every rank reads, computes and writes its own block."""
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Record
 from tilewright.base.units import format_bytes, format_seconds, format_shape, parse_shape
 from tilewright.distributed import disk
 from tilewright.distributed.ranks import Array, Traffic, together
@@ -15,9 +17,14 @@ from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.run import run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RanksRun:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RanksRun(Record):
     """What a run on ranks did."""
+
+    KEYS = (
+        "program shape steps dtype topology seconds gcells_per_second steps_per_exchange=traffic.steps "
+        "exchanges=traffic.exchanges messages=traffic.messages bytes=traffic.bytes overlapped=traffic.overlapped"
+    )
 
     program: str
     shape: tuple[int, ...]  # of the whole grid
@@ -30,27 +37,7 @@ class RanksRun:
     @property
     def gcells_per_second(self) -> float:
         """Cell updates per nanosecond."""
-        cells = 1
-        for extent in self.shape:
-            cells *= extent
-        return cells * self.steps / self.seconds / 1e9
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {
-            "program": self.program,
-            "shape": list(self.shape),
-            "steps": self.steps,
-            "dtype": self.dtype,
-            "topology": list(self.topology),
-            "seconds": self.seconds,
-            "gcells_per_second": self.gcells_per_second,
-            "steps_per_exchange": self.traffic.steps,
-            "exchanges": self.traffic.exchanges,
-            "messages": self.traffic.messages,
-            "bytes": self.traffic.bytes,
-            "overlapped": self.traffic.overlapped,
-        }
+        return math.prod(self.shape) * self.steps / self.seconds / 1e9
 
     def __str__(self) -> str:
         traffic, hidden = self.traffic, ", overlapped" if self.traffic.overlapped else ""

@@ -8,12 +8,13 @@ import numpy as np
 
 from tilewright.base.dtypes import check_fits, is_number, is_rounded, real_whole_numbers
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.facts import fact
 from tilewright.base.units import format_shape
 from tilewright.inputs.arrays import Array, Given, as_array, read_array
-from tilewright.programs.stencil.forcing import masked
+from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape
 from tilewright.programs.stencil.points import Index, Points, SourceList, Weights, joined, of_cells, weights
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.program import Program, Statement
 from tilewright.runtime.devices.looks import cells_of, fetched
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_cells
@@ -35,6 +36,36 @@ def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
         raise ArrayError("the mask 'where' is an array of truth values, got complex numbers")
     program, name = masked(given.program)
     return replace(given, program=program, versions={**given.versions, name: (mask != 0,)})
+
+
+@fact
+def masked(program: Program) -> tuple[Program, str]:
+    """Return a program whose cells are updated only where a further field is not zero, and that field's name.
+
+    Before: ``u <- f``. After: ``u <- where(mask[0] != 0, f, u[0])``, for every updated field.
+    """
+    name = _unused_name(program, "mask")
+    centre = (0,) * program.rank
+
+    def guard(statement: Statement) -> Tape:
+        last = len(statement.tape) - 1
+        tail: tuple[Node, ...] = (
+            Read(name, 0, centre),
+            Const(0),
+            Apply("ne", (last + 1, last + 2)),
+            Read(statement.field, 0, centre),
+            Apply("where", (last + 3, last, last + 4)),
+        )
+        return (*statement.tape, *tail)
+
+    statements = tuple(replace(statement, tape=guard(statement)) for statement in program.statements)
+    return replace(program, fields=(*program.fields, name), statements=statements), name
+
+
+def _unused_name(program: Program, name: str) -> str:
+    while name in program.fields or name in program.scalars:
+        name += "_"
+    return name
 
 
 def gather_points(

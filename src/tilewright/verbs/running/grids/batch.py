@@ -74,10 +74,8 @@ class Batch(Engine):
 
     def advance(self, step: int) -> None:  # noqa: ARG002  (nothing is seen before the last)
         """Run all steps of every grid."""
-        self._found = run_batch(
-            self._kernel, self.problem, self._inputs, math.prod(self._shape), self._team, deep=self.options.levels,
-            out=self._into,
-        )  # fmt: skip
+        count, deep = math.prod(self._shape), self.options.levels
+        self._found = run_batch(self._kernel, self.problem, self._inputs, count, self._team, deep=deep, out=self._into)
 
     def results(self) -> Any:  # noqa: ANN401
         """Return the results, which lie as the arrays do."""
