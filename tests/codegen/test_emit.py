@@ -105,13 +105,6 @@ def test_a_header_declares_the_entry_as_its_text_defines_it(dtype):
     assert signatures[0] == signatures[1]
 
 
-def test_index_arithmetic_folds():
-    x = ir.Var("x")
-    assert (ir.Int(2) + 3) == ir.Int(5)
-    assert (x - 0) == x == (x * 1)
-    assert (x + 0 + -2) == (x - 2)
-
-
 def _lower(value, dtype="float32", *, vector=False):
     number = ir.element(dtype)
     kind = ir.vector(number) if vector else number

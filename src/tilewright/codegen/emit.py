@@ -88,8 +88,8 @@ def emit_all(
 
 
 def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: bool) -> tuple[Site, StencilLayout]:
-    tiling, storage, points = schedule.tiling, schedule.storage, problem.points
-    about = (points.sources, points.receivers, points.faces, problem.varying, problem.regions)
+    tiling, storage, given = schedule.tiling, schedule.storage, problem.points
+    about = (given.sources, given.receivers, given.faces, problem.varying, problem.regions)
     key = fingerprint(problem.fingerprint, about, schedule, dialect, strict)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     streams = tiling.family.streams

@@ -86,10 +86,10 @@ class _Lowering:
         else:
             self.values.append(self.apply(node.op, [self.values[arg] for arg in node.args]))
 
-    def let(self, value: ir.Expr, kind: ir.Type | None = None) -> ir.Var:
+    def let(self, value: ir.Expr) -> ir.Var:
         """Name a value of the node that is lowered."""
         self.count += 1
-        var = self.named(f"_{self.count}" if self.count > 1 else "", kind or ir.type_of(value))
+        var = self.named(f"_{self.count}" if self.count > 1 else "", ir.type_of(value))
         self.body.append(ir.Let(var, value))
         return var
 

@@ -17,7 +17,8 @@ def test_operators_are_the_constructors_of_the_ir():
     x, y = b.param("x", X.type), b.param("y", Y.type)
     with b.loop("i", 0, n) as i:
         b.set(y[i], a * x[i] + y[i])
-    sum_ = A * ir.Load(X, J, F32) + ir.Load(Y, J, F32)
+    product = ir.op(ir.Operator.MUL, A, ir.Load(X, J, F32))
+    sum_ = ir.op(ir.Operator.ADD, product, ir.Load(Y, J, F32))
     loop = ir.For(var=J, low=ir.Int(0), high=N, body=(ir.Store(Y, J, sum_, F32),))
     made = b.function()
     assert made == ir.Function(name="axpy", params=(N, A, X, Y), body=(loop,), distinct=True)
@@ -31,7 +32,7 @@ def test_numbers_are_of_the_type_of_what_stands_beside_them():
     assert (2 - n) == ir.op(ir.Operator.SUB, 2, N)
     assert (n + 0) is n
     assert ir.type_of(a * x.vector(n)) == ir.vector(F32)
-    assert ir.smallest(n, 4) == ir.smallest(N, 4)
+    assert ir.smallest(n, 4) == ir.op(ir.Operator.MIN, N, 4)
     assert ir.largest(a, 0.0) == ir.op(ir.Operator.MAXIMUM, A, ir.Real(0.0, F32))
     assert ir.type_of(ir.select(n > 0, a, 0.0)) == F32
     assert ir.select(x.vector(n) > a, x.vector(n), a).op is ir.Operator.WHERE
@@ -86,7 +87,7 @@ def test_what_means_nothing_is_refused():
         lambda: ir.smallest(1, 2),
         lambda: b.otherwise().__enter__(),
     ):
-        with pytest.raises((TypeError, IndexError)):
+        with pytest.raises(TypeError):
             wrong()
 
 

@@ -41,7 +41,8 @@ def stages(chosen, shape, tiling, *, strict=False):
 
 
 def carried(code):
-    return code.blocks[0].carried
+    (found,) = {each.carried for each in code.blocks}
+    return found
 
 
 BOXES = [

@@ -16,7 +16,7 @@ What a box function does is told apart step by step, each in a function of its o
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 from tilewright.base.constants import CACHE_LINE
@@ -44,9 +44,15 @@ def cells_name(site: Site, number: int) -> str:
     return f"{site.prefix}_cells_{number}"
 
 
-def box_call(site: Site, number: int, step: ir.Expr, box: Sequence[Pair]) -> ir.Call:
-    """Compute a statement over a box at a time step."""
-    return ir.Call(f"{site.prefix}_box_{number}", (*site.params, step, *(bound for pair in box for bound in pair)))
+def box_name(site: Site, number: int) -> str:
+    """Name of the function of a statement over boxes."""
+    return f"{site.prefix}_box_{number}"
+
+
+def call_boxes(b: ir.Builder, site: Site, statements: Iterable[int], step: ir.Expr, box: Sequence[Pair]) -> None:
+    """Compute some statements over a box at a time step."""
+    for number in statements:
+        b.call(box_name(site, number), *site.params, step, *(bound for pair in box for bound in pair))
 
 
 class BoxKernel:
@@ -68,10 +74,12 @@ class BoxKernel:
 
     def clip(self, b: ir.Builder, box: Sequence[Pair]) -> list[Pair]:
         """Name the cells of a box that the statement updates."""
-        return [
-            (b.let(f"a{axis}", ir.largest(low, least)), b.let(f"b{axis}", ir.smallest(high, end)))
-            for axis, ((low, high), (least, end)) in enumerate(zip(box, self.of.bounds, strict=True))
-        ]
+        return [self.clip_axis(b, axis, span) for axis, span in enumerate(box)]
+
+    def clip_axis(self, b: ir.Builder, axis: int, span: Pair) -> Pair:
+        """The same along one axis."""
+        (low, high), (least, end) = span, self.of.bounds[axis]
+        return b.let(f"a{axis}", ir.largest(low, least)), b.let(f"b{axis}", ir.smallest(high, end))
 
     def call(self, b: ir.Builder, function: ir.Function, box: Sequence[Pair]) -> None:
         """Call a function of a box."""
@@ -137,7 +145,7 @@ class BoxKernel:
 
     def functions(self) -> Functions:
         """A function ``box(…, t, low0, high0, …)`` for the cells of a box that the statement updates."""
-        site, field, name = self.site, self.statement.field, f"{self.site.prefix}_box_{self.of.number}"
+        site, field, name = self.site, self.statement.field, box_name(self.site, self.of.number)
         after = [points.points_function(site, field, STEP)] if points.touches(site.problem, field) else []
         after += [self._state_function()] if site.streams_states else []
         if not after:
@@ -164,9 +172,8 @@ class BoxKernel:
         whole: list[Pair] = []
         cut: list[Pair] = []
         for axis, (first, end) in enumerate(self.site.middle):
-            (low, high), (least, most) = box[axis], self.of.bounds[axis]
-            whole.append((b.let(f"a{axis}", ir.largest(low, least)), b.let(f"b{axis}", ir.smallest(high, most))))
-            low, high = whole[axis]
+            low, high = self.clip_axis(b, axis, box[axis])
+            whole.append((low, high))
             cut.append((b.let(f"c{axis}", ir.largest(low, first)), b.let(f"d{axis}", ir.smallest(high, end))))
         with b.when(functools.reduce(operator.and_, (low < high for low, high in cut))):
             for axis, (start, stop) in enumerate(cut):

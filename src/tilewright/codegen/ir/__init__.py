@@ -28,7 +28,6 @@ from tilewright.codegen.ir.expressions import (
     Expr,
     Int,
     Intrinsic,
-    IntrinsicSignature,
     Lanes,
     Literal,
     Load,
@@ -38,10 +37,8 @@ from tilewright.codegen.ir.expressions import (
     Shift,
     Size,
     Var,
-    common_type,
     pointee,
     real_type,
-    truth_of,
     type_of,
 )
 from tilewright.codegen.ir.nodes import (
@@ -66,7 +63,7 @@ from tilewright.codegen.ir.nodes import (
     Verbatim,
     While,
 )
-from tilewright.codegen.ir.operators import COMPARISONS, LOGICAL, Operator
+from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.rewrite import (
     Pass,
     bodies,
@@ -108,13 +105,11 @@ from tilewright.codegen.ir.types import (
 
 __all__ = [
     "BOOL",
-    "COMPARISONS",
     "ELEMENTS",
     "GROUP",
     "GROUPS",
     "INDEX",
     "INTRINSICS",
-    "LOGICAL",
     "THREAD",
     "THREADS",
     "UNROLL_WHOLE",
@@ -140,7 +135,6 @@ __all__ = [
     "Index",
     "Int",
     "Intrinsic",
-    "IntrinsicSignature",
     "Kind",
     "Lanes",
     "Let",
@@ -170,7 +164,6 @@ __all__ = [
     "aligned",
     "bodies",
     "ceildiv",
-    "common_type",
     "const_pointer",
     "element",
     "element_of",
@@ -197,7 +190,6 @@ __all__ = [
     "splat",
     "substitute",
     "total",
-    "truth_of",
     "type_of",
     "vector",
     "walk",

@@ -13,7 +13,7 @@ One team of threads runs everything from the first node on that is not a name or
 """
 
 from tilewright.codegen import ir
-from tilewright.codegen.boxes.kernel import box_call
+from tilewright.codegen.boxes.kernel import call_boxes
 from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.lower.sweeps import SweepKernel
 from tilewright.codegen.sites import SIZE, Site
@@ -126,9 +126,9 @@ class _TileKernel:
         box = [(index(low, names), index(high, names)) for low, high in cells.box]
         stages = self.site.problem.program.stages
         if isinstance(cells.stage, Whole):
-            self.b.emit(*(box_call(self.site, number, step, box) for number in stages[cells.stage.value]))
+            call_boxes(self.b, self.site, stages[cells.stage.value], step, box)
             return
         chosen = index(cells.stage, names)
         for place, stage in enumerate(stages):
             with self.b.when(chosen.equals(place)):
-                self.b.emit(*(box_call(self.site, number, step, box) for number in stage))
+                call_boxes(self.b, self.site, stage, step, box)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir, points
-from tilewright.codegen.boxes.kernel import box_call, cells_name
+from tilewright.codegen.boxes.kernel import call_boxes, cells_name
 from tilewright.codegen.layouts import stride
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Pair, Site, extent
@@ -176,7 +176,7 @@ class SweepKernel:
     def _stage(self, statements: tuple[int, ...], low: ir.Expr, high: ir.Expr) -> None:
         """The statements of a stage over rows of the grid."""
         box = [(low, high), *((ir.Int(0), extent(axis)) for axis in range(1, self.site.rank))]
-        self.b.emit(*(box_call(self.site, number, self.step, box) for number in statements))
+        call_boxes(self.b, self.site, statements, self.step, box)
 
 
 def stage_distances(program: Program) -> tuple[int, ...]:

@@ -113,7 +113,7 @@ class BlockWriter:
 
     def _placed(self, node: Placed, at: Place) -> ir.Expr:
         """The numbers of a block that depend on the place alone: one for all of a row, or a vector."""
-        start, axis = self.layout.site.place_name(node), self.layout.axis_of(node)
+        start, axis = self.layout.site.place_name(node), self.layout.axis_of(node.axis)
         if axis == self.layout.rank - 1:
             return start.vector(INDEX - self.operands.row)
         return start[at[0] if axis == 0 else self.operands.line + at[1]]

@@ -48,11 +48,10 @@ class Copies:
         lifted = {} if self.part else {"lifted_in": v.LIFTED_IN if self.field.updated else 0}
         v.call(b, self.load_function, base=base, **self._strides(self.letter), **lifted)
 
-    def ahead(self, b: ir.Builder, base: ir.Expr, y0: ir.Expr, share: tuple[ir.Expr, ir.Expr]) -> None:
-        """Ask for a part, of some shares, of the rows that start at ``y0``; in 2D."""
-        part, shares = share
-        strides = self._strides(self.letter)
-        v.call(b, self.ahead_function, base=base, y0=y0, gx=self.first_cell, part=part, shares=shares, **strides)
+    def ahead(self, b: ir.Builder, base: ir.Expr, y0: ir.Expr) -> None:
+        """Ask for a step's share of the rows that start at ``y0``; in 2D."""
+        given = {"base": base, "y0": y0, "gx": self.first_cell, "part": v.T, "shares": v.LEVELS}
+        v.call(b, self.ahead_function, **given, **self._strides(self.letter))
 
     def store(self, b: ir.Builder, base: ir.Expr, count: ir.Expr) -> None:
         """Write the tile's own cells of the advance, ``count`` of every row."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen import ir
-from tilewright.codegen.sites import SIZE, Site
+from tilewright.codegen.sites import SIZE, Site, extent
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.borders import Borders
 from tilewright.codegen.streaming.copies import Copies, fetch_function
@@ -121,13 +121,13 @@ class StreamKernel:
 
     def _axes(self) -> list[_Axis]:
         rank = self.site.rank
-        extents = [ir.Var(f"n{axis}") for axis in range(rank)] if rank > 1 else [ir.Int(1), ir.Var("n0")]
+        extents = [extent(axis) for axis in range(rank)] if rank > 1 else [ir.Int(1), extent(0)]
         units = [1] * (len(extents) - 1) + [self.layout.line_cells]
         tiles = [ir.Var(f"tiles{axis}") for axis in range(len(extents))]
         return [_Axis(*each) for each in zip(extents, units, tiles, strict=True)]
 
     def _bounds(self, b: ir.Builder, axes: list[_Axis], index: ir.Expr) -> dict[str, ir.Operand]:
-        """The bounds of a tile, by the names of :data:`BOUNDS`: the innermost axis changes fastest."""
+        """The bounds of a tile, by the names of :data:`~tilewright.codegen.streaming.names.BOUNDS`: the innermost axis changes fastest."""
         bounds: list[ir.Operand] = []
         for number, axis in reversed(list(enumerate(axes))):
             at = b.let(f"tile{number}", index % axis.tiles if number else index)

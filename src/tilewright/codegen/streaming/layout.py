@@ -6,7 +6,7 @@ Memory of a thread, per field: *persistent* slabs, which outlive an advance (two
 :mod:`tilewright.schedules.streaming.levels`: a program in 1D runs as one in 2D with a single row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
@@ -75,9 +75,13 @@ class StreamLayout:
         """How far a consumer runs behind what it reads, on axis 0."""
         return self.pipeline.lag.at(steps, consumer) - self.pipeline.lag.offsets[producer]
 
-    def axis_of(self, node: Placed) -> int:
-        """The axis of the kernel along which a number depends on the place."""
-        return node.axis + self.rank - self.site.rank
+    def axis_of(self, axis: int) -> int:
+        """The axis of the kernel that is one of the program's."""
+        return axis + self.rank - self.site.rank
+
+    def places_at(self, places: Mapping[Placed, ir.Var], moves: Sequence[ir.Expr]) -> dict[str, ir.Operand]:
+        """Tables of what depends on the place alone, moved along their axes."""
+        return {var.name: var + moves[self.axis_of(node.axis)] for node, var in places.items()}
 
     def name(self, part: str) -> str:
         """Name of a function."""
@@ -150,15 +154,15 @@ class StreamField:
         """Cells along an axis that keep their values or lie outside the grid."""
         return sum(self.frame(axis)) + sum(self.ghosts(axis))
 
-    def version(self, tag: str, *, write: bool = False) -> "Slabs":
-        """Name one version."""
-        kind, name = ir.Pointer(self.layout.dtype, const=not write), f"{self.name}_{tag}"
+    def version(self, tag: str) -> "Slabs":
+        """Name one version; only the one that is computed, or loaded, is written."""
+        kind, name = ir.Pointer(self.layout.dtype, const=tag != "out"), f"{self.name}_{tag}"
         return Slabs(self, *(ir.Var(f"{name}_{part}", kind) for part in ("passing", "fresh", "older")))
 
     @property
     def out(self) -> "Slabs":
         """The version that is computed, or loaded."""
-        return self.version("out", write=True)
+        return self.version("out")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,6 @@ class StreamPoints:
                 near = near | ((first < low) | (last > extent - high))
         return ((end > v.YA) & (v.Y0 < v.YB)) & near
 
-    def update(self, b: ir.Builder, step: ir.Expr) -> None:
-        """Add and record what belongs to a step."""
-        v.call(b, self.function, t=step)
-
     @functools.cached_property
     def function(self) -> ir.Function:
         """Adds sources to the rows of one advance, and records cells."""
@@ -124,7 +120,7 @@ class StreamPoints:
 
     def _of_face(self, b: ir.Builder, own: list[Pair], face: Face, *, last: bool) -> None:
         """The rows of one advance at one end of an axis; whole rows are brought into the grid's order."""
-        layout, site, axis = self.layout, self.site, face.axis + self.layout.rank - self.site.rank
+        layout, site, axis = self.layout, self.site, self.layout.axis_of(face.axis)
         spans = [face.span(pair, last=last) if number == axis else pair for number, pair in enumerate(own)]
 
         span = spans[-1]

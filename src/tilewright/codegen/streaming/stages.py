@@ -75,7 +75,7 @@ class StageFunctions:
     def call(self, b: ir.Builder, lines: tuple[ir.Expr, ir.Expr] | None, given: Mapping[str, ir.Expr]) -> None:
         """Call the function that computes the stage."""
         moves = (v.Y0, v.GY, ir.Int(0)) if lines else (v.Y0, ir.Int(0))
-        places = {var.name: var + moves[self.layout.axis_of(node)] for node, var in self.places.items()}
+        places = self.layout.places_at(self.places, moves)
         some = {"first": lines[0], "last": lines[1]} if lines else {}
         v.call(b, self.functions[-1], **given, **places, **some)
 
@@ -87,7 +87,7 @@ class StageFunctions:
         layout, rank = self.layout, self.site.rank
         found: ir.Expr = ir.Int(1)
         for axis in axes:
-            of_rows = axis + layout.rank - rank == 0
+            of_rows = layout.axis_of(axis) == 0
             if of_rows or axis == rank - 1:
                 begin, length, extent = (v.Y0, layout.rows, v.N0) if of_rows else (v.GX, layout.width, v.N)
                 low, high = self.site.middle[axis]
@@ -209,7 +209,7 @@ class PlanesFunction:
     def call(self, b: ir.Builder, shift: int) -> None:
         """Call it for planes from ``shift`` on, at the line that a loop goes through."""
         moves = (ir.Int(shift), v.LINE, ir.Int(0))
-        places = {var.name: var + moves[self.stage.layout.axis_of(node)] for node, var in self.places.items()}
+        places = self.stage.layout.places_at(self.places, moves)
         slabs = {**self.reads, **self.results}
         starts = {
             var.name: version.at(position + shift) + v.LINE * v.PITCH for var, (version, position) in slabs.items()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.layouts import stride
-from tilewright.codegen.sites import SIZE
+from tilewright.codegen.sites import SIZE, extent
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.borders import Borders
 from tilewright.codegen.streaming.copies import Copies
@@ -56,7 +56,7 @@ class Tile:
         """Name extents and strides; a program in 1D runs as one in 2D with a single row."""
         if self.site.rank > 1:
             self.site.name_sizes(b)
-            b.let("n", ir.Var(f"n{self.site.rank - 1}"))
+            b.let("n", extent(self.site.rank - 1))
             return
         for name, value in (("n0", 1), ("n1", 1), ("n", SIZE[2]), ("slot", SIZE[3])):
             b.let(name, value)
@@ -112,8 +112,7 @@ class Tile:
 
     def _names(self, b: ir.Builder, field: StreamField, tag: str, version: ir.Expr) -> None:
         """Name the slabs of a version."""
-        names = field.version(tag, write=tag == "out").params
-        for var, value in zip(names, self._version(field, version), strict=True):
+        for var, value in zip(field.version(tag).params, self._version(field, version), strict=True):
             b.let(var.name, value, var.type)
 
     def _unit(self, b: ir.Builder, functions: StageFunctions) -> None:
@@ -134,7 +133,7 @@ class Tile:
                 self._compute(b, functions)
                 if self.layout.rank == 2:
                     for field, age in stage.loaded:
-                        self.copies[field.number].ahead(b, *self._next(field, age), (v.T, v.LEVELS))
+                        self.copies[field.number].ahead(b, *self._next(field, age))
             for field in stage.outputs:
                 if field.history == self.layout.sides:
                     self._finish(b, field)
@@ -205,7 +204,7 @@ class Tile:
         borders, points = self.borders[field.number], self.points[field.number]
         if points.present:
             with b.when((v.T >= 0) & points.near()):
-                points.update(b, v.VERSION + v.T)
+                v.call(b, points.function, t=v.VERSION + v.T)
         if borders.outer:
             with b.when(borders.near_slabs()):
                 self._names(b, field, "now", ir.largest(v.T, 1 - field.history))

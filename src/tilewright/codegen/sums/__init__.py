@@ -6,7 +6,7 @@
     loop        a loop over taps, weights from a table     rolled taps
 
 Which one is written is said by the schedule (:class:`tilewright.schedules.code.Sum`), whose ``outputs``, as the
-program has it, needs no pass. What each takes per result is :func:`tilewright.schedules.sums.work`.
+program has it, needs none. What each takes per result is :func:`tilewright.schedules.sums.work`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
