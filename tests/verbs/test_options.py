@@ -10,6 +10,7 @@ import typer
 import tilewright as tw
 from tilewright.base.options import Options
 from tilewright.cli.app import app
+from tilewright.cli.predict import PredictOutput
 from tilewright.verbs import options
 from tilewright.verbs.chains.chain import plan
 from tilewright.verbs.codesign.area import area
@@ -93,6 +94,7 @@ def test_what_is_refused_is_an_option(kind):
         ("a table", {"every": 3}, "--every is for stencils, which march in time; a table is filled once"),
         ("a table", {"sources": ("8=1",)}, "--source is for stencils, which march in time"),
         ("--distributed", {"check": True}, "--distributed does not go with --check (hint: run on one process)"),
+        ("--distributed", {"check": True, "until": 1.0}, "--distributed does not go with --check"),
     ],
 )
 def test_a_refusal_is_one_sentence(kind, given, sentence):
@@ -105,7 +107,14 @@ def test_a_refusal_is_one_sentence(kind, given, sentence):
 
 def test_nothing_is_refused_where_nothing_is_asked():
     for kind in REFUSED:
-        refuse(kind, RunOptions(steps=1), RunFiles())
+        refuse(
+            kind,
+            RunOptions(steps=1),
+            RunFiles(),
+            options.PredictOptions(shape=(4,)),
+            options.SelectOptions(shape=(4,), within=None),
+            PredictOutput(),
+        )
 
 
 def test_a_record_is_frozen_and_made_of_its_fields():

@@ -6,7 +6,7 @@ A verb's keywords become a record as it begins (:meth:`Options.of`), a command's
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -140,13 +140,14 @@ class Refusal:
     sentence: str = "{kind} takes no {options}"
     hint: str = ""
 
-    def check(self, kind: str, records: Iterable[Options]) -> None:
-        """Refuse them."""
-        for record in records:
-            for name in record.given(*self.options):
-                listed = " and ".join(filter(None, (", ".join(self.options[:-1]), self.options[-1])))
-                said = self.sentence.format(kind=kind, options=listed, flag=flag_of(record, name))
-                raise UsageError(said, self.hint)
+    def check(self, kind: str, records: Sequence[Options]) -> None:
+        """Refuse the first of them that is given."""
+        for name in self.options:
+            for record in records:
+                if record.given(name):
+                    listed = " and ".join(filter(None, (", ".join(self.options[:-1]), self.options[-1])))
+                    said = self.sentence.format(kind=kind, options=listed, flag=flag_of(record, name))
+                    raise UsageError(said, self.hint)
 
 
 def flag_of(record: Options | type[Options], name: str) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu import streaming as streaming_gpu
-from tilewright.costs.rates import CpuRates
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import ideal_seconds
 from tilewright.schedules.family import Family
@@ -115,7 +114,7 @@ def roofline(setting: Setting) -> Roofline | None:
     each = [rates.c_iter.value, rates.swept.value]
     if facts.stream is not None:
         each.append(rates.blocked.value)
-    if facts.block is not None and not isinstance(rates, CpuRates):
+    if facts.block is not None:
         each.append(streaming_gpu.iteration_seconds(facts, rates))
     iteration = min(each)
     if facts.flops <= 0 or iteration <= 0:

@@ -12,15 +12,15 @@ _WHOLE = {"wavefronts", "tiles_per_wavefront", "tiles_per_prism", "tile_points",
 """Quantities that are whole numbers."""
 
 
-Amount = TypeVar("Amount")
+Seconds = TypeVar("Seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Times(Generic[Amount]):
+class Times(Generic[Seconds]):
     """What every model of time returns: named terms, in seconds, and their sum; numbers, or arrays of one shape."""
 
-    terms: Mapping[str, Amount]
-    seconds: Amount = field(init=False)
+    terms: Mapping[str, Seconds] = field(hash=False)
+    seconds: Seconds = field(init=False)
 
     def __post_init__(self) -> None:
         """Add up the terms."""

@@ -77,8 +77,8 @@ def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
         cut_seconds=0.0,
         short_row_seconds=0.0,
         fetch_seconds=0.0,
-        c_iter=replace(setting.rates.c_iter, value=0.0, low=None, high=None),
-        swept=replace(setting.rates.swept, value=0.0, low=None, high=None),
+        c_iter=setting.rates.c_iter.at(0.0),
+        swept=setting.rates.swept.at(0.0),
     )
     one = zero.at(c_iter=replace(zero.rates.c_iter, value=1.0), swept=replace(zero.rates.swept, value=1.0))
     row = zero.at(row_seconds=1.0, swept_row_seconds=1.0)
@@ -97,7 +97,7 @@ def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
 
     Behind these factors stand the seconds of lines from L2, of those from L3 that arithmetic may hide, and of the rest.
     """
-    none = replace(setting.rates.blocked, value=0.0, low=None, high=None)
+    none = setting.rates.blocked.at(0.0)
     near = setting.at(sm_count=1, launch_seconds=0.0, advance_seconds=0.0, blocked=none)
     still = near.at(cache_byte_seconds=0.0)
     one, start = still.at(blocked=replace(none, value=1.0)), still.at(advance_seconds=1.0)

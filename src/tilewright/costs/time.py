@@ -88,8 +88,8 @@ class Costs(Times[float]):
 
     def to_dict(self) -> dict[str, object]:
         """Return the costs as plain data, without the terms of the time, the parts of the energy and its amounts."""
-        plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {name: value for name, value in plain.items() if name not in {"terms", "energy", "usage"}}
+        left_out = {"terms", "energy", "usage"}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in left_out}
 
 
 def predict(  # noqa: PLR0913  (all that a prediction hangs on)
@@ -352,7 +352,7 @@ def ideal_seconds(setting: Setting, family: Family | None = None, model: str = "
 def streaming_seconds(setting: Setting) -> Quantity:
     """Return C_iter of streaming tiles, which on a GPU is counted from the instructions of a cell, with its range."""
     rates = setting.rates
-    if isinstance(rates, CpuRates) or rates.blocked.source == "measured":
+    if setting.cpu or rates.blocked.source == "measured":
         return rates.blocked
     from tilewright.costs.gpu import streaming as streams
 

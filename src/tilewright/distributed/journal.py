@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -29,10 +30,11 @@ class RunProgress:
 def read(folder: Path) -> RunProgress | None:
     """Return what a folder's journal says, or None if there is none."""
     path, hint = folder / NAME, "delete its folder to begin again"
-    if not path.exists():
-        return None
-    text = read_bounded(path, _LARGEST, "journal")
+    with suppress(PermissionError):  # of its folder, which reading says
+        if not path.exists():
+            return None
     try:
+        text = read_bounded(path, _LARGEST, "journal")
         return parse(RunProgress, decode_json(text, NAME), NAME, complete=True, alone=False)
     except UsageError as error:
         raise UsageError(f"{str(path)!r} is no journal of this version: {error.message}", hint) from None

@@ -578,6 +578,6 @@ def with_threads(machine: Machine, threads: int | None) -> Machine:
     share = threads / count.value
     return dataclasses.replace(
         machine,
-        sm_count=dataclasses.replace(count, value=threads, low=None, high=None),
-        dram_bandwidth=dataclasses.replace(bandwidth, value=share * bandwidth.value, low=None, high=None),
+        sm_count=count.at(threads),
+        dram_bandwidth=bandwidth.at(share * bandwidth.value),
     )

@@ -169,8 +169,11 @@ class _List(Session):
     def _place(self, array: Array) -> tuple[int, int, int, int]:
         """Return where an array's address is found: place, step per worker, first element, and step per grid."""
         address, size = array.ctypes.data, array.itemsize
-        if not isinstance(array, _FirstGrid):
-            return 0, 1, (address - self._memory.start) // size, 0
+        within = address - self._memory.start
+        if 0 <= within < self._memory.block:
+            return 0, 1, within // size, 0
+        if not isinstance(array, _FirstGrid) or not np.may_share_memory(array, self._given[array.number]):
+            raise ValueError("an array that is none of the batch's")
         given = self._given[array.number]
         step = given.strides[0] if given.ndim > self._rank else 0
         return self._workers + array.number, 0, (address - given.ctypes.data) // size, step // size

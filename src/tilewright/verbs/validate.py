@@ -279,8 +279,8 @@ def _published(
 
 
 def _with_iteration(setting: Setting, factor: float) -> Setting:
-    value = dataclasses.replace(setting.rates.c_iter, value=setting.rates.c_iter.value * factor, low=None, high=None)
-    return setting.at(c_iter=value)
+    one = setting.rates.c_iter
+    return setting.at(c_iter=one.at(one.value * factor))
 
 
 def _result(

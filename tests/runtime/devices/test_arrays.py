@@ -318,7 +318,7 @@ def test_a_run_goes_to_the_device_of_its_arrays(driver, kind, backend):
     out = tw.run("j2d5pt", placed(driver, 1, kind), steps=3, backend=backend)
     assert out.device == 1
     assert driver.contexts == {PRIMARY + 1}
-    assert set(driver.retained) == {1}
+    assert driver.retained in ([1], [1, 1])  # the CUDA library retains it as well, the first time in a process
 
 
 @pytest.mark.parametrize("kind", ["interface", "dlpack"])

@@ -117,6 +117,7 @@ def test_workloads(workload):
         ('[[stencil]]\nprogram = "heat9d"', "heat9d"),
         ('[[stencil]]\nprogram = "x.py:f"', "x.py:f"),
         ('[[stencil]]\nprogram = "heat2d"\nsizes = [{ shape = "9", steps = 8 }]', "has 2 dimensions"),
+        ('[[stencil]]\nprogram = "heat2d"\nsizes = []', "has no sizes"),
         ('[[stencil]]\nprogram = "heat2d"\nweight = 0', "must have a weight above 0"),
         ('[[stencil]]\nprogram = "heat2d"\n[[stencil]]\nprogram = "heat2d"', "'heat2d' is there twice"),
         ("[[stencil]", "is not TOML"),

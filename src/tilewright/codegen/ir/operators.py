@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Operator(StrEnum):
-    """What an :class:`~tilewright.codegen.ir.expressions.Op` does; ``operands`` of the tests' ``oracles`` says with what.
+    """What an :class:`~tilewright.codegen.ir.expressions.Op` does; ``operands`` of the tests' oracles says with what.
 
     The operators of programs (:mod:`tilewright.programs.stencil.operators`) are among them, by the same names.
     """

@@ -127,7 +127,7 @@ class StreamKernel:
         return [_Axis(*each) for each in zip(extents, units, tiles, strict=True)]
 
     def _bounds(self, b: ir.Builder, axes: list[_Axis], index: ir.Expr) -> dict[str, ir.Operand]:
-        """The bounds of a tile, by the names of :data:`~tilewright.codegen.streaming.names.BOUNDS`: the innermost axis changes fastest."""
+        """The bounds of a tile, by the names of ``BOUNDS``: the innermost axis changes fastest."""
         bounds: list[ir.Operand] = []
         for number, axis in reversed(list(enumerate(axes))):
             at = b.let(f"tile{number}", index % axis.tiles if number else index)

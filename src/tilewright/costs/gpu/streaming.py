@@ -14,8 +14,8 @@ Of blocks that share a scheduler the oldest goes first, and others fill what it 
 last one runs alone, part of whose waiting nothing fills. A single block waits in full. Rows are fetched while advances
 compute, so that of work and bytes the longer one counts.
 
-The price of a run is that of what it launches (:func:`_run`): of every band the whole tiles in the steady loop, those
-at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges and bands of
+The price of a run is that of what it launches (:func:`launched`): of every band the whole tiles in the steady loop,
+those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges and bands of
 other lengths in the general kernel (:class:`GeneralBlocks`); blocks are dealt out in order.
 
 Where C_iter of these tiles was measured on the machine it bounds the arithmetic of a cell from below, as in every model
@@ -56,12 +56,13 @@ BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
 LEVEL_SLOTS, GENERAL_ADVANCE_SLOTS = {2: 70.0, 3: 96.0}, 100.0
-"""Instructions of a warp per level of an advance, by rank, and per advance, that no cell needs."""
+"""Of the general kernel: instructions of a warp per level of an advance, by rank, and per advance, that no cell needs.
+They are those of machine code for sm_90, as the next ones; no GPU has confirmed what follows from them."""
 READ_SLOTS, RESULT_SLOTS, BEND_SLOTS, LOAD_SLOTS = 1.0, 26.0, 6.0, 9.0
-"""Instructions per cell and read on chip, besides per result, per read that a boundary bends (4 to 6 where it takes the
-nearest cell, 9 where it mirrors), and per value loaded."""
+"""Of the general kernel: instructions per cell and read on chip, besides per result, per read that a boundary bends (4
+to 6 where it takes the nearest cell, 9 where it mirrors), and per value loaded."""
 GENERAL_REGISTERS = 64
-"""Registers of a thread."""
+"""Registers of a thread of the general kernel."""
 CHAIN, ISSUE = 3.3, 1.2
 """Cycles per instruction of a warp that has a scheduler to itself, and of a scheduler that has many warps: by the
 simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`)."""

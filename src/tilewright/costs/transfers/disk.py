@@ -36,9 +36,13 @@ class Passes(Times[float]):
     count: int  # passes
     slabs: int  # windows per pass
     disk_seconds: float  # the part that the disk needs alone
-    compute_seconds: float  # the part that computing needs alone, what is computed twice included
     read_bytes: int  # bytes read in all
     write_bytes: int  # bytes written in all
+
+    @property
+    def compute_seconds(self) -> float:
+        """The part that computing needs alone, what is computed twice included."""
+        return self.terms["arithmetic"]
 
 
 def slab_count(extent: int, rows: int, overlap: tuple[int, int], *, wraps: bool) -> int:
@@ -111,7 +115,6 @@ def _streamed(  # noqa: PLR0913
         slabs=slabs,
         terms={"arithmetic": count * compute, "transfers": count * felt},
         disk_seconds=count * disk,
-        compute_seconds=count * compute,
         read_bytes=count * read,
         write_bytes=count * write,
     )

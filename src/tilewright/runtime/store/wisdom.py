@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -266,7 +266,7 @@ def from_dict(record: object) -> Wisdom:
         record = {key: value for key, value in record.items() if key != "id"}
     entry = documents.parse(Wisdom, record, "a wisdom entry", complete=True)
     parse(entry.tiling)
-    return entry
+    return replace(entry, seconds=float(entry.seconds))
 
 
 def here() -> Circumstances | None:

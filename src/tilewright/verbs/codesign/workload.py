@@ -78,7 +78,8 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[WeightedProblem, ...]:
         program = catalogue.program(entry.program)
         if any(case.problem.program == program for case in cases):
             raise UsageError(f"{where}: {program.name!r} is there twice", "give it more sizes instead")
-        sizes = [(size.shape, size.steps, size.weight) for size in entry.sizes or ()] or None
+        given = entry.sizes
+        sizes = None if given is None else [(size.shape, size.steps, size.weight) for size in given]
         own = () if entry.strategy is None else tuple(entry.strategy.split(","))
         flops, weight = entry.flops_per_cell, entry.weight
         cases += make_cases(program, weight=weight, sizes=sizes, flops_per_cell=flops, strategies=strategies, own=own)

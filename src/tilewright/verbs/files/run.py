@@ -122,9 +122,10 @@ def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note
         callback=None if files.snapshots is None else looks.write,
         where=None if options.where is None else read_planes(options.where)[0],
         sources=read_sources(options.sources),
-        levels=any(map(data.holds_state, files.written)),
+        levels=files.snapshots is not None and data.holds_state(files.snapshots),
     )
-    engines = [_Plane(program, arrays, scalars, options, target, looks) for arrays in planes]
+    deep = any(map(data.holds_state, files.outputs))
+    engines = [_Plane(program, arrays, scalars, options, target, looks, deep=deep) for arrays in planes]
     found = [computed(engine) for engine in engines]
     first, problem = engines[0], engines[0].problem
     results = [{field: levels[0] for field, levels in each.items()} for each in found]
@@ -169,9 +170,11 @@ class _Plane(Memory):
         options: RunOptions,
         target: Target,
         looks: "_Looks",
+        *,
+        deep: bool,  # whether all levels that a next run needs are written at the end
     ) -> None:
         super().__init__(program, arrays, scalars, options, target, packed=False)
-        self._looks = looks
+        self._looks, self._deep = looks, deep
 
     def results(self) -> Levels:
         return self.finish()

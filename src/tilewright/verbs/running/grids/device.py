@@ -22,6 +22,7 @@ class Device(Memory):
     """A run on arrays on a device: results with a target go there, others into new arrays of it."""
 
     name = "a run on a device"
+    copies_out = at_once = False
 
     def warn_if_nonfinite(self, found: Levels) -> None:
         """Do nothing: the results are not looked at where they lie."""
@@ -36,7 +37,6 @@ class Device(Memory):
 
     def _plan(self) -> None:
         super()._plan()
-        self._at_once = False
         if not isinstance(self.calculation.kernel, GpuKernel):
             raise ArrayError("an array lies on a GPU, and the run does not", "use backend='cuda'")
 

@@ -34,6 +34,8 @@ class Memory(Engine):
     """A run on arrays in memory."""
 
     name = "a run in memory"
+    copies_out = True  # whether results are copied to this process's memory
+    at_once = True  # whether a kernel may do the whole run in one call
     case: CheckedProblem
     before = 0  # steps that an earlier run has done
 
@@ -170,9 +172,8 @@ class Memory(Engine):
         log_choice(kernel, problem, threads)
         self._spread = {} if kernel.plan.storage.subdomains else dict(problem.program.subdomains)
         history = problem.program.history
-        self._at_once = self.monitor is None and not (
-            self._deep and any(history(field) > 1 for field in problem.program.updated)
-        )
+        several = self._deep and any(history(field) > 1 for field in problem.program.updated)
+        self._at_once = self.at_once and self.monitor is None and not several
         points = self.case.points
         self._traces = points.traces(problem) if points is not None and points.receivers else None
         into = {} if self._spread or not self._at_once else {f: each[0] for f, each in self._targets.items()}
@@ -181,8 +182,8 @@ class Memory(Engine):
 
     @cached_property
     def _simulation(self) -> Simulation:
-        simulation = Simulation(self.calculation)
-        if self._deep:
+        simulation = self.__dict__["_simulation"] = Simulation(self.calculation)  # it is closed whatever fails below
+        if self._deep and self.copies_out:
             check_memory(sum(simulation.histories.values()) * self.problem.cells * self.problem.itemsize)
         if self.monitor is not None:
             self._look = self.monitor.of(simulation)
