@@ -183,15 +183,12 @@ class _Kernel:
         kept = chip[self.turns % ACCESSES * THREADS + ir.THREAD]
         self.b.set(self.target[self.cell], ir.select(self.turns > 0, kept, 0.0))
 
-    def wide(self, value: ir.Expr) -> ir.Expr:
-        return ir.wide(value)
-
     def load(self) -> None:
         b = self.b
-        chunk = b.mutable("chunk", (self.wide(ir.GROUP) * self.chunks / self.groups).to(ir.INDEX))
+        chunk = b.mutable("chunk", (ir.wide(ir.GROUP) * self.chunks / self.groups).to(ir.INDEX))
         chains = self.chains(_FLOAT, zero=True)
         with self.turn():
-            self.loads(chains, b.let("at", self.source + (self.wide(chunk) * CHUNK + ir.THREAD)))
+            self.loads(chains, b.let("at", self.source + (ir.wide(chunk) * CHUNK + ir.THREAD)))
             b.set(chunk, ir.select(chunk + 1 < self.chunks, chunk + 1, 0))
         self.keep(chains)
 
@@ -199,7 +196,7 @@ class _Kernel:
         b = self.b
         chunk, chains = b.mutable("chunk", ir.GROUP), self.chains(_FLOAT)
         with self.turn():
-            self.stores(chains, b.let("at", self.target + (self.wide(chunk) * CHUNK + ir.THREAD)))
+            self.stores(chains, b.let("at", self.target + (ir.wide(chunk) * CHUNK + ir.THREAD)))
             b.set(chunk, ir.select(chunk + self.groups < self.chunks, chunk + self.groups, ir.GROUP))
 
     def barrier(self) -> None:

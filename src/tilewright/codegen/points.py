@@ -9,8 +9,6 @@ grid is one row, pieces of :data:`PIECE` cells take the place of rows.
     constant[… + i]     table i: numbers of each cell, step by step, which sources add, or into which receivers write
 """
 
-import functools
-import operator
 from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
@@ -93,7 +91,7 @@ def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
                 (b.let(f"a{axis}", ir.largest(low, 0)), b.let(f"b{axis}", ir.smallest(high, extent(axis))))
                 for axis, (low, high) in enumerate(given)
             ]
-            with b.when(functools.reduce(operator.and_, (low < high for low, high in box))):
+            with b.when(ir.every(low < high for low, high in box)):
                 _in_box(b, site, box, numbers, records=records)
     if field in dict(site.problem.points.faces):
         sum_box(b, site, field, given)

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Sequence
 
 from tilewright.base.intmath import ceil_div
+from tilewright.codegen import ir
 from tilewright.codegen.sites import Site
 from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape
 from tilewright.programs.stencil.powers import reduce_powers
@@ -23,8 +24,13 @@ def in_any_order(tape: Tape, site: Site) -> Tape:
     """
     if site.keeps_order:
         return tape
-    tape = tape if site.dtype.is_complex else reduce_powers(tape)
-    return regroup(fuse_roots(tape) if site.dtype.name == "float32" else tape, site.body)
+    return regroup(fuse(tape, site.dtype), site.body)
+
+
+def fuse(tape: Tape, dtype: ir.Element) -> Tape:
+    """Write short powers as products, and take divisions by roots together, where they are faster so."""
+    tape = tape if dtype.is_complex else reduce_powers(tape)
+    return fuse_roots(tape) if dtype.name == "float32" else tape
 
 
 def fuse_roots(tape: Tape) -> Tape:

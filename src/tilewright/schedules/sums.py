@@ -291,21 +291,21 @@ def _along(read: Read, offset: int) -> Read:
 
 
 def _paired_loop_work(terms: Terms, results: Block, form: Sum) -> SumWork:
-    products = turned = 0
+    products = added = 0
     for near in paired(terms, alike=form.alike):
-        products += 4 * len(near.columns) * results.lines + len(near.rest) * results.count
+        products += len(TURNED) * len(near.columns) * results.lines + len(near.rest) * results.count
         # The values of a row are added and subtracted once for all columns that hold them.
-        turned += 4 * len(
+        added += len(TURNED) * len(
             {
                 (line + column.read.offset[1], column.read.field, column.read.level, column.read.offset[0])
                 for column in near.columns
                 for line in range(results.lines)
             }
         )
-    joined = 2 * results.count if turned else 0
+    joined = 2 * results.count if added else 0
     return SumWork(
         products=products,
-        additions=products + turned + joined,
+        additions=products + added + joined,
         fused=products,
         loads=input_loads(terms, results),
         weights=products,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
@@ -74,8 +74,7 @@ def effort_level(name: str, seconds: float | None = None, candidates: int | None
     >>> effort_level("quick", candidates=5).candidates
     5
     """
-    if name not in LEVELS:
-        raise UsageError(f"the effort is one of {', '.join(EFFORTS)}, got {name!r}")
+    one_of("the effort", name, EFFORTS)
     level = LEVELS[name]
     if seconds is not None and not seconds > 0:
         raise UsageError(f"the time budget is a positive number of seconds, got {seconds!r}")

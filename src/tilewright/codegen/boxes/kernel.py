@@ -14,8 +14,6 @@ What a box function does is told apart step by step, each in a function of its o
     _rows        long rows, whose neighbours are put together, or short ones; few cells one by one
 """
 
-import functools
-import operator
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
@@ -175,7 +173,7 @@ class BoxKernel:
             low, high = self.clip_axis(b, axis, box[axis])
             whole.append((low, high))
             cut.append((b.let(f"c{axis}", ir.largest(low, first)), b.let(f"d{axis}", ir.smallest(high, end))))
-        with b.when(functools.reduce(operator.and_, (low < high for low, high in cut))):
+        with b.when(ir.every(low < high for low, high in cut)):
             for axis, (start, stop) in enumerate(cut):
                 for low, high in ((whole[axis][0], start), (stop, whole[axis][1])):
                     with b.when(low < high):
@@ -241,7 +239,7 @@ class BoxKernel:
         for axis in sides:
             (low, high), (first, end) = box[axis], self.of.bounds[axis]
             hit += [low < end, first < high]
-        with b.when(functools.reduce(operator.and_, hit)):
+        with b.when(ir.every(hit)):
             self.call(b, made[-1], box)
         return (*made, b.function())
 

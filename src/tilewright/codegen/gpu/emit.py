@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.errors import IllegalTilingError, UsageError, one_of
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.gpu import hybrid, sweep, tiles
@@ -37,8 +37,7 @@ def made(
     problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
 ) -> tuple[KernelSource[DeviceLayout], tuple[ir.Function, ...]]:
     """Make the functions of a source, see :func:`emit_device`; its text is empty."""
-    if dialect not in DIALECTS:
-        raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
+    one_of("the dialect of a GPU", dialect, DIALECTS)
     if problem.dtype not in GPU_COMPILED:
         raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
     make = _maker(schedule)[0]

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, ExitStack
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField, chip_of
-from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, Launch, NewCell, every, row_index, stride, unpack
+from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, Launch, NewCell, row_index, stride, unpack
 from tilewright.codegen.gpu.tiles import told, wavefront, wavefront_launches
 from tilewright.codegen.lower.index import Names, bound, index
 from tilewright.codegen.sites import extent
@@ -79,7 +79,7 @@ class HybridKernel:
             b.let(f"turn{copies}", ir.floormod(self._first_step, copies))
         (low, high), over = self.chip.pure[0], self.face.overhang
         inside = (_LEFT + (low - over) >= 0, _LEFT + (over + self.face.base + high) <= extent(0))
-        b.let("whole", every([row0.equals(0), row1.equals(height), *inside]))
+        b.let("whole", ir.every([row0.equals(0), row1.equals(height), *inside]))
         self._classic(below)
         return b.function(), entry
 
@@ -110,7 +110,7 @@ class HybridKernel:
             b.let("ring", ir.Var(f"z{last}") % extent_on_chip)
         else:
             fresh = b.let("fresh", 0)
-        with b.when(every(tests)):
+        with b.when(ir.every(tests)):
             self._load_whole()
             b.barrier(memory=True)
             self._rows_whole()

@@ -54,11 +54,12 @@ def _function(name: str, kind: ir.Element, threads: int) -> ir.Function:
         b.set(worst, ir.largest(worst, seen))
     b.set(chip[ir.THREAD], worst)
     b.barrier()
-    while threads > 1:
-        threads //= 2
-        with b.when(ir.THREAD < threads):
-            b.set(chip[ir.THREAD], ir.largest(chip[ir.THREAD], chip[ir.THREAD + threads]))
+    span = threads // 2
+    while span:
+        with b.when(ir.THREAD < span):
+            b.set(chip[ir.THREAD], ir.largest(chip[ir.THREAD], chip[ir.THREAD + span]))
         b.barrier()
+        span //= 2
     with b.when(ir.THREAD.equals(0)):
         b.set(target[ir.GROUP], chip[0])
     return b.function()

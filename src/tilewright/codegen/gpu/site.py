@@ -4,8 +4,6 @@ A schedule (a tiling family's module) makes kernels from these parts and says ho
 nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
 """
 
-import functools
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,9 +15,8 @@ from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.points import function_name, pieces, row_number, touches
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
-from tilewright.codegen.tapes import fuse_roots
+from tilewright.codegen.tapes import fuse
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
-from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
@@ -101,7 +98,7 @@ class GpuSite:
     # Kernels.
 
     def begin(
-        self, end: object, threads: int, numbers: tuple[str, ...], values: int = 0
+        self, end: int | str, threads: int, numbers: tuple[str, ...], values: int = 0
     ) -> tuple[ir.Builder, EntryPoint]:
         """Begin a kernel, its name's end given, whose launches give these numbers, with so many values on chip."""
         shared, room = on_chip(values * self.problem.itemsize)
@@ -185,7 +182,7 @@ class GpuSite:
     def in_bounds(self, statement: Statement, here: Cell) -> ir.Expr:
         """Whether a statement updates a cell."""
         margins = enumerate(self.problem.margins(statement))
-        return every(test for axis, (a, b) in margins for test in (here[axis] >= a, here[axis] < extent(axis) - b))
+        return ir.every(test for axis, (a, b) in margins for test in (here[axis] >= a, here[axis] < extent(axis) - b))
 
     def value(
         self,
@@ -234,10 +231,7 @@ class GpuSite:
         plain: tuple[Node, ...] = tuple(
             Scalar(str(names.index(node.name))) if isinstance(node, Scalar) else node for node in statement.tape
         )
-        if self.strict or not self.dtype.is_float:
-            return plain
-        plain = reduce_powers(plain)
-        return fuse_roots(plain) if self.problem.dtype == "float32" else plain
+        return plain if self.strict or not self.dtype.is_float else fuse(plain, self.dtype)
 
     def pointed(self, field: str, value: ir.Expr, cell: NewCell) -> ir.Expr:
         """A new value, which is to stand in one place, with what sources add to it; receivers record it."""
@@ -255,11 +249,6 @@ class GpuSite:
             sides = self.problem.sides(node.field)[axis] if offset else None
             places.append((place + offset, extent(axis), sides))
         return bounded(places, load, self.dtype)
-
-
-def every(tests: Iterable[ir.Expr]) -> ir.Expr:
-    """Whether all tests hold, of which there is at least one."""
-    return functools.reduce(operator.and_, tests)
 
 
 def dated(problem: Problem) -> bool:

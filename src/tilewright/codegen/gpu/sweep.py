@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, NewCell, every, global_index, offsets, stride, unpack
+from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, NewCell, global_index, offsets, stride, unpack
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.dependences import plane_weights
 from tilewright.programs.stencil.expression import Read
@@ -87,7 +87,7 @@ class SweepKernel:
         for axis, (group, n) in enumerate(zip(groups, block, strict=True)):
             low, high = offsets(site.problem, axis, bent=False)
             tests += [group * n + low >= 0, (group + 1) * n + high <= extent(axis)]
-        with b.when(every(tests)):
+        with b.when(ir.every(tests)):
             for statement in self.statements:
                 self._column(statement)
         with b.otherwise():

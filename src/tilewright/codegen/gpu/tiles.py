@@ -100,7 +100,7 @@ def told(tiles: Parallel) -> tuple[str, ...]:
 
 
 class TileKernel:
-    """What a thread does inside a tile."""
+    """The kernel of the tiles of a tree."""
 
     def __init__(self, site: GpuSite, schedule: GpuSchedule) -> None:
         self.site, self.schedule = site, schedule

@@ -3,7 +3,9 @@
 Operands may be numbers. Where an operation must stand in the text as written, :func:`op` folds nothing.
 """
 
-from collections.abc import Sequence
+import functools
+import operator
+from collections.abc import Iterable, Sequence
 
 from tilewright.codegen.ir.expressions import (
     Expr,
@@ -48,6 +50,11 @@ def total(terms: Sequence[Expr]) -> Expr:
     for term in terms[1:]:
         result = result + term
     return result
+
+
+def every(tests: Iterable[Expr]) -> Expr:
+    """Return whether all conditions hold, of which there is at least one."""
+    return functools.reduce(operator.and_, tests)
 
 
 def floordiv(a: Expr, b: Expr | int) -> Expr:

@@ -114,7 +114,7 @@ def _total(real: ir.Element, threads: int) -> ir.Function:
     b.barrier()
     span = threads // 2
     while span:
-        with b.when(span > ir.THREAD):
+        with b.when(ir.THREAD < span):
             b.set(chip[ir.THREAD], chip[ir.THREAD] + chip[ir.THREAD + span])
         b.barrier()
         span //= 2

@@ -249,7 +249,7 @@ class _Tiles:
             self.pointers(run, source)
         for k, grid in enumerate(run.operands.stored):
             with b.loop("r", 0, rows) as r:
-                place = ir.floormod((run.y0 + r), rings.depth(grid)) * rings.pitch(grid)
+                place = ir.floormod(run.y0 + r, rings.depth(grid)) * rings.pitch(grid)
                 begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
                 b.set(run.out[r + k * rows], self.ring(grid) + place + begin)
         self.call(run)
@@ -302,7 +302,7 @@ class _Tiles:
         shift = b.let(f"shift_{grid}", shift)
 
         def quick() -> None:
-            k = b.mutable("k", ir.floormod((run.y0 + low), depth))
+            k = b.mutable("k", ir.floormod(run.y0 + low, depth))
             with b.loop("j", 0, count) as j:
                 b.set(run.into[j + source.start], self.ring(grid) + k * rings.pitch(grid) + shift)
                 b.set(k, ir.select((k + 1).equals(depth), 0, k + 1))

@@ -3,9 +3,9 @@
 A printer meets nodes by their class in a table, and operators in another one. What a language writes in its own way is
 a value of :class:`Language`, or a method that its printer overrides.
 
-Text that is constant stands in ``prelude.h`` and ``prelude_gpu.h`` and is cut by name: a block stands behind a line
-``//: NAME`` or ``//: NAME: what has to stand before it``, and a word such as ``@v`` in it stands for what differs by
-the type of elements.
+Text that is constant stands in files, ``prelude.h``, ``prelude_gpu.h``, ``vector_math.h`` and GPUs' ``host.h``, and is
+cut by name: a block stands behind a line ``//: NAME`` or ``//: NAME: what has to stand before it``, and a word such as
+``@v`` in it stands for what differs by the type of elements or by program.
 """
 
 import functools

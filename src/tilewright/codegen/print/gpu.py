@@ -15,7 +15,7 @@ Every GPU text of this package starts with these and uses nothing of either lang
 import math
 from collections.abc import Iterable
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import one_of
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print.base import Language, Printer, blocks
@@ -138,8 +138,7 @@ def prelude(
     index: bool = True,  # with the functions of indices, ``tw_min`` and the like
 ) -> str:
     """Return the start of a text."""
-    if dialect not in DIALECTS:
-        raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
+    one_of("the dialect of a GPU", dialect, DIALECTS)
     macros, parts = DIALECTS[dialect], blocks("prelude_gpu.h")
     words = {name: getattr(macros, name) for name in ("kernel", "shared", "barrier", "thread", "group", "groups")}
     lines = [macros.double if "float64" in set(dtypes) else "", macros.strict if strict else ""]

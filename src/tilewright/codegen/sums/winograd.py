@@ -115,5 +115,5 @@ class _PairedLoop(SumLoopWriter):
                 values = [self.value(read, (j, line), at) for j in range(4)]
                 sums[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED.values()]
             for k, value in enumerate(sums[key]):
-                self.add(self.sum(line, _NAMES[k]), self.weights[4 * number + k], value)
+                self.add(self.sum(line, _NAMES[k]), self.weights[len(TURNED) * number + k], value)
         super().row(near, row, at)

@@ -15,8 +15,8 @@ last one runs alone, part of whose waiting nothing fills. A single block waits i
 compute, so that of work and bytes the longer one counts.
 
 The price of a run is that of what it launches (:func:`launched`): of every band the whole tiles in the steady loop,
-those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges and bands of
-other lengths in the general kernel (:class:`GeneralBlocks`); blocks are dealt out in order.
+those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges and bands
+of other lengths in the general kernel (:class:`GeneralBlocks`); blocks are dealt out in order.
 
 Where C_iter of these tiles was measured on the machine it bounds the arithmetic of a cell from below, as in every model
 here. This is our own, its counts those of machine code for sm_90; no GPU has confirmed it yet. What it leaves out:

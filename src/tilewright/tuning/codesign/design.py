@@ -115,8 +115,7 @@ def expand(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name in GONE:
             raise GONE[name].error()
-        if name not in (*STRATEGIES, BEST):
-            raise UsageError(f"the tiling strategy is one of {', '.join((*STRATEGIES, BEST))}, got {name!r}")
+        one_of("the tiling strategy", name, (*STRATEGIES, BEST))
     return STRATEGIES if BEST in names else tuple(each for each in STRATEGIES if each in names)
 
 

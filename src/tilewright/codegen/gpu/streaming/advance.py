@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import literal
-from tilewright.codegen.gpu.site import GpuSite, every, row_index, stride
+from tilewright.codegen.gpu.site import GpuSite, row_index, stride
 from tilewright.codegen.gpu.streaming.rooms import Rooms, joined
 from tilewright.codegen.gpu.streaming.tile import ADVANCE, BEGIN, DEST, SOURCE
 from tilewright.codegen.sites import extent
@@ -113,7 +113,7 @@ class Advance:
             lines = self._lines("out", ("into", DEST), field, age, ROW)
             for part, cells in parts.items():
                 tests = self._own(part)
-                with b.when(every(tests)) if tests else nullcontext():
+                with b.when(ir.every(tests)) if tests else nullcontext():
                     for cell in cells:
                         b.set(lines[cell[:-1]][cell[-1]], new_value(self.site, field, cell))
         if not edge:
@@ -182,7 +182,7 @@ class Advance:
     def _in_grid(self, cell: Cell) -> ir.Expr:
         """Whether a thread's cell lies in the grid along the axes that threads share."""
         places = [(axis, first_at(axis) + cell[axis - 1]) for axis in self.tile.inner]
-        return every(test for axis, at in places for test in (at >= 0, at < extent(axis)))
+        return ir.every(test for axis, at in places for test in (at >= 0, at < extent(axis)))
 
 
 def new_value(site: GpuSite, field: str, cell: Cell) -> ir.Var:

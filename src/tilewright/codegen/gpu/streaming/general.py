@@ -9,7 +9,7 @@ import math
 
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import Cell, Kernel, NewCell, every, global_index, in_turn, unpack
+from tilewright.codegen.gpu.site import Cell, Kernel, NewCell, global_index, in_turn, unpack
 from tilewright.codegen.gpu.streaming.tile import (
     ADVANCE,
     ADVANCES,
@@ -108,11 +108,11 @@ class GeneralKernel:
         age = LEVELS - (_STEP + 1)
         has_ring = _STEP + tile.history(field) < tile.kept_versions[site.number(field)]
         with b.when(site.in_bounds(statement, here)), b.scope():
-            cell = NewCell(here, BASE + _STEP, every(own))
+            cell = NewCell(here, BASE + _STEP, ir.every(own))
             new = b.let("value", site.value(b, statement, self._read, cell))
             with b.when(has_ring):
                 b.set(target, new)
-            with b.when(every([age < tile.history(field), *own])):
+            with b.when(ir.every([age < tile.history(field), *own])):
                 b.set(tile.memory(field, DEST, age)[global_index(here)], new)
         with b.otherwise(), b.when(has_ring):
             b.set(target, self._on_chip(field, _STEP, here))

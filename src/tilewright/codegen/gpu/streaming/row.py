@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import literal
-from tilewright.codegen.gpu.site import NewCell, every
+from tilewright.codegen.gpu.site import NewCell
 from tilewright.codegen.gpu.streaming.advance import NOW, ROW, Advance, clamped, first_at, new_value
 from tilewright.codegen.gpu.streaming.rooms import joined
 from tilewright.codegen.gpu.streaming.tile import BASE, BEGIN, own_tests
@@ -138,7 +138,7 @@ class Row:
             free += [place >= low] if low else []
             free += [place < extent(axis) - high] if high else []
         before = self.rooms.own(field, self.step, cell)[self.slot]
-        b.let(new_value(site, field, cell).name, ir.select(every(free), value, before) if free else value)
+        b.let(new_value(site, field, cell).name, ir.select(ir.every(free), value, before) if free else value)
 
     def _finish(self, statement: Statement) -> None:
         """Put a row of new values in its place, and write what the next band starts from."""
@@ -155,7 +155,7 @@ class Row:
     def _new(self, cell: Cell) -> NewCell:
         at = self._at(cell)
         inside = tuple(clamped(place, axis) for axis, place in enumerate(at))
-        return NewCell(inside, BASE + self.step, every(own_tests(at)))
+        return NewCell(inside, BASE + self.step, ir.every(own_tests(at)))
 
     def _newest(self, read: Read) -> bool:
         """Whether a read is of the row that the level before computes in the same advance."""

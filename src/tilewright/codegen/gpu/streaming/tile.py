@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import GpuSite, dated, every, stride, unpack
+from tilewright.codegen.gpu.site import GpuSite, dated, stride, unpack
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.expression import Read
@@ -49,7 +49,7 @@ class StreamTile:
         self.inner = range(1, site.rank)  # the axes that threads share
         self.threads = schedule.threads[1:]  # per inner axis
         self.updated = program.updated  # the fields that a block keeps
-        self.stages = [tuple(program.statements[number] for number in stage) for stage in pipeline.stages]
+        self.stages = site.stages
         self.units = list(itertools.product(range(self.levels), range(len(self.stages))))  # steps and stages in order
         self.extent = block.loaded  # cells that it loads, per axis
         # Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
@@ -153,14 +153,14 @@ class StreamTile:
     def whole_test(self, low: str) -> ir.Expr:
         """Whether this is a whole band, inside the grid where no edge is ``fixed``; its cells' names begin so."""
         bent = stream_block.block_growth(self.site.problem).bent
-        return every([LEVELS.equals(self.levels), *(test for axis in bent for test in self._within(axis, low))])
+        return ir.every([LEVELS.equals(self.levels), *(test for axis in bent for test in self._within(axis, low))])
 
     def inner_test(self) -> ir.Expr:
         """Whether every cell that counts is updated and all loads lie in the grid, along the inner axes."""
         tests = [test for axis in self.inner for test in self._within(axis, "low")]
         if self.vector > 1:
             tests.append((stride(self.site.rank - 2) % self.vector).equals(0))
-        return every(tests)
+        return ir.every(tests)
 
     def _within(self, axis: int, name: str) -> tuple[ir.Expr, ir.Expr]:
         """Whether all that a tile loads along an axis lies in the grid."""
