@@ -1,1 +1,1 @@
-"""Units, exact integer helpers, fingerprints, errors and records: what every other layer may use."""
+"""Units, exact integers, fingerprints, errors, documents, options and records: what every other layer may use."""

@@ -85,7 +85,7 @@ def predict(
         parts += _exported([one], shown.export, document)
         output.show(document, lambda: parts, as_json)
         return
-    document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None
+    document, rivals = many.to_dict(), None
     if shown.explain:
         from tilewright.verbs.tuning.supertune import supertune
 

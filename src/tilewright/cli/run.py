@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 from tilewright.cli import output
 from tilewright.cli.options import Json, ProgramName
-from tilewright.verbs.options import RunFiles, RunOptions
+from tilewright.verbs.options import RunFiles, RunOptions, refuse
 
 if TYPE_CHECKING:
-    from tilewright.verbs.files.ranks import RanksRun
     from tilewright.verbs.files.run import FileRun
     from tilewright.verbs.files.table import TableReport
 
@@ -26,26 +25,25 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
     """
     from tilewright.programs.tables.table import Recurrence
     from tilewright.verbs.load import load_program, load_run
-    from tilewright.verbs.options import refuse
 
-    report: FileRun | TableReport | RanksRun | None
     once = replace(options, steps=1 if options.steps is None else options.steps)
     if files.distributed:
         from tilewright.verbs.files.ranks import run_files_on_ranks
 
-        report = run_files_on_ranks(load_program(program), once, files)
-        if report is None:  # another rank tells
-            return
+        done = run_files_on_ranks(load_program(program), once, files)
+        if done is not None:  # the first rank tells
+            output.tell(done, as_json)
+        return
+    refuse("a run on one process", options, files)
+    known = load_run(program, options.steps)
+    report: FileRun | TableReport
+    if isinstance(known, Recurrence):
+        from tilewright.verbs.files.table import fill_files
+
+        report = fill_files(known, once, files, output.note)
     else:
-        refuse("a run on one process", options, files)
-        known = load_run(program, options.steps)
-        if isinstance(known, Recurrence):
-            from tilewright.verbs.files.table import fill_files
+        from tilewright.verbs.files.run import run_files
 
-            report = fill_files(known, once, files, output.note)
-        else:
-            from tilewright.verbs.files.run import run_files
-
-            report = run_files(known, once, files, output.note)
+        report = run_files(known, once, files, output.note)
     output.tell(report, as_json)
     report.raise_if_wrong()

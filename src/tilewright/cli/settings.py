@@ -1,9 +1,9 @@
 """Settings: a flag beats an environment variable beats ``tilewright.toml`` beats the default."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from tilewright.base.documents import decode_toml
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
@@ -38,10 +38,7 @@ def _read(file: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
     data = read_bounded(file, _LARGEST, "settings file")
-    try:
-        table = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or numbers of thousands of digits
-        raise UsageError(f"{file.name!r} is not valid TOML: {error}", f"correct {file.name} or remove it") from None
+    table = decode_toml(data, repr(file.name), f"correct {file.name} or remove it")
     return {key: _text(key, value, file.name) for key, value in table.items()}
 
 

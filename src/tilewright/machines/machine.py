@@ -26,7 +26,7 @@ class Machine:
 
     name: str  # its name in the catalogue
     title: str  # its name in full
-    kind: str  # one of :data:`KINDS`
+    kind: str  # one of ``KINDS``
     # What every machine's file says.
     sm_count: Quantity = parameter(
         "multiprocessors, or cores of a CPU (n_SM)", between=_COUNT, within="die_sm_count", whole=True

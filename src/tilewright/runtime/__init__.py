@@ -1,1 +1,1 @@
-"""The world: compilers, devices, caches, workers, files. The only layer with side effects."""
+"""The world: compilers, devices, caches, workers, formats of files."""

@@ -1,7 +1,7 @@
-"""The options of verbs and of the commands that call them: one record each, whose fields are the verb's keywords.
+"""The options of verbs: one record each, whose fields are the verb's keywords, with what commands say of them.
 
-What commands say of an option stands here alone. Nothing that takes long to load is imported, since commands are made
-from these records before anybody has asked for one.
+What a command alone is asked (files that it writes, figures) is a record beside the command. Nothing that takes long
+to load is imported, since commands are made from these records before anybody has asked for one.
 """
 
 import operator

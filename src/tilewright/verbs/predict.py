@@ -147,7 +147,7 @@ def select(
     scope: str | None = None,
     threads: bool = False,
     **scalars: Any,  # noqa: ANN401
-) -> tuple[Prediction, ...]:
+) -> Ranking:
     """Return the feasible tilings whose predicted cost lies within a share of the best one.
 
     Args:

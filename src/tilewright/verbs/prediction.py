@@ -246,7 +246,8 @@ class Ranking(tuple[Prediction, ...], Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the best prediction with all of them as its candidates."""
-        return {**self[0].to_dict(), "candidates": [each.to_dict() for each in self]}
+        best = self[0].to_dict() if self else {}
+        return {**best, "candidates": [each.to_dict() for each in self]}
 
     def shown(self) -> Shown:
         """Return the table of them."""

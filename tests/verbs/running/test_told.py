@@ -67,7 +67,7 @@ def test_a_monitored_run_tells_its_steps(monkeypatch):
 
 def test_a_run_without_looks_tells_the_expected_time(monkeypatch):
     terminal = _terminal(monkeypatch)
-    with told.while_running(*_prepared(), None):
+    with told.while_running(*_prepared(), lambda: 0):
         _until("expected", terminal)
     assert "heat2d 64x64: " in terminal.getvalue()
     assert "longer than the" in terminal.getvalue()

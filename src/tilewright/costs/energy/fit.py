@@ -34,7 +34,7 @@ class Regression:
 
     names: tuple[str, ...]  # the constants that were fitted; others have no column of any size
     values: tuple[float, ...]  # watts or joules; shape (p,)
-    low: tuple[float, ...]  # smallest value of each with which the fit is as good; None without :func:`intervals`
+    low: tuple[float, ...]  # smallest value of each with which the fit is as good; None without ``intervals``
     high: tuple[float, ...]  # largest such value
     # groups of constants that the runs cannot tell apart: of each only a combination is determined
     alike: tuple[tuple[str, ...], ...]

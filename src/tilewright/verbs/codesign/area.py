@@ -51,7 +51,8 @@ class Area(Record):
 
     def shown(self) -> Shown:
         """Return what people read."""
-        return (report.area(self.to_dict()), *([report.fits(self.to_dict())] if self.lines else []))
+        document = self.to_dict()
+        return (report.area(document), *([report.fits(document)] if self.lines else []))
 
 
 def area(

@@ -51,9 +51,6 @@ class RanksRun(Record):
             )
         )
 
-    def raise_if_wrong(self) -> None:
-        """Do nothing: runs on ranks are not compared with a reference."""
-
 
 def run_files_on_ranks(program: Program, options: RunOptions, files: RunFiles) -> RanksRun | None:
     """Do one run; every rank of the job calls this, and the first alone gets what it did."""

@@ -34,9 +34,7 @@ def log_choice(kernel: Kernel, problem: Problem, threads: int) -> None:
     )  # fmt: skip
 
 
-def while_running(
-    kernel: Kernel, problem: Problem, done: Callable[[], int] | None = None
-) -> AbstractContextManager[None]:
+def while_running(kernel: Kernel, problem: Problem, done: Callable[[], int]) -> AbstractContextManager[None]:
     """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks.
 
     ``done`` tells the steps done at the last look; 0 where there was none.
@@ -46,7 +44,7 @@ def while_running(
     expected: list[float | None] = []
 
     def progress() -> tuple[float, float | None]:
-        steps = 0 if done is None else done()
+        steps = done()
         if steps:
             return steps / problem.steps, None
         if not expected:
