@@ -71,6 +71,15 @@ def test_every_fault_is_classed_and_the_others_go_on(faults):
     assert outcomes["other"].detail == "who knows"
 
 
+def test_a_process_that_ends_itself_is_quoted_and_only_in_that_call(faults):
+    with pool(1) as workers:
+        ends = [workers.call(faults.end_with, words, limit=10) for words in ("first\nno more threads\n", "", "x" * 500)]
+        assert workers.call(faults.act, "exit", limit=10).detail == "the process exited with status 3"
+    assert {reply.outcome for reply in ends} == {Outcome.CRASH}
+    said = [reply.detail.removeprefix("the process exited with status 1") for reply in ends]
+    assert said == [": no more threads", "", f": {'x' * 299}"]
+
+
 def test_a_process_whose_device_failed_is_replaced(faults):
     """A context that met an illegal access is lost; the next candidate must not meet it."""
     with pool(1) as workers:

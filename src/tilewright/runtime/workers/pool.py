@@ -29,6 +29,9 @@ from tilewright.runtime.workers.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VA
 START_SECONDS = 30.0
 """What a fresh worker may take to start up, before the time of its first call runs."""
 _CHUNK = 2**20
+_MOST_SAID = 300
+_ERRORS = "stderr"
+"""What a worker, its compilers and libraries write to standard error during a call, in its folder."""
 _DAMAGED = "the answer of the process was damaged"
 _BROKEN = "DeviceError"
 """After this error a process may have lost its device for good: the next call gets a fresh one."""
@@ -85,6 +88,8 @@ class _Worker:
         self.job, self.limit = job, limit
         self.buffer.clear()
         self.deadline = time.monotonic() + (START_SECONDS if fresh else limit)
+        with suppress(OSError):
+            os.truncate(self.folder / _ERRORS, 0)
         with suppress(BrokenPipeError):
             process.requests.write(request)
             process.requests.flush()
@@ -115,10 +120,20 @@ class _Worker:
         return Reply(outcome=_OUTCOMES.get(kind, Outcome.CRASH), detail=str(value) or kind)
 
     def _died(self) -> Reply:
+        said = self._last_line()
         status = self._end()
         with suppress(ValueError):
             return Reply(outcome=Outcome.CRASH, detail=f"the process was ended by {signal.Signals(-status).name}")
-        return Reply(outcome=Outcome.CRASH, detail=f"the process exited with status {status}")
+        reason = f": {said}" if said else ""
+        return Reply(outcome=Outcome.CRASH, detail=f"the process exited with status {status}{reason}")
+
+    def _last_line(self) -> str:
+        """Return what the process said last; a library that ends it, such as OpenMP without threads, says why."""
+        with suppress(OSError), (self.folder / _ERRORS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_SAID))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return ""
 
     def expire(self) -> Reply:
         """End a call that is over its limit."""
@@ -219,15 +234,16 @@ def _spawn(folder: Path, memory: int | None) -> _Process:
     environment["PYTHONPATH"] = os.pathsep.join(part for part in sys.path if part)
     if memory is not None:
         environment[MEMORY_VARIABLE] = str(memory)
-    popen = subprocess.Popen(
-        # -P: modules come from our own path and never from the current folder.
-        (sys.executable, "-P", "-m", "tilewright.runtime.workers.worker"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env=environment,
-    )
+    with (folder / _ERRORS).open("ab") as errors:
+        popen = subprocess.Popen(
+            # -P: modules come from our own path and never from the current folder.
+            (sys.executable, "-P", "-m", "tilewright.runtime.workers.worker"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+            env=environment,
+        )
     if popen.stdin is None or popen.stdout is None:
         raise OSError("a process without pipes was started")
     return _Process(popen=popen, requests=popen.stdin, replies=popen.stdout)
