@@ -248,7 +248,7 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
     try:
         if isinstance(value, np.ndarray):
             array = value
-        elif (found := view(value, name)) is not None:
+        elif (found := value if isinstance(value, DeviceView) else view(value, name)) is not None:
             return cast("Array", found)
         elif hasattr(value, "__dlpack__"):
             array = np.from_dlpack(value)

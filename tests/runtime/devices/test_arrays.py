@@ -344,12 +344,15 @@ def test_time_levels_of_a_periodic_grid_come_back_without_its_copies(driver):
     assert not driver.memory
 
 
-def test_arrays_on_a_device_go_to_its_backend_only(driver):
+def test_arrays_on_a_device_go_to_its_backend_only(driver, tmp_path):
     for backend in ("numpy", "c"):
         with pytest.raises(ArrayError, match="lies on a GPU"):
             tw.run("j2d5pt", Interface(VALUES), steps=1, backend=backend)
     with pytest.raises(ArrayError, match="all lie on the GPU or all on the host"):
         tw.run("heat2d_var", Interface(VALUES), VALUES, steps=1, backend="cuda")
+    for fields in ((VALUES, Interface(VALUES)), (Interface(VALUES), Interface(VALUES))):
+        with pytest.raises(ArrayError, match="lies on a GPU, where it cannot be read here"):
+            tw.run("heat2d_var", *fields, steps=1, every=1, out=tmp_path / "u.h5")
     with pytest.raises(ArrayError, match="'out' lies on a GPU, where it cannot be read here"):
         tw.run("j2d5pt", VALUES, steps=1, out=Interface(VALUES.copy()))
     with pytest.raises(ArrayError, match="'where' lies on a GPU"):

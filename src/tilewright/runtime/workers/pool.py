@@ -30,6 +30,7 @@ START_SECONDS = 30.0
 """What a fresh worker may take to start up, before the time of its first call runs."""
 _CHUNK = 2**20
 _MOST_SAID = 300
+"""Bytes of a last line that are quoted."""
 _ERRORS = "stderr"
 """What a worker, its compilers and libraries write to standard error during a call, in its folder."""
 _DAMAGED = "the answer of the process was damaged"
@@ -128,11 +129,10 @@ class _Worker:
         return Reply(outcome=Outcome.CRASH, detail=f"the process exited with status {status}{reason}")
 
     def _last_line(self) -> str:
-        """Return what the process said last; a library that ends it, such as OpenMP without threads, says why."""
+        """Return the last line of what the process wrote in this call: a library that ends it says why."""
         with suppress(OSError), (self.folder / _ERRORS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_SAID))
-            lines = file.read().decode("utf-8", "replace").split("\n")
-            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+            return file.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         return ""
 
     def expire(self) -> Reply:

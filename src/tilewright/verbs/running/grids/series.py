@@ -11,7 +11,6 @@ from tilewright.base.units import whole_number
 from tilewright.inputs.series import Recorder, attributes, labels, load, states
 from tilewright.plan import Target
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.devices.views import DeviceView
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.monitor import Monitor, make_monitor
@@ -63,11 +62,6 @@ class Series(Memory):
                 "values per step, sources and receivers begin anew, so such a run is not resumed", "run it whole"
             )
         return case
-
-    def _place(self) -> None:
-        every = (each for levels in self.case.given.versions.values() for each in levels)
-        if any(isinstance(each, DeviceView) for each in every):
-            raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
 
     def _monitor(self) -> Monitor | None:
         self._recorder = self._begun()
