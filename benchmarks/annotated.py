@@ -23,7 +23,7 @@ from scipy.linalg import blas
 
 import environment
 import tilewright as tw
-from tilewright.programs.loops.limit import LATE
+from tilewright.workloads.annotated.nests.limit import LATE
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "annotated"
 SIZES: dict[str, dict[str, int]] = {

@@ -25,9 +25,9 @@ import numpy as np
 
 import environment
 from summary import paired_ratio, spread
-from tilewright.costs.chains.time import HostTimes
-from tilewright.programs.chains.chain import Tree, text
-from tilewright.verbs.chains import chain
+from tilewright.workloads.chains import chain
+from tilewright.workloads.chains.problem import Tree, text
+from tilewright.workloads.chains.time import HostTimes
 
 CASES = {
     "projection 16-6": (1_000_000, 16, 6, 16),

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.matrices.registers import ARRAYS, BYTE, DOUBLE, INDICES, put, real_element, sweep
 from tilewright.codegen.print import c
+from tilewright.codegen.products.registers import ARRAYS, BYTE, DOUBLE, INDICES, put, real_element, sweep
 from tilewright.codegen.source import KernelSource, c_source
 
 SIZES = ("rows", "columns", "threads", "stream", "diagonal")

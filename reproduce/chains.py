@@ -16,10 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.costs.chains.traffic import Ints, kept_result
-from tilewright.programs.chains.chain import Tree, extents, nodes
-from tilewright.tuning.chains.search import ChainSearch, best_trees, by_operations_only, by_words, fuse_trees, words_of
-from tilewright.verbs.chains import chain
+from tilewright.workloads.chains import chain
+from tilewright.workloads.chains.problem import Tree, extents, nodes
+from tilewright.workloads.chains.search import (
+    ChainSearch,
+    best_trees,
+    by_operations_only,
+    by_words,
+    fuse_trees,
+    words_of,
+)
+from tilewright.workloads.chains.traffic import Ints, kept_result
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
 MEMORIES = (65536, 98304)

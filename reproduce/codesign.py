@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilewright.tuning.codesign.design import DesignOptions
-from tilewright.verbs.codesign.codesign import Codesign, codesign
-from tilewright.verbs.codesign.files import panels, write
-from tilewright.verbs.codesign.workload import IN_2D, IN_3D
+from tilewright.workloads.codesign.codesign import Codesign, codesign
+from tilewright.workloads.codesign.design import DesignOptions
+from tilewright.workloads.codesign.files import panels, write
+from tilewright.workloads.codesign.workload import IN_2D, IN_3D
 
 PUBLISHED_GAINS = {("2D", "gtx980"): (104, 9.34), ("2D", "titanx"): (69, 28.44), ("3D", "gtx980"): (123, 9.22)}
 PUBLISHED_GAINS[("3D", "titanx")] = (126, 33.15)

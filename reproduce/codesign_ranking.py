@@ -19,10 +19,10 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
-from tilewright.tuning.codesign.designs import Design, designs_at
 from tilewright.tuning.ranking import contenders
 from tilewright.tuning.validation import kendall
-from tilewright.verbs.codesign.codesign import codesign
+from tilewright.workloads.codesign.codesign import codesign
+from tilewright.workloads.codesign.designs import Design, designs_at
 
 SIZES = (0, 9)
 """Of the workload's 16 sizes: in 2D 4096 x 4096 with 1024 steps and 12288 x 12288 with 4096."""

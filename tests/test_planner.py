@@ -18,7 +18,7 @@ from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.bodies import choose_body, cpu_schedule
 from tilewright.tuning.table_default import table_default
 from tilewright.verbs.tables.data import make_data
-from tilewright.workloads.table_plan import plan_table
+from tilewright.verbs.tables.plan import plan_table
 
 C = Target(backend="c")
 ZEN3 = load("zen3")

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
     from tilewright.programs.stencil.points import Points
     from tilewright.programs.stencil.program import Program
     from tilewright.schedules.family import Tiling
-    from tilewright.verbs.annotated.annotate import annotate
     from tilewright.verbs.calibrate import calibrate, sensitivity
-    from tilewright.verbs.chains import chain
-    from tilewright.verbs.codesign.area import area
-    from tilewright.verbs.codesign.codesign import codesign
     from tilewright.verbs.energy.energy import compare, energy
     from tilewright.verbs.gradients.predict import predict_gradient
     from tilewright.verbs.gradients.vjp import adjoint, value_and_grad, vjp
@@ -78,14 +74,18 @@ if TYPE_CHECKING:
     from tilewright.verbs.tuning.tune import tune
     from tilewright.verbs.validate import validate
     from tilewright.verbs.whatif import reuse, whatif
+    from tilewright.workloads.annotated.verbs.annotate import annotate
+    from tilewright.workloads.chains import chain
+    from tilewright.workloads.codesign.area import area
+    from tilewright.workloads.codesign.codesign import codesign
 
     __version__: str
 
 _HOMES = {
     "tilewright.verbs.tables.align": ("Alignment", "align"),
-    "tilewright.verbs.annotated.annotate": ("annotate",),
-    "tilewright.verbs.codesign.area": ("area",),
-    "tilewright.verbs.codesign.codesign": ("codesign",),
+    "tilewright.workloads.annotated.verbs.annotate": ("annotate",),
+    "tilewright.workloads.codesign.area": ("area",),
+    "tilewright.workloads.codesign.codesign": ("codesign",),
     "tilewright.verbs.calibrate": ("calibrate", "sensitivity"),
     "tilewright.verbs.energy.energy": ("compare", "energy"),
     "tilewright.verbs.tuning.supertune": ("supertune",),
@@ -239,7 +239,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "__version__",
 ]
 
-_MODULES = {"chain": "tilewright.verbs.chains.chain", "image": "tilewright.verbs.pipelines.image"}
+_MODULES = {"chain": "tilewright.workloads.chains.chain", "image": "tilewright.verbs.pipelines.image"}
 
 
 def __getattr__(name: str) -> object:

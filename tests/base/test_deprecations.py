@@ -17,9 +17,9 @@ from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, GONE, Tilewright
 from tilewright.base.errors import UsageError
 from tilewright.runtime.warn import forget_warnings
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.codesign.design import DesignOptions
 from tilewright.verbs import explain
-from tilewright.verbs.codesign.workload import load_workload
+from tilewright.workloads.codesign.design import DesignOptions
+from tilewright.workloads.codesign.workload import load_workload
 
 U = np.zeros((40, 40), np.float32)
 ON = {"shape": (64, 64), "steps": 8, "machine": "h200"}

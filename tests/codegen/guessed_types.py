@@ -2,8 +2,17 @@
 
 from collections.abc import Mapping
 
-from tilewright.programs.loops.nest import Assign, Declare, Name, Stmt, counters, expressions, names, statements
-from tilewright.programs.loops.scalars import subscripts
+from tilewright.workloads.annotated.nests.nest import (
+    Assign,
+    Declare,
+    Name,
+    Stmt,
+    counters,
+    expressions,
+    names,
+    statements,
+)
+from tilewright.workloads.annotated.nests.scalars import subscripts
 
 
 def scalar_types(stmt: Stmt, declared: Mapping[str, str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE, parse
-from tilewright.workloads.stencil import on_machine
+from tilewright.tuning.stencil import on_machine
 
 SETS = {
     "k20c": (48.0, 2.2e-9, 2.23e-10, 5.3e-11, 3.7e-11, 7.2e-11, 4.8e-11),

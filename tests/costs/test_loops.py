@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tilewright.costs.loops import ElementAccess, LoopLaunch, launch_times, region_times, resident
 from tilewright.machines.files import load, names
+from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times, resident
 
 C2070 = load("c2070")
 ROW = ElementAccess(count=3.0, itemsize=8, stride=1, nbytes=2.0**30)

@@ -8,8 +8,6 @@ import pytest
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.costs.arrays import BlockShapes
 from tilewright.costs.breakdown import Times
-from tilewright.costs.chains import time as chains
-from tilewright.costs.loops import ElementAccess, LoopLaunch, launch_times, region_times
 from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
 from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.costs.setting import make_setting
@@ -26,6 +24,8 @@ from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.families.orthogonal import complete_table
 from tilewright.schedules.pipelines.rows import RowTile
 from tilewright.schedules.tiling import parse
+from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
+from tilewright.workloads.chains import time as chains
 
 CPU, GPU = load("zen3"), load("k20c")
 SIZES = [np.array([float(size)]) for size in (936, 1008, 552, 368)]

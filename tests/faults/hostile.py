@@ -94,9 +94,9 @@ def _results() -> bytes:
 
 def _tables() -> bytes:
     """The solved tables of a small codesign."""
-    from tilewright.tuning.codesign.design import Axes, DesignOptions
-    from tilewright.verbs.codesign import files
-    from tilewright.verbs.codesign.codesign import codesign
+    from tilewright.workloads.codesign import files
+    from tilewright.workloads.codesign.codesign import codesign
+    from tilewright.workloads.codesign.design import Axes, DesignOptions
 
     axes = Axes(sm_count=(8, 16), vector_width=(64, 128), shared_kb=(24.0, 48.0))
     result = codesign("heat2d", area=(0.0, 900.0), axes=axes, options=DesignOptions(grid="coarse"), stock=())

@@ -8,12 +8,12 @@ import pytest
 from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import chain_times
 from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.store import hosts, wisdom
 from tilewright.runtime.toolchains import cpu as toolchain
 from tilewright.sparse import choices, petsc
 from tilewright.verbs.tuning import task as tune_task
+from tilewright.workloads.chains import times as chain_times
 
 TEXT = 'extern "C" __global__ void k() {}'
 LOG = "ptxas info    : Used 8 registers, 0 bytes smem"

@@ -3,31 +3,31 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.codegen.loops.apply import apply_transforms
-from tilewright.codegen.loops.device import DeviceProgram
-from tilewright.codegen.loops.edges import split_edges
-from tilewright.codegen.loops.extents import extents_of
-from tilewright.codegen.loops.gpu import lower
-from tilewright.codegen.loops.harness import BoundVariable, emit_unit, region_text
-from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import kernels_text
-from tilewright.codegen.loops.lowering import text as expression_text
-from tilewright.codegen.loops.openmp import on_cpu
-from tilewright.codegen.loops.products import block_products
-from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
-from tilewright.codegen.loops.transforms import NestContext
-from tilewright.codegen.matrices.product import product_text
 from tilewright.codegen.print.source import CUDA, OPENCL
+from tilewright.codegen.products.product import product_text
 from tilewright.driver import emit_tiling
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.nest import Name, Num, Stmt
-from tilewright.programs.loops.scalars import inline_temporaries, localise
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import Blocking
 from tilewright.schedules.tiling import parse
+from tilewright.workloads.annotated.lower.apply import apply_transforms
+from tilewright.workloads.annotated.lower.device import DeviceProgram
+from tilewright.workloads.annotated.lower.edges import split_edges
+from tilewright.workloads.annotated.lower.extents import extents_of
+from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit, region_text
+from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.kernels import kernels_text
+from tilewright.workloads.annotated.lower.lowering import text as expression_text
+from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.products import block_products
+from tilewright.workloads.annotated.lower.stencil import HEAD, Handover, call_text
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import Name, Num, Stmt
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.evaluate import formula
 
 from .shown import SHAPES, STEPS, Case
 

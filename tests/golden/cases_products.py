@@ -10,15 +10,11 @@ from tilewright.codegen.copying import copy_source
 from tilewright.codegen.gpu.looks import look_source
 from tilewright.codegen.gpu.micro import at_rest, micro_source
 from tilewright.codegen.hysteresis import emit_hysteresis
-from tilewright.codegen.matrices.cg import emit_cg
-from tilewright.codegen.matrices.dia import emit_dia
-from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu
-from tilewright.codegen.matrices.matmul import emit_fused
-from tilewright.codegen.matrices.matmul_gpu import emit_gpu
-from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.pipelines.group import emit_group
 from tilewright.codegen.point_sums import sums_source
+from tilewright.codegen.products.matmul import emit_fused
+from tilewright.codegen.products.matmul_gpu import emit_gpu
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
@@ -34,6 +30,10 @@ from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.schedules.code import Blocking, GroupBlock, TableShape, Unrolling
 from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import RowTile
+from tilewright.sparse.lower.cg import emit_cg
+from tilewright.sparse.lower.dia import emit_dia
+from tilewright.sparse.lower.gpu import emit_dia_gpu, emit_vectors_gpu
+from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, unrolling
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.stencil import read_stencil
-from tilewright.frontends.annotated.sweeps import recognise
 from tilewright.frontends.trace import trace
 from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Value, apply, as_value
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_REACH, Program, Statement
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.stencil import read_stencil
+from tilewright.workloads.annotated.parse.sweeps import recognise
 
 NAMES = ("builder", "traced function", "loops in C", "annotation")
 _UFUNCS: dict[str, Callable[..., Any]] = {

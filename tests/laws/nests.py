@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.codegen.loops.apply import apply_transforms
-from tilewright.codegen.loops.harness import BoundVariable, emit_unit
-from tilewright.codegen.loops.transforms import NestContext
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.lower.apply import apply_transforms
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.evaluate import formula
 
 EXTENT = 15
 NUMBERS = {"M": 11, "N": 13, "K": 7}

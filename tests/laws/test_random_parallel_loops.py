@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.codegen.loops import parallel as loop_parallel
-from tilewright.codegen.loops.harness import BoundVariable, emit_unit
-from tilewright.codegen.loops.parallel import ParallelLoops, plan_parallel
-from tilewright.codegen.loops.transforms import NestContext
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.dependences import Nest
-from tilewright.programs.loops.nest import Binary, Loop, Num, Stmt, swap
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.lower import parallel as loop_parallel
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
+from tilewright.workloads.annotated.lower.parallel import ParallelLoops, plan_parallel
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.dependences import Nest
+from tilewright.workloads.annotated.nests.nest import Binary, Loop, Num, Stmt, swap
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
 
 from .nests import results
 

@@ -31,27 +31,16 @@ from bratu_kernel import emit_bratu
 from tilewright.base.errors import TilewrightError
 from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.codegen.gpu.micro import at_rest
-from tilewright.codegen.loops.gpu import lower
-from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import kernels_text
-from tilewright.codegen.loops.transforms import NestContext
-from tilewright.codegen.matrices.cg import emit_cg
-from tilewright.codegen.matrices.dia import emit_dia
-from tilewright.codegen.matrices.gpu import emit_vectors_gpu
-from tilewright.codegen.matrices.matmul import emit_fused
-from tilewright.codegen.matrices.matmul_gpu import emit_gpu
-from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.source import CUDA, OPENCL
+from tilewright.codegen.products.matmul import emit_fused
+from tilewright.codegen.products.matmul_gpu import emit_gpu
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.driver import emit_tiling
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.nest import Num
-from tilewright.programs.loops.scalars import inline_temporaries, localise
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.programs.stencil import catalogue as programs
@@ -64,8 +53,19 @@ from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import plan_rows, ring_bytes
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.sparse.lower.cg import emit_cg
+from tilewright.sparse.lower.dia import emit_dia
+from tilewright.sparse.lower.gpu import emit_vectors_gpu
+from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
+from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.kernels import kernels_text
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import Num
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
 
 from . import nests, pipelines
 from .generator import make_case

@@ -128,7 +128,7 @@ def test_children_compute_whatever_kernel_the_parent_ran(call: str):
     _run(f"""
     import scipy.sparse
     from tilewright import sparse
-    from tilewright.runtime.pipelines.fused import fused_product
+    from tilewright.workloads.chains.fused import fused_product
     from tilewright.tuning.spaces.unrolling import blocking
     from tilewright.sparse.choices import KernelChoice
 

@@ -11,10 +11,10 @@ from scipy.sparse.linalg import cg
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.schedules.code import Unrolling
 from tilewright.sparse import matvec as room
 from tilewright.sparse.dia import length
+from tilewright.sparse.lower.dia import emit_dia
 from tilewright.tuning.spaces.unrolling import unrolling
 
 Dia = tw.sparse.Dia

@@ -9,9 +9,9 @@ from scipy.sparse.linalg import cg as scipy_cg
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
-from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, emit_vectors, fuse, kernel, multiple
 from tilewright.sparse import choices, krylov, solve
 from tilewright.sparse.choices import KernelChoice, assumed, variants
+from tilewright.sparse.lower.vectors import BLOCK, CATALOGUE, emit_vectors, fuse, kernel, multiple
 from tilewright.sparse.solve import Iteration
 
 LENGTHS = (0, 1, 7, 63, 64, 65, 1000, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17)

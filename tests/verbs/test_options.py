@@ -12,8 +12,6 @@ from tilewright.base.options import Options
 from tilewright.cli.app import app
 from tilewright.cli.predict import PredictOutput
 from tilewright.verbs import options
-from tilewright.verbs.chains.chain import plan
-from tilewright.verbs.codesign.area import area
 from tilewright.verbs.energy.energy import compare
 from tilewright.verbs.energy.fit import fit_energy
 from tilewright.verbs.options import REFUSED, RunFiles, RunOptions, refuse
@@ -22,6 +20,8 @@ from tilewright.verbs.running.grids import batch, dask, device, disk, memory, ra
 from tilewright.verbs.running.grids.engine import Engine
 from tilewright.verbs.validate import validate_here
 from tilewright.verbs.whatif import reuse
+from tilewright.workloads.chains.chain import plan
+from tilewright.workloads.codesign.area import area
 
 VERBS = {
     tw.run: options.RunOptions,

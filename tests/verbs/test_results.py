@@ -9,10 +9,10 @@ import tilewright as tw
 from tilewright import sparse, tuning, verbs
 from tilewright.base.records import Record
 from tilewright.programs.stencil.catalogue import program
-from tilewright.verbs.chains.chain import plan
-from tilewright.verbs.codesign.area import area
 from tilewright.verbs.energy.energy import compare, energy
 from tilewright.verbs.explain import family
+from tilewright.workloads.chains.chain import plan
+from tilewright.workloads.codesign.area import area
 
 
 def records():

@@ -15,8 +15,8 @@ from tilewright.cli.options import Json
 from tilewright.verbs.options import AreaOptions
 
 if TYPE_CHECKING:
-    from tilewright.tuning.codesign.design import Axes, DesignOptions
-    from tilewright.verbs.codesign.codesign import Codesign
+    from tilewright.workloads.codesign.codesign import Codesign
+    from tilewright.workloads.codesign.design import Axes, DesignOptions
 
 
 _AXES = {
@@ -42,8 +42,8 @@ def area(
 
     Example: tilewright area gtx980
     """
-    from tilewright.report import codesign as tables
-    from tilewright.verbs.codesign import area as api
+    from tilewright.workloads.codesign import area as api
+    from tilewright.workloads.codesign import report as tables
 
     if check:
         every = api.check()
@@ -140,7 +140,7 @@ class Asked(Options):
     def design(self) -> "DesignOptions":
         """Return what the thesis leaves open."""
         from tilewright.costs.pipelines.separable import SeparableForm
-        from tilewright.tuning.codesign.design import DesignOptions
+        from tilewright.workloads.codesign.design import DesignOptions
 
         same = ("scope", "blocks_per_sm", "metric", "grid", "block_threads", "thread_registers")
         return DesignOptions(
@@ -156,8 +156,8 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
     Example: tilewright codesign --workload 2d --area 200:650 --insight sensitivity
     """
     from tilewright.report.progress import bar
-    from tilewright.verbs.codesign import codesign as api
-    from tilewright.verbs.codesign import files
+    from tilewright.workloads.codesign import codesign as api
+    from tilewright.workloads.codesign import files
 
     wanted = _insights(asked.insight)
     if asked.tables is not None:
@@ -184,7 +184,7 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
 
 def _insights(names: Sequence[str]) -> tuple[str, ...]:
     """Check the names of insights; ``all`` is all of them."""
-    from tilewright.verbs.codesign.codesign import INSIGHTS
+    from tilewright.workloads.codesign.codesign import INSIGHTS
 
     if "all" in names:
         return INSIGHTS
@@ -217,8 +217,8 @@ def values_of(text: str) -> tuple[float, ...]:
 
 def axes_of(texts: Sequence[str], *, caches: bool) -> "Axes":
     """Return the thesis' axes with some replaced, and the Maxwell caches if wanted."""
-    from tilewright.tuning.codesign.design import Axes
-    from tilewright.verbs.codesign.codesign import WITH_CACHES
+    from tilewright.workloads.codesign.codesign import WITH_CACHES
+    from tilewright.workloads.codesign.design import Axes
 
     changes: dict[str, Any] = dict(WITH_CACHES) if caches else {}
     for text in texts:
@@ -245,7 +245,7 @@ def _number(text: str, what: str, hint: str = "") -> float:
 
 
 def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) -> None:
-    from tilewright.report import codesign as tables
+    from tilewright.workloads.codesign import report as tables
 
     document = result.to_dict()
     found = {name: result.insight(name) for name in wanted}

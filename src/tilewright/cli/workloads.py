@@ -21,7 +21,7 @@ def annotate(
 
     Example: tilewright annotate axpy.c -o axpy.tuned.c --seconds 30
     """
-    from tilewright.verbs.annotated.annotate import annotate as api
+    from tilewright.workloads.annotated.verbs.annotate import annotate as api
 
     result = api(file, **asked.keywords())
     output.tell(result, as_json)
@@ -48,7 +48,7 @@ def chain(
 
     Example: tilewright chain 936 1008 552 368 1016 616 544 --memory 65536
     """
-    from tilewright.verbs.chains import chain as api
+    from tilewright.workloads.chains import chain as api
 
     plan = api.plan(sizes, **asked.keywords())
     document = plan.to_dict()

@@ -1,8 +1,8 @@
 """Copies of arrays whose rows lie apart, by the threads that kernels compute with, as C."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES
 from tilewright.codegen.print import c
+from tilewright.codegen.products.registers import ARRAYS, BYTE, INDICES
 from tilewright.codegen.source import KernelSource, c_source
 
 ENTRY = "tw_copy"

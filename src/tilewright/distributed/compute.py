@@ -21,7 +21,7 @@ from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.choice import choose_tiling
-from tilewright.workloads.stencil import on_machine
+from tilewright.tuning.stencil import on_machine
 
 
 class Prepare(Protocol):

@@ -38,7 +38,7 @@ from tilewright.schedules.family import Family, Parts
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
-from tilewright.workloads.stencil import on_machine
+from tilewright.tuning.stencil import on_machine
 
 _MOST_TRIED = 4096
 """Tilings, the fastest first, of which one has to fit into memory."""

@@ -10,10 +10,10 @@ from typing import Annotated, Protocol
 from tilewright.base.documents import Check, parse
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.matrices.vectors import VectorKernel
 from tilewright.runtime.host import cpu_features, describe_cpu, thread_count
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains.cpu import compiler_identity
+from tilewright.sparse.lower.vectors import VectorKernel
 
 _FILE = "vectors.jsonl"
 _VERSION = 1

@@ -20,12 +20,12 @@ from tilewright.base.arguments import checked
 from tilewright.base.dtypes import native
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.base.records import Record
-from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.runtime.call import address, compiled, first_byte, packed
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
 from tilewright.runtime.memory import Array
 from tilewright.sparse.choices import KernelChoice, assumed, keep, known, learned, variants
 from tilewright.sparse.krylov_reference import reference
+from tilewright.sparse.lower.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.sparse.matvec import DTYPES
 
 __all__ = [

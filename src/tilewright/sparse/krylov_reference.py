@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.matrices.vectors import VectorKernel
+from tilewright.sparse.lower.vectors import VectorKernel
 
 Array = npt.NDArray[Any]
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.runtime.call import CompiledFunction, address, addresses, compiled, overlap
 from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.memory import Array
 from tilewright.schedules.code import Unrolling
+from tilewright.sparse.lower.dia import emit_dia
 from tilewright.tuning.spaces import unrolling as rules
 
 DTYPES = ("float32", "float64")

@@ -15,10 +15,10 @@ from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.paths import written
 from tilewright.base.records import Record
-from tilewright.codegen.matrices.dia import library_text
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain_of
+from tilewright.sparse.lower.dia import library_text
 from tilewright.sparse.matvec import THREADED_BYTES, unrolling
 
 NAME = "libseqdia.so"

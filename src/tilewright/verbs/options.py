@@ -447,7 +447,7 @@ class AnnotateOptions(Options):
 
 
 class AreaOptions(Options):
-    """How :func:`tilewright.verbs.codesign.area.area` models a die."""
+    """How :func:`tilewright.workloads.codesign.area.area` models a die."""
 
     form: str = option("exact", "exact (C.6), or published: the truncated (C.7).", "--model")
     process: str = option("none", "Scaling to the machine's process: none, optical or density.")

@@ -19,10 +19,10 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.report import energy as tables
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
+from tilewright.tuning import stencil
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workload import Request, Workload
-from tilewright.workloads import stencil
 
 VARIED = ("size", "steps", "sms", "lanes", "shared", "bandwidth", "launch", "clock")
 """What can be varied, each by factors of what there is."""

@@ -1,1 +1,1 @@
-"""The workloads, one file each: what :class:`tilewright.workload.Workload` asks for."""
+"""Workloads in one folder each, from what their users write to their results; the core imports none of them."""

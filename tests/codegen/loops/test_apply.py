@@ -3,12 +3,12 @@
 import pytest
 from tests.codegen.guessed_types import scalar_types
 
-from tilewright.codegen.loops.apply import Applied, apply_transforms
-from tilewright.codegen.loops.lowering import code
-from tilewright.codegen.loops.transforms import NestContext
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
+from tilewright.workloads.annotated.lower.lowering import code
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.evaluate import formula
 
 FREE = "for (i=0;i<=n-1;i++) y[i] = 2*x[i];"
 CARRIED = "for (i=1;i<=n-1;i++) z[i] = z[i-1] + x[i];"

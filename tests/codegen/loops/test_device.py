@@ -7,19 +7,19 @@ import pytest
 from tests.codegen.guessed_types import scalar_types
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loops.apply import Applied, apply_transforms
-from tilewright.codegen.loops.device import DeviceProgram, launch_of
-from tilewright.codegen.loops.gpu import lower
-from tilewright.codegen.loops.host_calls import cuda_body, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import kernels_text
-from tilewright.codegen.loops.lowering import code
-from tilewright.codegen.loops.openmp import on_cpu
-from tilewright.codegen.loops.transforms import NestContext
 from tilewright.codegen.print.source import CUDA, OPENCL
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.nest import Name, Num
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
+from tilewright.workloads.annotated.lower.device import DeviceProgram, launch_of
+from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.host_calls import cuda_body, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.kernels import kernels_text
+from tilewright.workloads.annotated.lower.lowering import code
+from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import Name, Num
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.evaluate import formula
 
 NEST = "for (i=0;i<n;i++) for (j=0;j<=4;j++) y[i] += a[j]*x[i];"
 NEAR = "for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];"

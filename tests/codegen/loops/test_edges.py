@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.codegen.loops.edges import has_edges, split_edges
-from tilewright.codegen.loops.harness import BoundVariable, emit_unit
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.nest import Assign, If, Loop, statements
+from tilewright.workloads.annotated.lower.edges import has_edges, split_edges
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
+from tilewright.workloads.annotated.nests.nest import Assign, If, Loop, statements
+from tilewright.workloads.annotated.parse.c import parse_code
 
 EXTENTS = (-1, 0, 1, 2, 3, 9)
 TEXTS = {

@@ -5,9 +5,8 @@ import random
 
 import pytest
 
-from tilewright.codegen.loops.extents import extents_of
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.nest import (
+from tilewright.workloads.annotated.lower.extents import extents_of
+from tilewright.workloads.annotated.nests.nest import (
     Assign,
     Binary,
     Block,
@@ -22,6 +21,7 @@ from tilewright.programs.loops.nest import (
     Stmt,
     Unary,
 )
+from tilewright.workloads.annotated.parse.c import parse_code
 
 STEPS = {
     "+": lambda a, b: a + b,

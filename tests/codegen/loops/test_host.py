@@ -15,18 +15,18 @@ import pytest
 from tests.codegen.guessed_types import scalar_types
 from tests.sampling import covering
 
-from tilewright.codegen.loops.apply import apply_transforms
-from tilewright.codegen.loops.device import DeviceProgram
-from tilewright.codegen.loops.gpu import lower
-from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import kernels_text
-from tilewright.codegen.loops.lowering import code
-from tilewright.codegen.loops.transforms import NestContext
 from tilewright.codegen.print.source import OPENCL
-from tilewright.frontends.annotated.c import parse_code, parse_expression
-from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.nest import Expr, Name, Num, Stmt
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.lower.apply import apply_transforms
+from tilewright.workloads.annotated.lower.device import DeviceProgram
+from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.kernels import kernels_text
+from tilewright.workloads.annotated.lower.lowering import code
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import Expr, Name, Num, Stmt
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code, parse_expression
+from tilewright.workloads.annotated.parse.evaluate import formula
 
 DEVICE = Path(__file__).parents[1] / "device"
 SIZES = (1, 2, 5, 40, 131)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tilewright.codegen.loops.lowering import code
-from tilewright.codegen.loops.parallel import ParallelLoops, plan_parallel
-from tilewright.codegen.loops.transforms import NestContext
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.lower.lowering import code
+from tilewright.workloads.annotated.lower.parallel import ParallelLoops, plan_parallel
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
 
 TYPES = {**dict.fromkeys("ABCxyzstuv", "double"), "c": "int", "n": "int", "m": "int", "h": "int"}
 KNOWN = {"n": 140, "m": 130}

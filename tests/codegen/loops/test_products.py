@@ -7,14 +7,14 @@ import subprocess
 import numpy as np
 import pytest
 
-from tilewright.codegen.loops.harness import BoundVariable, emit_unit
-from tilewright.codegen.loops.products import block_products
-from tilewright.codegen.loops.transforms import NestContext
-from tilewright.codegen.matrices.product import product_text
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.nest import Verbatim, statements
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.codegen.products.product import product_text
 from tilewright.schedules.code import Blocking
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
+from tilewright.workloads.annotated.lower.products import block_products
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import Verbatim, statements
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
 
 HOW = Blocking(rows=4, vectors=2, depth=16)
 EXTENT = 70

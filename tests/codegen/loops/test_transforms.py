@@ -9,21 +9,21 @@ import pytest
 from tests.codegen.guessed_types import scalar_types
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loops.apply import NAMES, apply_transforms
-from tilewright.codegen.loops.gpu import lower
-from tilewright.codegen.loops.harness import BoundVariable, emit_unit
-from tilewright.codegen.loops.kernels import kernels_text
-from tilewright.codegen.loops.lowering import code
-from tilewright.codegen.loops.openmp import on_cpu
-from tilewright.codegen.loops.transforms import NestContext
 from tilewright.codegen.print.source import CUDA, OPENCL
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.bounds import check_bounds
-from tilewright.programs.loops.dependences import analyse
-from tilewright.programs.loops.nest import Loop, Name, Transform, map_statements, statements
-from tilewright.programs.loops.scalars import inline_temporaries, localise, reductions
-from tilewright.runtime import loops as runtime
+from tilewright.workloads.annotated import call as runtime
+from tilewright.workloads.annotated.lower.apply import NAMES, apply_transforms
+from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
+from tilewright.workloads.annotated.lower.kernels import kernels_text
+from tilewright.workloads.annotated.lower.lowering import code
+from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.bounds import check_bounds
+from tilewright.workloads.annotated.nests.dependences import analyse
+from tilewright.workloads.annotated.nests.nest import Loop, Name, Transform, map_statements, statements
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise, reductions
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.evaluate import formula
 
 MM = "for (i=0;i<=M-1;i++) for (j=0;j<=N-1;j++) for (k=0;k<=K-1;k++) C[i][j] = C[i][j] + A[i][k]*B[k][j];"
 SEIDEL = (

@@ -1,4 +1,4 @@
-/* Plain loops of the five schedules of tilewright.costs.chains (in the order of its SCHEDULES), instrumented: they count
+/* Plain loops of the five schedules of tilewright.workloads.chains (in the order of its SCHEDULES), instrumented: they count
    what they move.
 
    Words move between memory and chip through READ, FETCH and WRITE, which count; accesses to what is kept on chip go

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu
-from tilewright.codegen.matrices.vectors import CATALOGUE, fuse, multiple
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.sparse.dia import Dia, length
 from tilewright.sparse.krylov_reference import reference
+from tilewright.sparse.lower.gpu import emit_dia_gpu, emit_vectors_gpu
+from tilewright.sparse.lower.vectors import CATALOGUE, fuse, multiple
 
 EVERY = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
 

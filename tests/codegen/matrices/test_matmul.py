@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.matrices.matmul import emit_fused
-from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.print.dialects import DIALECTS
+from tilewright.codegen.products.matmul import emit_fused
+from tilewright.codegen.products.matmul_gpu import emit_gpu
 from tilewright.codegen.source import c_source
-from tilewright.costs.chains.traffic import SCHEDULES, count
 from tilewright.runtime.call import functions
-from tilewright.runtime.pipelines.fused import block_sizes, fused_product
 from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.schedules.code import Blocking, GroupBlock
 from tilewright.tuning.spaces.unrolling import blocking
+from tilewright.workloads.chains.fused import block_sizes, fused_product
+from tilewright.workloads.chains.traffic import SCHEDULES, count
 
 CASES = 600
 LOOPS = Path(__file__).with_name("chain_loops.c")

@@ -7,11 +7,11 @@ from tests.oracles.verify import InvalidIRError, verify, verify_region
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Operator
-from tilewright.codegen.loops.lowering import code, lower_expression, text
 from tilewright.codegen.print.source import CUDA, OPENCL, expression_text, print_kernels, statement_lines
-from tilewright.frontends.annotated.c import parse_expression
-from tilewright.programs.loops import nest
-from tilewright.programs.loops.nest import Binary, Choose, Convert, Item, Name, Num, Unary
+from tilewright.workloads.annotated.lower.lowering import code, lower_expression, text
+from tilewright.workloads.annotated.nests import nest
+from tilewright.workloads.annotated.nests.nest import Binary, Choose, Convert, Item, Name, Num, Unary
+from tilewright.workloads.annotated.parse.c import parse_expression
 
 INT, DOUBLE = ir.Native("int"), ir.Native("double")
 N, X = ir.Var("n", INT), ir.Var("x", ir.pointer(DOUBLE))

@@ -8,9 +8,18 @@ from hypothesis import strategies as st
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.chains.time import HostTimes, fit, machine_rates, times_from
-from tilewright.costs.chains.traffic import SCHEDULES, check_model, closed_form, count, least, moves, printed_form, tile
 from tilewright.machines import files
+from tilewright.workloads.chains.time import HostTimes, fit, machine_rates, times_from
+from tilewright.workloads.chains.traffic import (
+    SCHEDULES,
+    check_model,
+    closed_form,
+    count,
+    least,
+    moves,
+    printed_form,
+    tile,
+)
 
 SIZE = st.integers(1, 60)
 P = (936, 1008, 552, 368)

@@ -6,15 +6,24 @@ import pytest
 from tests.frontends.annotated_text import AXPY, SPEC, annotated
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated import macros
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.evaluate import formula
-from tilewright.frontends.annotated.file import LoopRegion, read_file, read_input_files
-from tilewright.frontends.annotated.language import regions
-from tilewright.frontends.annotated.scope import visible
-from tilewright.frontends.annotated.spec import arguments, read_spec
-from tilewright.programs.loops.nest import Assign, Block, Declare, Loop, Transform, names, outermost, statements
 from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command, substitute
+from tilewright.workloads.annotated.nests.nest import (
+    Assign,
+    Block,
+    Declare,
+    Loop,
+    Transform,
+    names,
+    outermost,
+    statements,
+)
+from tilewright.workloads.annotated.parse import macros
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.evaluate import formula
+from tilewright.workloads.annotated.parse.file import LoopRegion, read_file, read_input_files
+from tilewright.workloads.annotated.parse.language import regions
+from tilewright.workloads.annotated.parse.scope import visible
+from tilewright.workloads.annotated.parse.spec import arguments, read_spec
 
 
 def test_regions_nest_and_take_every_way_of_writing_them():

@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated.file import read_file
+from tilewright.workloads.annotated.parse.file import read_file
 
 BODY = "for (k = 0; k <= n-1; k++) { t = a[k]; y[k] = 2*t; }"
 LOOP = f"/*@ begin Loop(transform Unroll(ufactor=2) {BODY}) @*/ {BODY} /*@ end @*/"

@@ -7,10 +7,10 @@ import pytest
 from tests.frontends.annotated_text import AXPY, SPEC, annotated
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated import macros
-from tilewright.frontends.annotated.file import read_file, sibling
-from tilewright.frontends.annotated.spec import read_spec
 from tilewright.runtime.toolchains.build_command import parse_build_command
+from tilewright.workloads.annotated.parse import macros
+from tilewright.workloads.annotated.parse.file import read_file, sibling
+from tilewright.workloads.annotated.parse.spec import read_spec
 
 EXPRESSIONS = [
     "__import__('os').system('touch HIT')",

@@ -1,7 +1,7 @@
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.chains.chain import (
+from tilewright.workloads.chains.problem import (
     Product,
     every_fusion,
     every_tree,

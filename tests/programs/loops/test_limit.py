@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.programs.loops.limit import TimeUpError, check_time, limited
+from tilewright.workloads.annotated.nests.limit import TimeUpError, check_time, limited
 
 
 def test_work_without_a_limit_goes_on():

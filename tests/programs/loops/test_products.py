@@ -2,11 +2,11 @@
 
 import pytest
 
-from tilewright.codegen.loops.lowering import code, text
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.nest import Name
-from tilewright.programs.loops.products import product_loops, summed_in_place
-from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.lower.lowering import code, text
+from tilewright.workloads.annotated.nests.nest import Name
+from tilewright.workloads.annotated.nests.products import product_loops, summed_in_place
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
+from tilewright.workloads.annotated.parse.c import parse_code
 
 TYPES = {
     **dict.fromkeys("ABCxs", "double"),

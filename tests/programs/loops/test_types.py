@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.nest import Assign, Name
-from tilewright.programs.loops.scalars import converted
-from tilewright.programs.loops.types import ELEMENTS, limits, named
-from tilewright.programs.loops.values import type_of
+from tilewright.workloads.annotated.nests.nest import Assign, Name
+from tilewright.workloads.annotated.nests.scalars import converted
+from tilewright.workloads.annotated.nests.types import ELEMENTS, limits, named
+from tilewright.workloads.annotated.nests.values import type_of
+from tilewright.workloads.annotated.parse.c import parse_code
 
 TYPES = {f"{ctype.replace(' ', '_')}_": ctype for ctype in ELEMENTS}
 """A variable of each type, by its name."""

@@ -39,7 +39,7 @@ def test_tuning_plans_and_measures_without_limits(without):
 
 
 def test_every_module_of_annotate_is_imported_without_limits(without):
-    assert without("from tilewright.verbs.annotated import annotate, case, meter; print('yes')") == "yes"
+    assert without("from tilewright.workloads.annotated.verbs import annotate, case, meter; print('yes')") == "yes"
 
 
 def test_a_limit_is_set_where_there_is_one():

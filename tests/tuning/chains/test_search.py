@@ -3,7 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tilewright.programs.chains.chain import (
+from tilewright.workloads.chains.pareto import pareto
+from tilewright.workloads.chains.problem import (
     Product,
     every_fusion,
     every_tree,
@@ -13,8 +14,7 @@ from tilewright.programs.chains.chain import (
     text,
     unfused,
 )
-from tilewright.tuning.chains.pareto import pareto
-from tilewright.tuning.chains.search import (
+from tilewright.workloads.chains.search import (
     ChainSearch,
     best_trees,
     by_operations,
@@ -25,7 +25,7 @@ from tilewright.tuning.chains.search import (
     with_tiles,
     words_of,
 )
-from tilewright.tuning.chains.shared import can_share, computed, shared_tree
+from tilewright.workloads.chains.shared import can_share, computed, shared_tree
 
 MODELS = ("exact", "published", "counts")
 

@@ -11,13 +11,13 @@ from tilewright.costs import area as area_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
-from tilewright.tuning.codesign import insights
-from tilewright.tuning.codesign.design import Axes, DesignOptions, make_cases, reweighted, thesis_sizes
-from tilewright.tuning.codesign.designs import Exploration, best_of, designs_at, pareto_set
-from tilewright.tuning.codesign.insights import Stock
-from tilewright.tuning.codesign.solve import solve
-from tilewright.tuning.codesign.tiles import configurations
 from tilewright.tuning.pareto import pareto
+from tilewright.workloads.codesign import insights
+from tilewright.workloads.codesign.design import Axes, DesignOptions, make_cases, reweighted, thesis_sizes
+from tilewright.workloads.codesign.designs import Exploration, best_of, designs_at, pareto_set
+from tilewright.workloads.codesign.insights import Stock
+from tilewright.workloads.codesign.solve import solve
+from tilewright.workloads.codesign.tiles import configurations
 
 GTX980 = load("gtx980")
 BY = area_model.coefficients(GTX980)
@@ -91,7 +91,7 @@ def test_weights_change_without_solving_again(explored, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("solved again")
 
-    monkeypatch.setattr("tilewright.tuning.codesign.solve._solve_case", refuse)
+    monkeypatch.setattr("tilewright.workloads.codesign.solve._solve_case", refuse)
     alone = explored.score({"heat3d": 1.0})
     assert alone.seconds == pytest.approx(2.0 * explored.solutions[2].seconds.ravel())
     mixed = explored.score({"heat2d": 0.5, "heat3d": 4.0})

@@ -12,11 +12,11 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.schedules.family import family_named
-from tilewright.tuning.codesign.design import STRATEGIES, Axes, DesignOptions, expand, make_cases
-from tilewright.tuning.codesign.designs import tiling_of
-from tilewright.tuning.codesign.energy import energy_of, value
-from tilewright.tuning.codesign.families import others_of
-from tilewright.tuning.codesign.solve import solve
+from tilewright.workloads.codesign.design import STRATEGIES, Axes, DesignOptions, expand, make_cases
+from tilewright.workloads.codesign.designs import tiling_of
+from tilewright.workloads.codesign.energy import energy_of, value
+from tilewright.workloads.codesign.families import others_of
+from tilewright.workloads.codesign.solve import solve
 
 GTX980, K20C = load("gtx980"), load("k20c")
 AXES = Axes(sm_count=(4, 16), vector_width=(64, 512), shared_kb=(12, 96))

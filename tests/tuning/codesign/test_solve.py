@@ -20,11 +20,11 @@ from tilewright.machines.files import load
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.schedules.family import family_named
-from tilewright.tuning.codesign import tiles as codesign_tiles
-from tilewright.tuning.codesign.design import Axes, DesignOptions, make_cases
-from tilewright.tuning.codesign.designs import tiling_of
-from tilewright.tuning.codesign.energy import DesignEnergy
-from tilewright.tuning.codesign.solve import solve
+from tilewright.workloads.codesign import tiles as codesign_tiles
+from tilewright.workloads.codesign.design import Axes, DesignOptions, make_cases
+from tilewright.workloads.codesign.designs import tiling_of
+from tilewright.workloads.codesign.energy import DesignEnergy
+from tilewright.workloads.codesign.solve import solve
 
 GTX980 = load("gtx980")
 

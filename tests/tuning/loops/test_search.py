@@ -3,8 +3,8 @@
 import pytest
 
 from tilewright.base.records import Measurement, Outcome
-from tilewright.tuning.loops.algorithms import ALGORITHMS
-from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.search.algorithms import ALGORITHMS
+from tilewright.workloads.annotated.search.search import Budget, Deadline, ParameterSpace, search_loops
 
 
 class Clock:

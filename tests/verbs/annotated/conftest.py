@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.verbs.annotated.meter import Beside
+from tilewright.workloads.annotated.verbs.meter import Beside
 
 
 @pytest.fixture(autouse=True)

@@ -15,18 +15,18 @@ from typer.testing import CliRunner
 from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome
 from tilewright.cli.app import app
-from tilewright.frontends.annotated.c import parse_code
-from tilewright.programs.loops.dependences import analyse
-from tilewright.programs.loops.limit import TimeUpError, limited
-from tilewright.runtime import loops as runtime
 from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.devices import oclgrind as oclgrind_runtime
 from tilewright.runtime.warn import forget_warnings
-from tilewright.tuning.loops.algorithms import ALGORITHMS
-from tilewright.tuning.loops.search import Budget, ParameterSpace, search_loops
-from tilewright.verbs.annotated import gpu as annotate_gpu
-from tilewright.verbs.annotated.annotate import annotate
-from tilewright.verbs.annotated.meter import Beside, CpuMeter
+from tilewright.workloads.annotated import call as runtime
+from tilewright.workloads.annotated.nests.dependences import analyse
+from tilewright.workloads.annotated.nests.limit import TimeUpError, limited
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.search.algorithms import ALGORITHMS
+from tilewright.workloads.annotated.search.search import Budget, ParameterSpace, search_loops
+from tilewright.workloads.annotated.verbs import gpu as annotate_gpu
+from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
 FIGURE_3 = EXAMPLES / "matmult_seqdia.c"
@@ -333,7 +333,7 @@ def test_a_file_that_does_not_compile_is_named(file):
 
 
 def test_a_new_file_that_does_not_compile_is_not_written(file, tmp_path, monkeypatch):
-    from tilewright.verbs.annotated import annotate as module
+    from tilewright.workloads.annotated.verbs import annotate as module
 
     path = file(
         "void f(int n, double *x) {\n int i;\n/*@ Loop() @*/\nfor (i = 0; i < n; i++) x[i] = 1;\n/*@ end @*/\n}\n"

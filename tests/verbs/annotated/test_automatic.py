@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.frontends.annotated.file import read_file, read_text, sibling
-from tilewright.programs.loops.nest import Loop, statements
 from tilewright.runtime.workers.pool import pool
-from tilewright.verbs.annotated.automatic import hand_automatic
-from tilewright.verbs.annotated.case import Case, input_sizes, make_case
-from tilewright.verbs.annotated.meter import Beside, CpuMeter
-from tilewright.verbs.annotated.output import replaced
-from tilewright.verbs.annotated.result import Handed, SiteResult
+from tilewright.workloads.annotated.nests.nest import Loop, statements
+from tilewright.workloads.annotated.parse.file import read_file, read_text, sibling
+from tilewright.workloads.annotated.verbs.automatic import hand_automatic
+from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case
+from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
+from tilewright.workloads.annotated.verbs.output import replaced
+from tilewright.workloads.annotated.verbs.result import Handed, SiteResult
 
 FOLDER = Path(__file__).with_name("literature")
 UPDATE = """

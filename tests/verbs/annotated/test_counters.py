@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.verbs.annotated.annotate import annotate
+from tilewright.workloads.annotated.verbs.annotate import annotate
 
 FILE = """void f(int n, int m, double *a, double *y) {{
   {before}

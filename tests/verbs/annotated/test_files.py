@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.verbs.annotated.annotate import annotate
+from tilewright.workloads.annotated.verbs.annotate import annotate
 
 FOLDER = Path(__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.c") if not path.stem.endswith("_init"))

@@ -7,7 +7,7 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.warn import forget_warnings
-from tilewright.verbs.annotated.annotate import annotate
+from tilewright.workloads.annotated.verbs.annotate import annotate
 
 
 def text_of(tmp_path, body: str, parameters: str = "int n, int m, double *x, double *y", backend: str = "cuda") -> str:

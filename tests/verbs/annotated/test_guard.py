@@ -6,8 +6,8 @@ import warnings
 import pytest
 
 from tilewright.runtime.warn import forget_warnings
-from tilewright.verbs.annotated.annotate import annotate
-from tilewright.verbs.annotated.meter import Beside, CpuMeter
+from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
 
 SHIFT = """
 void f(int N, int k, double *x, double *y) {

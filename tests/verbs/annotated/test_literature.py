@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import IllegalTransformError
-from tilewright.frontends.annotated.file import read_file, read_text, sibling
-from tilewright.programs.loops.nest import Verbatim
-from tilewright.runtime.loops import make_input
-from tilewright.verbs.annotated.annotate import annotate
-from tilewright.verbs.annotated.case import Case, input_sizes, make_case, prepared
-from tilewright.verbs.annotated.gpu import DeviceVariant, device_variant
-from tilewright.verbs.annotated.options import AnnotatedOptions
-from tilewright.verbs.annotated.result import space_of
+from tilewright.workloads.annotated.call import make_input
+from tilewright.workloads.annotated.nests.nest import Verbatim
+from tilewright.workloads.annotated.parse.file import read_file, read_text, sibling
+from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case, prepared
+from tilewright.workloads.annotated.verbs.gpu import DeviceVariant, device_variant
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
+from tilewright.workloads.annotated.verbs.result import space_of
 
 FOLDER = Path(__file__).with_name("literature")
 DEVICE = Path(__file__).parents[2] / "codegen" / "device"

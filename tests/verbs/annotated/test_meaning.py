@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated.file import read_file
-from tilewright.runtime import loops as runtime
-from tilewright.verbs.annotated.annotate import annotate
-from tilewright.verbs.annotated.case import make_case
+from tilewright.workloads.annotated import call as runtime
+from tilewright.workloads.annotated.parse.file import read_file
+from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.case import make_case
 
 FILE = """{top}
 #define N 103

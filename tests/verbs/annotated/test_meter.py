@@ -6,15 +6,15 @@ import pytest
 
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Outcome
-from tilewright.frontends.annotated.file import read_file
-from tilewright.programs.loops.limit import TimeUpError
-from tilewright.runtime import loops as runtime
 from tilewright.runtime.workers.pool import Reply
-from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
-from tilewright.verbs.annotated.annotate import annotate
-from tilewright.verbs.annotated.case import input_sizes, make_case
-from tilewright.verbs.annotated.meter import CpuMeter
-from tilewright.verbs.annotated.result import nothing, space_of
+from tilewright.workloads.annotated import call as runtime
+from tilewright.workloads.annotated.nests.limit import TimeUpError
+from tilewright.workloads.annotated.parse.file import read_file
+from tilewright.workloads.annotated.search.search import Budget, Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.case import input_sizes, make_case
+from tilewright.workloads.annotated.verbs.meter import CpuMeter
+from tilewright.workloads.annotated.verbs.result import nothing, space_of
 
 TEXT = """
 void f(int N, double *x, double *y) {
@@ -65,7 +65,7 @@ def opened(monkeypatch):
     def make(seconds, log=None, *, compile_seconds=1.0, run_seconds=1.0):
         machine = Machine(compile_seconds, run_seconds)
         monkeypatch.setattr(runtime, "build", machine.build)
-        monkeypatch.setattr("tilewright.verbs.annotated.meter.ThreadPoolExecutor", _Inline)
+        monkeypatch.setattr("tilewright.workloads.annotated.verbs.meter.ThreadPoolExecutor", _Inline)
         (site,) = read_file(TEXT)
         case = make_case(site, site.spec, input_sizes(site.spec, {})[0], None)
         deadline = Deadline(end=seconds, clock=machine.clock)

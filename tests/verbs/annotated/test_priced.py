@@ -12,17 +12,17 @@ from typer.testing import CliRunner
 
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
-from tilewright.frontends.annotated.file import read_file
 from tilewright.machines.device import GpuDescription
 from tilewright.machines.files import load, names
 from tilewright.runtime.devices import cuda
-from tilewright.verbs.annotated import gpu
-from tilewright.verbs.annotated.annotate import annotate
-from tilewright.verbs.annotated.case import input_sizes, make_case, prepared
-from tilewright.verbs.annotated.gpu import device_variant
-from tilewright.verbs.annotated.options import AnnotatedOptions
-from tilewright.verbs.annotated.priced import expected_seconds, kernel_launch
-from tilewright.verbs.annotated.result import space_of
+from tilewright.workloads.annotated.parse.file import read_file
+from tilewright.workloads.annotated.verbs import gpu
+from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.case import input_sizes, make_case, prepared
+from tilewright.workloads.annotated.verbs.gpu import device_variant
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
+from tilewright.workloads.annotated.verbs.priced import expected_seconds, kernel_launch
+from tilewright.workloads.annotated.verbs.result import space_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
 DEVICE = Path(__file__).parents[2] / "codegen" / "device"

@@ -10,7 +10,7 @@ import pytest
 from tests.sampling import some
 
 from tilewright.base.errors import UsageError
-from tilewright.verbs.annotated.annotate import annotate
+from tilewright.workloads.annotated.verbs.annotate import annotate
 
 SANITISED = ("cc", "-g", "-O1", "-w", "-fopenmp", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 UNROLL, JAM = "Unroll(ufactor=4)", "UnrollJam(ufactor=3)"

@@ -8,7 +8,7 @@ import numpy as np
 
 import tilewright as tw
 from bratu import Bratu
-from tilewright.verbs.annotated.annotate import annotate
+from tilewright.workloads.annotated.verbs.annotate import annotate
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
 

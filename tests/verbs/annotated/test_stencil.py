@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated.file import read_file
-from tilewright.frontends.annotated.sweeps import Recognised
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import Tiling, parse
-from tilewright.verbs.annotated import stencil as annotate_stencil
-from tilewright.verbs.annotated.annotate import annotate
-from tilewright.verbs.annotated.case import Case, input_sizes, make_case
-from tilewright.verbs.annotated.meter import CpuMeter
+from tilewright.workloads.annotated.parse.file import read_file
+from tilewright.workloads.annotated.parse.sweeps import Recognised
+from tilewright.workloads.annotated.verbs import stencil as annotate_stencil
+from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case
+from tilewright.workloads.annotated.verbs.meter import CpuMeter
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
 STAR = "0.2*(A[i][j] + A[i-1][j] + A[i+1][j] + A[i][j-1] + A[i][j+1])"

@@ -6,11 +6,11 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
-from tilewright.costs.chains.time import HostTimes
-from tilewright.programs.chains.chain import Product, every_fusion, every_tree, nodes, text, unfused
 from tilewright.runtime.warn import forget_warnings
-from tilewright.tuning.chains.search import words_of
-from tilewright.verbs.chains import run as chain_run
+from tilewright.workloads.chains import run as chain_run
+from tilewright.workloads.chains.problem import Product, every_fusion, every_tree, nodes, text, unfused
+from tilewright.workloads.chains.search import words_of
+from tilewright.workloads.chains.time import HostTimes
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
 FAST_FUSED = HostTimes(itemsize=8, single=(1e-6,) * 6, left=(0.0,) * 7, right=(1.0,) * 7, source="measured")
@@ -107,7 +107,7 @@ def test_the_true_example():
 
 def test_the_average_savings_of_table_d1():
     """Sizes that are multiples of 8 in [320, 1024]: within the sampling error of 1,000 chains per length."""
-    from tilewright.tuning.chains.search import ChainSearch, best_trees, by_operations_only, by_words, fuse_trees
+    from tilewright.workloads.chains.search import ChainSearch, best_trees, by_operations_only, by_words, fuse_trees
 
     rng = np.random.default_rng(0)
     for count, memory, average in ((3, 65536, 6.58), (8, 65536, 9.57), (3, 98304, 10.30), (8, 98304, 13.21)):
@@ -321,7 +321,7 @@ def test_pytorch_tensors():
 
 
 def test_calibration_is_kept_and_read_again(monkeypatch):
-    from tilewright.runtime import chain_times
+    from tilewright.workloads.chains import times as chain_times
 
     monkeypatch.setattr(
         chain_times, "_SINGLE", ((2, 3, 4), (9, 8, 7), (20, 30, 20), (40, 3, 40), (3, 40, 3), (64, 64, 64))

@@ -18,11 +18,11 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.codesign.design import Axes, DesignOptions
-from tilewright.verbs.codesign import area as area_api
-from tilewright.verbs.codesign import files
-from tilewright.verbs.codesign.codesign import INSIGHTS, WIDEST, codesign
-from tilewright.verbs.codesign.workload import load_workload
+from tilewright.workloads.codesign import area as area_api
+from tilewright.workloads.codesign import files
+from tilewright.workloads.codesign.codesign import INSIGHTS, WIDEST, codesign
+from tilewright.workloads.codesign.design import Axes, DesignOptions
+from tilewright.workloads.codesign.workload import load_workload
 
 AXES = Axes(sm_count=(8, 16), vector_width=(128, 256), shared_kb=(48, 96))
 SMALL = ["--axis", "sm=8,16", "--axis", "width=128,256", "--axis", "shared=48,96", "--grid", "coarse"]

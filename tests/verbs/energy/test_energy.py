@@ -16,6 +16,7 @@ from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, parse
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.tuning.stencil import on_machine
 from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.energy.energy import compare, energy
 from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
@@ -23,7 +24,6 @@ from tilewright.verbs.predict import predict, select
 from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune
 from tilewright.verbs.whatif import VARIED, largest_shape, reuse, whatif
-from tilewright.workloads.stencil import on_machine
 
 CASE = {"shape": (1024, 1024), "steps": 128, "machine": "k20c"}
 ARGUMENTS = ["--shape", "1024x1024", "--steps", "128", "--machine", "k20c"]

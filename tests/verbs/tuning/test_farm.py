@@ -276,7 +276,7 @@ def test_a_program_is_tuned_by_processes_of_a_cluster(kind, tmp_path):
 
 
 def test_codesign_on_an_executor_finds_the_same():
-    from tilewright.tuning.codesign.design import Axes
+    from tilewright.workloads.codesign.design import Axes
 
     axes = Axes(sm_count=(8, 16), vector_width=(64, 128), shared_kb=(48.0, 96.0))
     alone = tw.codesign("jacobi2d", axes=axes, area=(10.0, 900.0), stock=())

@@ -14,9 +14,9 @@ import numpy as np
 
 from tilewright.base.units import format_shape
 from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
-from tilewright.codegen.loops.host_calls import CUDA_HEAD, OPENCL_HEAD
 from tilewright.codegen.print.base import MARK, blocks, in_comment
 from tilewright.codegen.print.elements import C_ELEMENTS
+from tilewright.codegen.print.host_heads import CUDA_HEAD, OPENCL_HEAD
 from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.problem import Problem
 

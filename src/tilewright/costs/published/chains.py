@@ -2,7 +2,7 @@
 
 Under ``published`` R is always kept (D.3), and a right fusion has the printed beta = P0/P1 (D.12 to D.14), where (D.11)
 itself gives P0/P2. A left fusion (D.10) is right as printed: it is the closed form of
-:func:`tilewright.costs.chains.traffic.closed_form`, as is (D.3).
+:func:`tilewright.workloads.chains.traffic.closed_form`, as is (D.3).
 """
 
 from collections.abc import Sequence

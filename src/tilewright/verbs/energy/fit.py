@@ -21,8 +21,8 @@ from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report import energy as tables
 from tilewright.schedules.tiling import parse
+from tilewright.tuning import stencil
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.workloads import stencil
 
 COLUMNS = ("program", "shape", "steps", "tiling", "seconds", "joules")
 _MAX_BYTES = 2**26

@@ -24,7 +24,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.schedules.code import TableSchedule, TableShape
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
 from tilewright.verbs.tables.data import make_data
-from tilewright.workloads.table_plan import plan_table
+from tilewright.verbs.tables.plan import plan_table
 
 if TYPE_CHECKING:
     from tilewright.runtime.tables.table import Filled

@@ -17,12 +17,12 @@ from tilewright.programs.stencil.program import Program
 from tilewright.report.study import StudiedTiling, Study, TradeOff, Used
 from tilewright.schedules.tiling import parse
 from tilewright.tuning import select as selection
+from tilewright.tuning import stencil
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.verbs import provenance
 from tilewright.verbs.predict import predicted
 from tilewright.verbs.prediction import Prediction
-from tilewright.workloads import stencil
 
 _FILLED = 60
 """Candidates for which the model is asked again for traffic and energy."""

@@ -17,13 +17,13 @@ from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import Tiling
+from tilewright.tuning import stencil
 from tilewright.tuning.search import SearchResult
 from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
 from tilewright.verbs.options import TuneOptions
 from tilewright.verbs.predict import predicted
 from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning.plan import Tried
-from tilewright.workloads import stencil
 
 _PROTOCOL = 2
 """Raised when older logs could no longer be continued."""

@@ -1,1 +1,0 @@
-"""Kernels of matrices: stored by diagonals, Krylov methods, and chains of products."""

@@ -1,0 +1,1 @@
+"""Dense products of matrices in registers: micro-kernels for chains and for annotated loops."""

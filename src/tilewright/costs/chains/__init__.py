@@ -1,1 +1,0 @@
-"""Traffic and time of matrix chains."""

@@ -1,1 +1,0 @@
-"""Matrix chains and their loop orders."""

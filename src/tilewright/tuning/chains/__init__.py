@@ -1,1 +1,0 @@
-"""Search among the orders of a matrix chain."""

@@ -1,1 +1,0 @@
-"""Verbs over matrix chains."""

@@ -1,1 +1,0 @@
-"""Hardware/software codesign and silicon area."""

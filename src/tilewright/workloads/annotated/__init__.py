@@ -1,0 +1,1 @@
+"""Annotated C: loops in C files, parsed, rewritten, tuned, and written back."""

@@ -1,0 +1,329 @@
+"""From loop nests to device programs: which loops become kernels, what the host does between them.
+
+The outermost parallel loop of every nest becomes a kernel; a loop around it that carries a dependence stays on the
+host and launches the kernels again and again. Scalars that are accumulated are reduced within a block in shared memory
+and between the blocks by a second, one-block kernel: the result never leaves the device half-done.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from typing import Any
+
+from tilewright.base.constants import STATIC_SHARED
+from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.workloads.annotated.lower.device import (
+    MAX_STREAMS,
+    Branch,
+    DeviceProgram,
+    Host,
+    KernelRun,
+    LaunchShape,
+    LoopKernel,
+    Repeat,
+    Step,
+    Streams,
+    joint,
+    kernels_of,
+    launch_of,
+)
+from tilewright.workloads.annotated.lower.openmp import asked_of
+from tilewright.workloads.annotated.lower.parallel import plan_parallel
+from tilewright.workloads.annotated.lower.scalars import shifted
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.dependences import LoopDependence
+from tilewright.workloads.annotated.nests.nest import (
+    Assign,
+    Binary,
+    Block,
+    Declare,
+    Expr,
+    If,
+    Item,
+    Loop,
+    Name,
+    Num,
+    Stmt,
+    Unary,
+    arrays,
+    counters,
+    expressions,
+    names,
+    statements,
+    walk,
+    written,
+)
+from tilewright.workloads.annotated.nests.scalars import Reduction
+from tilewright.workloads.annotated.nests.types import bytes_of
+
+
+@dataclass(slots=True, kw_only=True)
+class _Lowering:
+    """One region on its way to a device."""
+
+    setting: NestContext
+    shapes: Mapping[str, tuple[Expr, ...]]  # extents of its arrays
+    prefix: str  # what the kernels' names begin with
+    away: frozenset[str]  # arrays whose elements the host does not have while the region runs
+    # what the loops reduce that run in parallel, by the identity of the loop
+    reduced: Mapping[int, tuple[Reduction, ...]]
+    sequential: Mapping[str, LoopDependence]  # by counter, what keeps the loops around those from it
+    notes: list[str] = field(default_factory=list)  # what was left out, and why
+    types: dict[str, str] = field(default_factory=dict)  # types of the scalars that kernels reduce
+    count: int = 0  # kernels so far
+
+    def steps(  # noqa: PLR0911
+        self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]
+    ) -> list[Step]:
+        """Return what the host does for a statement."""
+        if isinstance(stmt, Block):
+            inner = dict(local)
+            out: list[Step] = []
+            for item in stmt.body:
+                if isinstance(item, Declare) and not item.dims:
+                    inner[item.name] = item.ctype
+                out += self.steps(item, inner, asked)
+            return out
+        if isinstance(stmt, Loop):
+            return self._loop(stmt, local, asked_of(stmt, asked))
+        if isinstance(stmt, Declare) and isinstance(stmt.value, Expr) and arrays(stmt.value):
+            start = self._fetched(Assign(Name(stmt.name), "=", stmt.value), local, asked)
+            return [Host(stmt=replace(stmt, value=None)), *start]
+        if isinstance(stmt, Declare) or not self._touches(stmt):
+            return [Host(stmt=stmt)]
+        if (
+            isinstance(stmt, If)
+            and not self._touches_expr(stmt.test)
+            and any(isinstance(n, Loop) for n in statements(stmt))
+        ):
+            then, other = (
+                () if part is None else tuple(self.steps(part, local, asked)) for part in (stmt.then, stmt.other)
+            )
+            return [Branch(test=stmt.test, then=then, other=other)]
+        if isinstance(stmt, Assign) and isinstance(stmt.target, Name):
+            return self._fetched(stmt, local, asked)
+        return [KernelRun(kernel=self._kernel(None, stmt, (), local, launch_of(asked)))]
+
+    def _touches(self, stmt: Stmt) -> bool:
+        return bool(_used_arrays(stmt))
+
+    @staticmethod
+    def _touches_expr(expr: Expr) -> bool:
+        return bool(arrays(expr))
+
+    def _loop(self, loop: Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+        found = self.reduced.get(id(loop))
+        bad = self.sequential.get(loop.index)
+        bounds = arrays(loop.first) | arrays(loop.last)
+        if bounds & self.away or (found is None and bounds):
+            raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
+        if found is not None:
+            return [KernelRun(kernel=self._kernel(loop, loop.body, found, local, launch_of(asked)))]
+        if not any(id(node) in self.reduced for node in statements(loop.body)):
+            if not self.reduced:
+                raise IllegalTransformError(
+                    f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {bad}"
+                )
+            self.notes.append(f"the loop over {loop.index!r} runs in one thread: {bad}")
+            return [KernelRun(kernel=self._kernel(None, loop, (), local, launch_of(asked)))]
+        self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
+        steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
+        return [Repeat(loop=loop, steps=tuple(steps))]
+
+    def _fetched(self, stmt: Assign, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+        """Compute a scalar of the host from elements of arrays: as the sum of a single term.
+
+        Before: ``a = x[k];``. After: ``a = 0; for (tw_once = 0; tw_once <= 0; tw_once++) a += x[k];``
+        """
+        name = stmt.target.name if isinstance(stmt.target, Name) else ""
+        term = {"=": stmt.value, "+=": stmt.value, "-=": Unary("-", stmt.value)}.get(stmt.op)
+        if term is None or name in names(stmt.value):
+            raise IllegalTransformError(f"the scalar {name!r} is assigned on the device and needed after it")
+        once = Loop(index="tw_once", first=Num("0"), last=Num("0"), body=Assign(stmt.target, "+=", term))
+        kernel = self._kernel(once, once.body, (Reduction(name, "+"),), local, launch_of(asked))
+        first: list[Step] = [Host(stmt=Assign(stmt.target, "=", Num("0")))] if stmt.op == "=" else []
+        return [*first, KernelRun(kernel=kernel)]
+
+    def _kernel(
+        self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str], launch: LaunchShape
+    ) -> LoopKernel:
+        whole: Stmt = body if loop is None else loop
+        self.count += 1
+        used = _used_arrays(whole)
+        own = counters(whole) | {node.name for node in statements(whole) if isinstance(node, Declare)}
+        if loop is not None:
+            own.add(loop.index)
+        free = _scalars(whole) - own - {each.name for each in found}
+        # An element of several indices is found with the extents of the inner ones.
+        free |= {name for array in used for each in self.shapes[array][1:] for name in names(each)}
+        assigned = {n.target.name for n in statements(body) if isinstance(n, Assign) and isinstance(n.target, Name)}
+        shared = sorted((assigned & free) - own)
+        if shared:
+            raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
+        types = {**self.setting.types, **local}
+        scalars = tuple((name, types.get(name, "int")) for name in sorted(free))
+        self.types |= {each.name: types.get(each.name, "double") for each in found}
+        cached = self._cacheable(loop, body, found, launch) if loop is not None and launch.cache else ()
+        return LoopKernel(
+            name=f"{self.prefix}_kernel{self.count}",
+            launch=launch,
+            loop=loop,
+            body=body,
+            arrays=tuple(sorted(used)),
+            written=frozenset(written(whole) & used),
+            scalars=scalars,
+            reductions=tuple(found),
+            cached=cached,
+        )
+
+    def _bytes(self, name: str) -> int:
+        return bytes_of(self.setting.types.get(name, "double"))
+
+    def _cacheable(
+        self, loop: Loop, body: Stmt, sums: Sequence[Reduction], launch: LaunchShape
+    ) -> tuple[tuple[str, int, int], ...]:
+        """Return arrays that every iteration reads at its counter plus literals only, and nobody writes.
+
+        They share a block's memory with the partial results of reductions.
+        """
+        if abs(loop.step) != 1:
+            return ()
+        found = []
+        budget = STATIC_SHARED - launch.threads * sum(self._bytes(each.name) for each in sums)
+        for array in sorted(_used_arrays(loop) - written(body)):
+            shifts = _shifts(body, array, loop.index)
+            if shifts is None:
+                continue
+            low, high = min(shifts), max(shifts)
+            size = (launch.threads + high - low) * self._bytes(array)
+            if size <= budget and high - low <= launch.threads:
+                budget -= size
+                found.append((array, low, high))
+        return tuple(found)
+
+
+def _shifts(body: Stmt, array: str, index: str) -> list[int] | None:
+    """Return the offsets from a counter at which an array of one dimension is read, or None if it is read elsewhere."""
+    found: list[int] = []
+    for node in statements(body):
+        for expr in expressions(node):
+            for part in walk(expr):
+                if isinstance(part, Item) and part.array == array:
+                    if len(part.index) != 1:
+                        return None
+                    base, shift = shifted(part.index[0])
+                    if base != Name(index):
+                        return None
+                    found.append(shift)
+    return found or None
+
+
+def _used_arrays(stmt: Stmt) -> set[str]:
+    local = {node.name for node in statements(stmt) if isinstance(node, Declare) and node.dims}
+    found = {
+        node.target.array for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Item)
+    }
+    for node in statements(stmt):
+        for expr in expressions(node):
+            found |= arrays(expr)
+    return found - local
+
+
+def _scalars(stmt: Stmt) -> set[str]:
+    found = {
+        node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
+    }
+    for node in statements(stmt):
+        targets = (node.target,) if isinstance(node, Assign) and isinstance(node.target, Item) else ()
+        for expr in (*expressions(node), *targets):
+            found |= names(expr)
+    return found
+
+
+def lower(
+    stmt: Stmt,  # its temporaries inside the loops
+    args: Mapping[str, Any],  # for loops that have no transform of their own
+    setting: NestContext,
+    shapes: Mapping[str, tuple[Expr, ...]],  # of every array
+    prefix: str = "tw",
+) -> DeviceProgram:
+    """Make a device program of a region."""
+    plan = plan_parallel(stmt, setting, device=True)
+    stmt = plan.stmt
+    used = _used_arrays(stmt)
+    missing = sorted(name for name in used if name not in shapes)
+    if missing:
+        raise UsageError(
+            f"the size of {missing[0]!r} is neither declared nor told by its subscripts",
+            f"declare it in input_vars, or as a parameter with its extents, such as double {missing[0]}[n]",
+        )
+    asked = [dict(node.launch) for node in statements(stmt) if isinstance(node, Loop) and node.launch]
+    launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
+    away = frozenset(used if launch.resident else written(stmt))
+    lowering = _Lowering(
+        setting=setting,
+        shapes=shapes,
+        prefix=prefix,
+        away=away,
+        reduced={id(loop): found for loop, found in plan.loops},
+        sequential={loop.index: bad for loop, bad in reversed(plan.sequential)},
+        notes=plan.notes,
+    )
+    steps = lowering.steps(stmt, {}, args)
+    if not any(isinstance(step, KernelRun | Repeat | Branch) for step in steps):
+        raise IllegalTransformError("the region has no loop that runs on a device")
+    notes = list(lowering.notes)
+    most = max((each["streamCount"] for each in (*asked, args) if isinstance(each.get("streamCount"), int)), default=1)
+    if most > MAX_STREAMS:
+        notes.append(f"streamCount is {MAX_STREAMS} in place of {most}: more streams run no more at once")
+    streams = None
+    kernels = kernels_of(steps)
+    if any(kernel.launch.streams > 1 for kernel in kernels):
+        streams, reason = _streams(steps)
+        if reason:
+            notes.append(f"the kernels run in one stream: {reason}")
+    return DeviceProgram(
+        steps=tuple(steps),
+        launch=launch,
+        arrays=tuple((name, setting.types.get(name, "double")) for name in sorted(used)),
+        written=frozenset().union(*(kernel.written for kernel in kernels)),
+        extents={name: reduce(partial(Binary, "*"), shapes[name]) for name in sorted(used)},
+        shapes={name: tuple(shapes[name]) for name in sorted(used)},
+        notes=tuple(notes),
+        reduced=tuple((e.name, lowering.types.get(e.name, "double")) for k in kernels for e in k.reductions),
+        streams=streams,
+    )
+
+
+def _streams(steps: Sequence[Step]) -> tuple[Streams | None, str]:
+    """Return how a region is cut for streams, or why it is not."""
+    runs = [step for step in steps if isinstance(step, KernelRun)]
+    if len(runs) != 1 or any(isinstance(step, Repeat | Branch) for step in steps) or runs[0].kernel.loop is None:
+        return None, "it has several kernels"
+    kernel = runs[0].kernel
+    if kernel.loop is None or kernel.loop.step != 1 or kernel.reductions:
+        return None, "its loop has a stride or a reduction"
+    halos = []
+    for array in kernel.arrays:
+        shifts = _shifts_all(kernel.body, array, kernel.loop.index)
+        if shifts is None:
+            return None, f"{array!r} is used at other places than near the counter"
+        if array in kernel.written and set(shifts) != {0}:
+            return None, f"{array!r} is written beside the counter"
+        halos.append((array, -min(0, *shifts, 0), max(0, *shifts, 0)))
+    return Streams(halos=tuple(halos)), ""
+
+
+def _shifts_all(body: Stmt, array: str, index: str) -> list[int] | None:
+    reads = _shifts(body, array, index)
+    targets: list[int] = []
+    for node in statements(body):
+        if isinstance(node, Assign) and isinstance(node.target, Item) and node.target.array == array:
+            base, shift = shifted(node.target.index[0])
+            if len(node.target.index) != 1 or base != Name(index):
+                return None
+            targets.append(shift)
+    mentioned = any(array in arrays(expr) for node in statements(body) for expr in expressions(node))
+    if mentioned and reads is None:
+        return None
+    return [*(reads or []), *targets]

@@ -1,0 +1,173 @@
+"""A translation unit around a region: its inputs bound from outside, its time taken, its results stored back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.workloads.annotated.lower.lowering import code, lines
+from tilewright.workloads.annotated.nests.nest import Block, Declare, Stmt, statements
+
+ENTRY = "tw_run"
+_HEAD = """#define _GNU_SOURCE
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+"""
+_ALIASES = """#include <stdbool.h>
+#include <stddef.h>
+typedef double PetscScalar;
+typedef double PetscReal;
+typedef int PetscInt;
+"""
+_TAKEN = frozenset(
+    {
+        "abort",
+        "abs",
+        "clock",
+        "ctime",
+        "daylight",
+        "div",
+        "drem",
+        "exit",
+        "exp10",
+        "gamma",
+        "getenv",
+        "j0",
+        "j1",
+        "jn",
+        "labs",
+        "lgamma",
+        "mktime",
+        "pow10",
+        "rand",
+        "random",
+        "select",
+        "setenv",
+        "significand",
+        "signgam",
+        "system",
+        "time",
+        "timezone",
+        "y0",
+        "y1",
+        "yn",
+    }
+)
+"""Names of functions and variables of the headers above, which a region may give to its arrays."""
+_CLOCK = """static double tw_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundVariable:
+    """A variable that is bound from outside."""
+
+    ctype: str  # its arithmetic type
+    name: str
+    extents: tuple[int, ...] = ()  # extents of an array; empty for a scalar
+    inside: bool = False  # whether the region declares it itself, so that it is only stored back
+    # where an array is: ``global`` behind a pointer of the unit's that overlaps no other, ``array`` an object of the
+    # unit that it is copied into, ``argument`` behind a pointer like a function's parameter, or ``restrict`` the same,
+    # which overlaps no other
+    held: str = "global"
+
+
+def emit_unit(
+    body: Stmt,
+    bound: Sequence[BoundVariable],  # in the order of the pointers
+    *,
+    numbers: Mapping[str, int | float] | None = None,  # parameters of the input that are constants of the unit
+    loose: Mapping[str, str] | None = None,  # types of scalars that nobody declares
+    varying: Mapping[str, str] | None = None,  # types of parameters of the input that are variables instead
+    prelude: str = "",  # what the body needs before it, such as kernels
+) -> str:
+    """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds."""
+    items = body.body if isinstance(body, Block) else (body,)
+    text = [line for each in items for line in lines(each, 2)]
+    owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
+    return _HEAD + prelude + _unit(text, bound, numbers or {}, loose or {}, varying or {}, owned)
+
+
+def emit_reference(
+    text: str,
+    bound: Sequence[BoundVariable],
+    *,
+    numbers: Mapping[str, int | float],
+    loose: Mapping[str, str],
+    varying: Mapping[str, str],
+) -> str:
+    """Print a unit as :func:`emit_unit` does that runs code as the file has it."""
+    head = _HEAD + _ALIASES
+    for name, compare in (("min", "<"), ("max", ">")):
+        if name not in {each.name for each in bound}:
+            head += f"#define {name}(a, b) ((a) {compare} (b) ? (a) : (b))\n"
+    return head + _unit(text.splitlines(), bound, numbers, loose, varying, ())
+
+
+def _unit(
+    text: Sequence[str],
+    bound: Sequence[BoundVariable],
+    numbers: Mapping[str, int | float],
+    loose: Mapping[str, str],
+    varying: Mapping[str, str],
+    owned: Sequence[str],
+) -> str:
+    """Print what both kinds of units have: the bindings, the clock, and the results behind the code."""
+    outside = [(each, place) for place, each in enumerate(bound) if not each.inside]
+    copied = [(each, place) for each, place in outside if each.held == "array" and each.extents]
+    parts = [_CLOCK]
+    for name, value in numbers.items():
+        # What is read from such a variable, no compiler knows.
+        variable = f"static volatile {varying[name]} tw_number_{name} = {value!r};\n" if name in varying else ""
+        parts.append(variable or f"#define {name} ({value!r})\n")
+    parts += [f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN]
+    parts += [_global(each) for each, _ in outside if each.extents and each.held in {"global", "array"}]
+    out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
+    out += [f"  {ctype} {name} = tw_number_{name};" for name, ctype in varying.items()]
+    out += [f"  {_bind(each, place)}" for each, place in outside]
+    out += [f"  {ctype} {name} = 0;" for name, ctype in loose.items()]
+    out += [f"  (void){name};" for name in loose]
+    out += ["  tw_begin = tw_now();", "  {", *text]
+    out.append("    tw_end = tw_now();")
+    for place, each in enumerate(bound):
+        if not each.extents:
+            out.append(f"    *({each.ctype} *)tw_p[{place}] = {each.name};")
+    out += [f"    free({name});" for name in owned]
+    out.append("  }")
+    out += [f"  __builtin_memcpy(tw_p[{place}], {each.name}, sizeof({each.name}));" for each, place in copied]
+    out += ["  return tw_end - tw_begin;", "}", ""]
+    return "".join(parts) + "\n".join(out)
+
+
+def _allocated(node: Declare) -> bool:
+    return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
+
+
+def _global(each: BoundVariable) -> str:
+    if each.held == "array":
+        return f"static {each.ctype} {each.name}{''.join(f'[{extent}]' for extent in each.extents)};\n"
+    inner = "".join(f"[{extent}]" for extent in each.extents[1:])
+    return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *restrict {each.name};\n"
+
+
+def _bind(each: BoundVariable, place: int) -> str:
+    if not each.extents:
+        return f"{each.ctype} {each.name} = *({each.ctype} *)tw_p[{place}];"
+    if each.held == "array":
+        return f"__builtin_memcpy({each.name}, tw_p[{place}], sizeof({each.name}));"
+    inner = "".join(f"[{extent}]" for extent in each.extents[1:])
+    word = "restrict " if each.held == "restrict" else ""
+    kind, declared = (f"(*){inner}", f"(*{word}{each.name}){inner}") if inner else ("*", f"*{word}{each.name}")
+    head = each.name if each.held == "global" else f"{each.ctype} {declared}"
+    return f"{head} = ({each.ctype} {kind})tw_p[{place}];"
+
+
+def region_text(stmt: Stmt, indent: int = 1) -> str:
+    """Print what replaces a region: a block with its own variables."""
+    return "  " * indent + "{\n" + code(stmt, indent + 1) + "  " * indent + "}\n"

@@ -1,0 +1,469 @@
+"""Which loops of a nest run in parallel, and the rewrites that let more of them: distribution, interchange, wavefronts.
+
+A loop is parallel if no dependence is carried by it, reductions apart. Where the outermost one is not, its statements
+are distributed over loops of their own, an inner loop is brought outside, or a pair of loops runs tile by tile along
+the diagonals of its tiles. What is tried, in that order, is what is said when nothing helps.
+"""
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tilewright.base.errors import IllegalTransformError
+from tilewright.workloads.annotated.lower.extents import extents_of
+from tilewright.workloads.annotated.lower.lowering import text
+from tilewright.workloads.annotated.lower.transforms import NestContext, chain, ignored, permute
+from tilewright.workloads.annotated.nests.accesses import collect
+from tilewright.workloads.annotated.nests.affine import affine
+from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, analyse
+from tilewright.workloads.annotated.nests.nest import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Declare,
+    Expr,
+    If,
+    Loop,
+    Name,
+    Num,
+    Stmt,
+    block,
+    counters,
+    names,
+    outermost,
+    substitute,
+    swap,
+    used,
+    written,
+)
+from tilewright.workloads.annotated.nests.scalars import Reduction, accumulated, reductions
+from tilewright.workloads.annotated.nests.values import evaluate
+
+MOST_PRIVATE = 2**15
+"""Most elements of an array that every thread of a CPU keeps a copy of: OpenMP puts it on the stack."""
+_MOST_SITES = 20
+"""Most assignments of a nest that is rewritten; a larger one has been unrolled, and its loops run as they stand."""
+_TILE = 32
+"""Iterations per side of the tiles whose diagonals run in parallel on a CPU; a device's are single iterations."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelLoops:
+    """Which loops of a nest run in parallel."""
+
+    stmt: Stmt  # the nest, rewritten
+    # its parallel loops, none inside another, with what they reduce
+    loops: list[tuple[Loop, tuple[Reduction, ...]]] = field(default_factory=list)
+    # loops around them that stay as they are, with the dependence that says so
+    sequential: list[tuple[Loop, LoopDependence]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was rewritten
+
+
+def clauses(found: Sequence[Reduction]) -> str:
+    """Return the clauses of OpenMP for what a loop reduces.
+
+    >>> clauses([Reduction("s", "+"), Reduction("t", "max", Name("n"))])
+    ' reduction(+:s) reduction(max:t[:n])'
+    """
+    counts = ["" if each.count is None else f"[:{text(each.count)}]" for each in found]
+    return "".join(f" reduction({each.op}:{each.name}{count})" for each, count in zip(found, counts, strict=True))
+
+
+def free(
+    loop: Loop, nest: Nest, setting: NestContext, *, arrays: bool
+) -> tuple[LoopDependence | None, tuple[Reduction, ...]]:
+    """Return a dependence that keeps a loop (one of the nest's) from being parallel, or None, and what it reduces."""
+    found = list(reductions(loop, setting.types))
+    apart = {each.name for each in found}
+    while (bad := nest.carried(loop, apart)) is not None:
+        if not arrays or bad.array in apart:  # arrays: each thread may sum one into a copy
+            return bad, ()
+        op = accumulated(loop, bad.array, setting.types)
+        count = _private_count(loop, bad.array, setting) if op is not None else None
+        if op is None or count is None:
+            return bad, ()
+        apart.add(bad.array)
+        found.append(Reduction(bad.array, op, count))
+    return None, tuple(found)
+
+
+def _private_count(loop: Loop, array: str, setting: NestContext) -> Expr | None:
+    """Return how many elements of an array a thread's copy has, or None where that is not known to be few."""
+    extent = extents_of(loop).get(array)
+    if extent is None or extent.assumes:
+        return None
+    count = evaluate(substitute(extent.count, {name: Num(str(value)) for name, value in setting.known.items()}), {})
+    return extent.count if isinstance(count, int) and 0 < count <= MOST_PRIVATE else None
+
+
+def plan_parallel(stmt: Stmt, setting: NestContext, *, device: bool = False) -> ParallelLoops:
+    """Find the outermost parallel loops of a nest, rewriting it where that gives more of them.
+
+    A loop that carries a dependence stays sequential and the loops inside it are tried: a time loop becomes a sequence
+    of parallel sweeps. For a device inner loops are brought outside, and there are no sums into arrays.
+    """
+    planner = _Planner(setting=setting, device=device, plan=ParallelLoops(stmt=stmt))
+    for loop in outermost(stmt):
+        planner.outer = loop
+        planner.visit(loop)
+    return planner.plan
+
+
+@dataclass(slots=True, kw_only=True)
+class _Planner:
+    """A plan in the making; the nest in it changes as it goes on."""
+
+    setting: NestContext
+    device: bool  # whether the loops become kernels
+    plan: ParallelLoops  # what is known so far
+    outer: Loop | None = None  # the outermost loop that is being planned
+    _nests: list[tuple[Stmt, Nest]] = field(default_factory=list)
+
+    def visit(self, loop: Loop) -> None:
+        """Plan a loop of the nest."""
+        nest = self.nest(self.outer or loop)
+        bad, found = free(loop, nest, self.setting, arrays=not self.device)
+        if bad is None:
+            self.plan.loops.append((loop, found))
+            return
+        rewritable = nest.complete and len(nest.sites) <= _MOST_SITES
+        if rewritable and self.rewritten(loop, bad):
+            return
+        before, place = len(self.plan.loops), len(self.plan.sequential)
+        self.plan.sequential.append((loop, bad))
+        for inner in outermost(loop.body):
+            self.visit(inner)
+        if len(self.plan.loops) > before or not rewritable:
+            return
+        front = wavefront(loop, self.setting, 1 if self.device else _TILE)
+        if front is not None:
+            del self.plan.sequential[place:]
+            diagonal, threads = front
+            self.replace(loop, diagonal)
+            self.plan.loops.append((threads, ()))
+            self.plan.notes.append(
+                f"the loop over {loop.index!r} and the one inside it run as a wavefront, since both carry a {bad}"
+            )
+
+    def rewritten(self, loop: Loop, bad: LoopDependence) -> bool:
+        """Distribute a loop or bring another one outside it, and plan what comes of it; return whether that helps."""
+        pieces = self.pieces(loop)
+        moved = self.interchanged(loop) if self.device and not pieces else None
+        if moved is not None:
+            pieces = [moved]
+            said = f"the loop over {moved.index!r} is brought outside that over {loop.index!r}, which carries a {bad}"
+        else:
+            said = f"the loop over {loop.index!r} is split into {len(pieces)}, since it carries a {bad}"
+        if not pieces:
+            return False
+        top = loop is self.outer
+        self.replace(loop, block(*pieces))
+        self.plan.notes.append(said)
+        for piece in pieces:
+            self.outer = piece if top else self.outer
+            self.visit(piece)
+        return True
+
+    def nest(self, loop: Stmt) -> Nest:
+        """Return the dependences of a loop and what is inside it."""
+        for known, nest in self._nests:
+            if known is loop:
+                return nest
+        nest = analyse(loop, self.setting.known, self.setting.overlap)
+        self._nests.append((loop, nest))
+        return nest
+
+    def replace(self, old: Stmt, new: Stmt) -> None:
+        """Put one statement into the place of another."""
+        self.plan.stmt = swap(self.plan.stmt, old, new)
+        whole = swap(self.outer, old, new) if self.outer is not None else None
+        self.outer = whole if isinstance(whole, Loop) else None
+
+    def pieces(self, loop: Loop) -> list[Loop]:
+        """Return the loops that a loop is distributed over so that one of them is parallel; none if nothing helps."""
+        outer = self.outer or loop
+        best: tuple[tuple[int, int], list[Loop]] | None = None
+        tried: list[Loop] = []
+        for whole in (loop, _split_inside(outer, loop, self.setting)):
+            if whole in tried:
+                continue
+            tried.append(whole)
+            root = outer if whole is loop else swap(outer, loop, whole)
+            pieces = distributed(root, whole, self.setting)
+            left = sum(not self.gained(piece) for piece in pieces) if len(pieces) > 1 else 1
+            if len(pieces) > left and (best is None or (left, len(pieces)) < best[0]):
+                best = (left, len(pieces)), pieces
+            if left == 0:
+                break
+        return [] if best is None else best[1]
+
+    def gained(self, piece: Loop) -> bool:
+        """Whether a loop is parallel, or can be."""
+        if free(piece, self.nest(piece), self.setting, arrays=not self.device)[0] is None:
+            return True
+        return self.device and self.interchanged(piece) is not None
+
+    def interchanged(self, loop: Loop) -> Loop | None:
+        """Return a perfect nest with a parallel loop outermost, or None."""
+        loops = chain(loop)
+        for place in range(1, len(loops)):
+            order = [loops[place].index, *(each.index for each in loops[:place])]
+            if len(set(order)) < len(order):
+                continue
+            try:
+                moved = permute(loop, order, self.setting)[0]
+            except IllegalTransformError:
+                continue
+            if not isinstance(moved, Loop):
+                continue
+            nest = analyse(moved, self.setting.known, self.setting.overlap)
+            if free(moved, nest, self.setting, arrays=False)[0] is None:
+                return moved
+        return None
+
+
+def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = False) -> list[Loop]:
+    """Return the loops over which a loop's statements can be distributed, in an order that keeps every dependence.
+
+    Before: ``for (i…) { y[i] = x[i]; s[i] = s[i-1] + y[i]; }``.
+    After: ``for (i…) y[i] = x[i]; for (i…) s[i] = s[i-1] + y[i];``
+
+    Statements of one cycle of dependences stay together (Kennedy and Allen, section 2.4), and so do those that share a
+    variable of the body. Neighbours that are parallel together are one loop (typed fusion), unless the finest
+    distribution is asked for. The loop is an object of the root's tree.
+    """
+    items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
+    nest = analyse(root, setting.known, setting.overlap)
+    if (
+        len(items) < 2
+        or not nest.complete
+        or not all(isinstance(each, Assign | Loop | If | Declare | Block) for each in items)
+    ):
+        return [loop]
+    free_of = ignored(loop, setting.types)
+    inside = [site.number for site in nest.sites if any(each is loop for each in site.loops)]
+    children = [child for child, item in enumerate(items) for _ in collect(Block((item,)))]
+    place = dict(zip(inside, children, strict=True))
+    near = _reached(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
+    parts = _cycles(near)
+
+    def joined(group: Sequence[int], part: Sequence[int]) -> bool:
+        """Whether two groups are parallel together, or both are not parallel alone."""
+        alone = carried(part)
+        return alone == carried(group) and (alone or not carried([*group, *part]))
+
+    def carried(part: Collection[int]) -> bool:
+        return nest.carried(loop, free_of, [number for number, child in place.items() if child in part]) is not None
+
+    groups: list[list[int]] = []
+    while parts:
+        ready = [part for part in parts if not any(near[other[0]][part[0]] for other in parts if other is not part)]
+        fitting = [part for part in ready if groups and not finest and joined(groups[-1], part)]
+        if fitting:
+            groups[-1] = [*groups[-1], *fitting[0]]
+        else:
+            groups.append(list(ready[0]))
+        parts.remove((fitting or ready)[0])
+    if len(groups) < 2:
+        return [loop]
+    return [replace(loop, body=_fused([items[number] for number in sorted(group)])) for group in groups]
+
+
+def _reached(items: Sequence[Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
+    """Return which items come before or stay with which, by way of others; what shares a variable stays together."""
+    count = len(items)
+    # the first of an edge has to run before the second
+    near = [[a == b or (a, b) in edges for b in range(count)] for a in range(count)]
+    for a, b in itertools.permutations(range(count), 2):
+        item = items[a]
+        if isinstance(item, Declare) and item.name in used(items[b]):
+            near[a][b] = near[b][a] = True
+    for middle, a, b in itertools.product(range(count), repeat=3):
+        near[a][b] = near[a][b] or (near[a][middle] and near[middle][b])
+    return near
+
+
+def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
+    """Return the strongly connected components of a relation that is closed, in the order of their first items."""
+    found: dict[int, list[int]] = {}
+    for item in range(len(near)):
+        first = next(other for other in range(len(near)) if near[item][other] and near[other][item])
+        found.setdefault(first, []).append(item)
+    return list(found.values())
+
+
+def _split_inside(root: Stmt, loop: Loop, setting: NestContext) -> Loop:
+    """Return a loop whose inner loops are distributed as finely as their dependences allow."""
+    items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
+    new: list[Stmt] = []
+    for item in items:
+        new += distributed(root, item, setting, finest=True) if isinstance(item, Loop) else [item]
+    return loop if len(new) == len(items) else replace(loop, body=Block(tuple(new)))
+
+
+def _fused(items: Sequence[Stmt]) -> Stmt:
+    """Join the loops of a block that one loop was distributed over, and that stand side by side again."""
+    found: list[Stmt] = []
+    for item in items:
+        last = found[-1] if found else None
+        if isinstance(item, Loop) and isinstance(last, Loop) and _headed(item) == _headed(last):
+            found[-1] = replace(last, body=block(last.body, item.body))
+        else:
+            found.append(item)
+    return block(*found)
+
+
+def _headed(loop: Loop) -> Loop:
+    return replace(loop, body=Block(()))
+
+
+def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] | None:
+    """Run the two outer loops of a perfect nest by tiles (``size`` iterations a side), those of a diagonal in parallel.
+
+    Before: ``for (i = 0; i <= m; i++) for (j = 0; j <= n; j++) a[i+1][j+1] = a[i][j+1] + a[i+1][j];``. After, with
+    tiles of one iteration: ``for (w = 0; w <= m + n; w++) for (t = max(0, w - n); t <= min(m, w); t++)``, ``i = t``,
+    ``j = w - t``; the loop over t is parallel (Lamport, The parallel execution of DO loops, 1974). Where a row also
+    needs the one before further on, the inner loop is skewed by one first (Wolfe, Loop skewing, 1986). Returns the loop
+    over diagonals and the parallel one, or None if dependences or bounds forbid both forms.
+    """
+    loops = chain(loop)
+    if len(loops) < 2 or abs(loops[0].step) != 1 or abs(loops[1].step) != 1:
+        return None
+    shape = _Front(outer=loops[0], inner=loops[1], size=size)
+    nest = analyse(loop, setting.known, setting.overlap)
+    changed = written(loop) | counters(loop)
+    if names(loops[0].first) & changed or names(loops[0].last) & changed or shape.narrow(nest.known):
+        return None
+    texts = shape.texts(nest.known, changed)
+    if texts is None or not nest.complete:
+        return None
+    apart = ignored(loop, setting.types)
+    for skew in (0, 1):
+        times = [shape.times(nest, texts, skew, sign) for sign in ("", "-")]
+        if all(nest.violated(each, apart) is None for each in times):
+            return shape.built(skew, used(loop))
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Front:
+    """Two loops on their way to a wavefront of tiles."""
+
+    outer: Loop
+    inner: Loop
+    size: int
+
+    def extreme(self, bound: Expr, *, low: bool) -> Expr:
+        """Return the least or the greatest value of a bound of the inner loop that is affine in the outer counter."""
+        if self.outer.index not in names(bound):
+            return bound
+        ends = tuple(substitute(bound, {self.outer.index: each}) for each in (self.outer.first, self.outer.last))
+        return Call("min" if low else "max", ends)
+
+    def narrow(self, known: Mapping[str, int]) -> bool:
+        """Whether it is known that no diagonal has two tiles."""
+        spans = [_minus(self.outer.last, self.outer.first)]
+        spans.append(_minus(self.extreme(self.inner.last, low=False), self.extreme(self.inner.first, low=True)))
+        values = [evaluate(each, known) for each in spans]
+        return any(isinstance(each, int) and abs(each) < self.size for each in values)
+
+    def texts(self, known: Mapping[str, int], changed: Collection[str]) -> tuple[str, str] | None:
+        """Return the distances of both counters from their starts in isl's words, or None if they are not affine."""
+        first = affine(self.outer.first, {}, known, changed)
+        own = [affine(each, {self.outer.index: "v0"}, known, changed) for each in (self.inner.first, self.inner.last)]
+        start = self.extreme(self.inner.first, low=self.inner.step > 0)
+        ends = start.args if isinstance(start, Call) else (start,)
+        begins = [affine(each, {}, known, changed) for each in ends]
+        if first is None or None in own or None in begins:
+            return None
+        one = (
+            begins[0]
+            if len(begins) == 1
+            else f"{'min' if self.inner.step > 0 else 'max'}({', '.join(map(str, begins))})"
+        )
+        return (
+            f"(v0 - ({first}))" if self.outer.step > 0 else f"(({first}) - v0)",
+            f"(v1 - {one})" if self.inner.step > 0 else f"({one} - v1)",
+        )
+
+    def times(self, nest: Nest, texts: tuple[str, str], skew: int, sign: str) -> dict[int, list[str]]:
+        """Return the time of every instance; a sign turns the order of a diagonal's tiles round."""
+        across, along = texts
+        tile = f"floor({across}/{self.size})"
+        front = f"{tile} + floor(({along} + {skew}*{across})/{self.size})"
+        times = {}
+        for site in nest.sites:
+            time = nest.time(site)
+            times[site.number] = [time[0], front, f"{sign}({tile})", across, along, *time[4:]]
+        longest = max(map(len, times.values()), default=0)
+        return {number: [*time, *["0"] * (longest - len(time))] for number, time in times.items()}
+
+    def built(self, skew: int, taken: Collection[str]) -> tuple[Loop, Loop]:
+        """Return the loop over diagonals and the one over a diagonal's tiles."""
+        outer, inner, size = self.outer, self.inner, self.size
+        w, t = (_fresh(f"tw_{kind}_{outer.index}", taken) for kind in ("front", "tile"))
+        up, rising = outer.step > 0, inner.step > 0
+        span = _minus(outer.last, outer.first) if up else _minus(outer.first, outer.last)
+        begin = self.extreme(inner.first, low=rising)
+        end = self.extreme(inner.last, low=not rising)
+        width = _minus(end, begin) if rising else _minus(begin, end)
+        if skew:
+            width = Binary("+", width, span)
+        rows, columns = _over(span, size), _over(width, size)
+        offset = _times(Name(t), size)
+        near = _shifted(outer.first, offset, up=up)
+        far = _shifted(near, Num(str(size - 1)), up=up)
+        along: Expr = _times(Binary("-", Name(w), Name(t)), size)
+        if skew:
+            along = Binary(
+                "-", along, _minus(Name(outer.index), outer.first) if up else _minus(outer.first, Name(outer.index))
+            )
+        left = _shifted(begin, along, up=rising)
+        right = _shifted(left, Num(str(size - 1)), up=rising)
+        ends = ("max", "min")
+        column = replace(
+            inner,
+            first=Call(ends[not rising], (inner.first, left)),
+            last=Call(ends[rising], (inner.last, right)),
+        )
+        row = replace(outer, first=near, last=Call(ends[up], (outer.last, far)), body=column, pragmas=(), launch=())
+        threads = Loop(
+            index=t,
+            first=Call("max", (Num("0"), Binary("-", Name(w), columns))),
+            last=Call("min", (rows, Name(w))),
+            body=row,
+            ctype=outer.ctype,
+        )
+        whole = Loop(
+            index=w,
+            first=Num("0"),
+            last=Binary("+", rows, columns),
+            body=threads,
+            ctype=outer.ctype,
+            launch=outer.launch,
+        )
+        return whole, threads
+
+
+def _fresh(name: str, taken: Collection[str]) -> str:
+    numbered = itertools.chain([name], (f"{name}{number}" for number in itertools.count(1)))
+    return next(each for each in numbered if each not in taken)
+
+
+def _minus(left: Expr, right: Expr) -> Expr:
+    return left if right == Num("0") else Binary("-", left, right)
+
+
+def _over(expr: Expr, size: int) -> Expr:
+    return expr if size == 1 else Binary("/", expr, Num(str(size)))
+
+
+def _times(expr: Expr, size: int) -> Expr:
+    return expr if size == 1 else Binary("*", expr, Num(str(size)))
+
+
+def _shifted(base: Expr, amount: Expr, *, up: bool) -> Expr:
+    if amount == Num("0"):
+        return base
+    return Binary("+" if up else "-", base, amount)

@@ -1,0 +1,283 @@
+"""What loops count with, and what they leave in their counters.
+
+A loop of a nest has a counter of its own, which ends with it; in C a counter that was declared before the loop keeps
+the first value beyond the bound. Where that is read later, the value is put in.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from tilewright.base.errors import UsageError
+from tilewright.workloads.annotated.nests.nest import (
+    ONE,
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Choose,
+    Convert,
+    Declare,
+    Expr,
+    If,
+    Item,
+    Loop,
+    Name,
+    Num,
+    Stmt,
+    Transform,
+    Unary,
+    arrays,
+    names,
+    rebuild,
+    statements,
+    substitute,
+    walk,
+    written,
+)
+from tilewright.workloads.annotated.nests.scalars import converted
+from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, REAL_TYPES, is_unsigned
+from tilewright.workloads.annotated.nests.values import evaluate, type_of
+
+_COUNTS = {"long": "long", "int64_t": "long", "long long": "long", "unsigned": "long", "size_t": "long"}
+"""What loops over counters of other types than ``int`` count with."""
+
+
+def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: str) -> tuple[Stmt, tuple[Assign, ...]]:
+    """Give loops counters with a sign, and put the values that they leave there into the places that read them.
+
+    Before: ``for (j = 0; j <= n; j++) s += a[j]; y[0] = j;`` After: ``…; y[0] = 0 <= n ? n + 1 : 0;``
+
+    Bounds and subscripts of transformed loops hold differences such as ``n - 3``, which must not wrap: they are
+    computed with signs. Elsewhere an unsigned counter is what the file declares: ``(size_t)i - 5``.
+    """
+    walker = _Walker(types=dict(types), where=where)
+    new = walker.visit(stmt)
+    finals = [Assign(Name(name), "=", walker.value(name)) for name in sorted(live) if name in walker.left]
+    targets = {name for each in finals for name in names(each.target)}
+    # A value that is made of another counter's earlier one comes before that is overwritten.
+    finals.sort(key=lambda each: not (names(each.value) - names(each.target)) & targets)
+    return new, tuple(finals)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Walker:
+    """A walk in the order of the text."""
+
+    types: dict[str, str]  # by name
+    where: str  # what an error calls the region
+    # values of counters behind their loops; None where not known
+    left: dict[str, Expr | None] = field(default_factory=dict)
+    unsigned: dict[str, str] = field(default_factory=dict)  # types of the unsigned counters of the loops around
+
+    def visit(self, stmt: Stmt) -> Stmt:  # noqa: PLR0911
+        match stmt:
+            case Block(body):
+                new = Block(tuple(self.visit(each) for each in body))
+                self._changed({each.name for each in body if isinstance(each, Declare)})
+                return new
+            case Transform(name, arguments, body):
+                return Transform(name, arguments, self.visit(body))
+            case Assign(target, op, value):
+                return self._assign(stmt, target, op, value)
+            case Declare(name=name, dims=dims, value=value):
+                fresh = tuple(map(self._read, value)) if isinstance(value, tuple) else value and self._read(value)
+                self.types[name] = stmt.ctype
+                self.left.pop(name, None)
+                self._changed({name})
+                return replace(stmt, dims=tuple(map(self._read, dims)), value=fresh)
+            case If(test, then, other):
+                return self._if(self._read(test), then, other)
+            case Loop():
+                return self._loop(stmt)
+        return stmt
+
+    def value(self, name: str) -> Expr:
+        """Return what a counter holds behind its loop."""
+        found = self.left[name]
+        if found is None:
+            raise UsageError(
+                f"the counter {name!r} is read behind its loop in {self.where}, where its value is not known before "
+                "the loop runs",
+                "count with a variable of the loop's own, and keep the value that is needed in another one",
+            )
+        return found
+
+    def _read(self, expr: Expr) -> Expr:
+        """Return what an expression stands for where it is read."""
+        values = {name: self._typed(name) for name in names(expr) & self.left.keys()}
+        if not values and not self.unsigned and not any(self._wraps(part) for part in walk(expr)):
+            return expr
+
+        def change(node: Expr) -> Expr:
+            if isinstance(node, Name) and node.name in self.unsigned:
+                return Convert(self.unsigned[node.name], node)
+            return Item(node.array, tuple(map(self._signed, node.index))) if isinstance(node, Item) else node
+
+        return rebuild(substitute(expr, values), change)
+
+    def _typed(self, name: str) -> Expr:
+        """Return what a counter holds behind its loop, in the counter's own type where that is not ``int``."""
+        ctype, value = self.types.get(name, "int"), self.value(name)
+        return value if ctype not in _COUNTS else converted(value, ctype, self.types)
+
+    def _wraps(self, part: Expr) -> bool:
+        return is_unsigned(type_of(part, self.types))
+
+    def _signed(self, expr: Expr) -> Expr:
+        """Return a bound or subscript in which sums and products of unsigned numbers do not wrap."""
+        match expr:
+            case Binary("+" | "-" | "*" as op, left, right):
+                return Binary(op, self._signed(left), self._signed(right))
+            case Unary("-" | "+" as op, operand):
+                return Unary(op, self._signed(operand))
+            case Call("min" | "max" as function, args):
+                return Call(function, tuple(map(self._signed, args)))
+            case Convert(ctype, Name(name)) if self.unsigned.get(name) == ctype:
+                return Name(name)
+        return Convert("long", expr) if any(self._wraps(part) for part in walk(expr)) else expr
+
+    def _changed(self, changed: Collection[str]) -> None:
+        """Forget values that are made of what is overwritten."""
+        for name, value in self.left.items():
+            if value is not None and (names(value) | arrays(value)) & set(changed):
+                self.left[name] = None
+
+    def _assign(self, stmt: Assign, target: Name | Item, op: str, value: Expr) -> Assign:
+        value = self._read(value)
+        if isinstance(target, Item):
+            target = Item(target.array, tuple(self._signed(self._read(each)) for each in target.index))
+            self._changed({target.array})
+            return Assign(target, op, value)
+        if op != "=" and target.name in self.left:
+            stmt = Assign(target, "=", Binary(op[0], self._read(target), value))
+        else:
+            stmt = Assign(target, op, value)
+        self.left.pop(target.name, None)
+        self._changed({target.name})
+        return stmt
+
+    def _if(self, test: Expr, then: Stmt, other: Stmt | None) -> If:
+        before = dict(self.left)
+        new = self.visit(then)
+        one = self.left
+        self.left = before
+        more = None if other is None else self.visit(other)
+        ends = one.keys() | self.left.keys()
+        same = {name: self.left.get(name) for name in ends}
+        self.left = {name: value if one.get(name) == value else None for name, value in same.items()}
+        return If(test, new, more)
+
+    def _loop(self, loop: Loop) -> Loop:
+        own, index = bool(loop.ctype), loop.index
+        declared = loop.ctype or self.types.get(index, "int")
+        first, last = (self._signed(self._whole(self._read(each))) for each in (loop.first, loop.last))
+        ctype = _COUNTS.get(declared, "int")
+        inner = _outer_counters(loop.body)
+        self._check(loop, declared, last, inner)
+        first = Convert(ctype, first) if self._real(first) else first
+        before, outer, kept = dict(self.left), self.types.get(index), dict(self.unsigned)
+        changed = written(loop.body)
+        # An iteration begins with what the one before has left.
+        self._changed(changed)
+        self.left |= dict.fromkeys(inner)
+        self.left.pop(index, None)
+        self.types[index] = ctype
+        self.unsigned.pop(index, None)
+        if is_unsigned(declared):
+            self.unsigned[index] = declared
+        body = self.visit(loop.body)
+        self.unsigned = kept
+        self.types[index] = outer or declared
+        steady = not (names(first) | arrays(first)) & changed
+        runs = Binary("<=" if loop.step > 0 else ">=", first, last)
+        for name in inner:
+            value = self.left[name] if steady else None
+            self.left[name] = _joined(runs, value, before.get(name, Name(name)), index, _last(loop, first, last))
+        if not own:
+            end = _end(loop, first, last)
+            self.left[index] = _chosen(runs, end, first) if steady else None
+        elif index in before:
+            self.left[index] = before[index]
+        return replace(loop, first=first, last=last, body=body, ctype=ctype)
+
+    def _check(self, loop: Loop, declared: str, last: Expr, inner: Collection[str]) -> None:
+        """Refuse what is no count of iterations that is known when a loop begins."""
+        what, hint = f"the loop over {loop.index!r} in {self.where}", "put it into an int before the loop"
+        if loop.first == Name(loop.index) and loop.index not in self.left:
+            raise UsageError(
+                f"{what} begins where its counter stands, and nothing before it in the region says where that is",
+                f"write for ({loop.index} = first; …)",
+            )
+        if declared in REAL_TYPES:
+            raise UsageError(f"{what} counts with a {declared}", "count with an int")
+        if self._real(last):
+            raise UsageError(f"{what} ends at a floating-point number", hint)
+        if loop.index in inner:
+            raise UsageError(f"{what} has another one inside that counts with the same variable", "use another one")
+        if (names(last) | arrays(last)) & (written(loop.body) | set(inner)):
+            raise UsageError(f"{what} changes its own bound", hint)
+
+    def _whole(self, bound: Expr) -> Expr:
+        """Return a bound with quotients of whole numbers that are rounded down or up as whole numbers.
+
+        Before, as in Pluto's ``floord(n, 4)``: ``floor((double)n / (double)4)``.
+        After: ``n < 0 ? -((3 - n) / 4) : n / 4``
+        """
+
+        def change(node: Expr) -> Expr:
+            match node:
+                case Call("floor" | "ceil" as function, (Binary("/", above, below),)) if self._real(node.args[0]):
+                    a, b = (each.operand if isinstance(each, Convert) else each for each in (above, below))
+                    count = evaluate(b, {})
+                    known = count is not None and count >= 1 and float(count).is_integer()
+                    if type_of(a, self.types) not in INTEGER_TYPES or count is None or not known:
+                        return node
+                    by, rest = Num(str(int(count))), Num(str(int(count) - 1))
+                    if function == "ceil":
+                        up = Binary("/", Binary("+", a, rest), by)
+                        return Choose(Binary(">", a, Num("0")), up, Binary("/", a, by))
+                    down = Unary("-", Binary("/", Binary("-", rest, a), by))
+                    return Choose(Binary("<", a, Num("0")), down, Binary("/", a, by))
+            return node
+
+        return rebuild(bound, change)
+
+    def _real(self, expr: Expr) -> bool:
+        return type_of(expr, self.types) in REAL_TYPES
+
+
+def _outer_counters(stmt: Stmt) -> set[str]:
+    """Return the counters that the loops of a statement do not declare themselves."""
+    return {node.index for node in statements(stmt) if isinstance(node, Loop) and not node.ctype}
+
+
+def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:
+    """Return what a loop leaves in a counter of its body: that of its last iteration, if there is one."""
+    if value is None:
+        return None
+    inside = substitute(value, {index: last})
+    if evaluate(runs, {}) == 1:
+        return inside
+    return None if before is None else Choose(runs, inside, before)
+
+
+def _chosen(runs: Expr, then: Expr, other: Expr) -> Expr:
+    known = evaluate(runs, {})
+    return Choose(runs, then, other) if known is None else then if known else other
+
+
+def _last(loop: Loop, first: Expr, last: Expr) -> Expr:
+    """Return the counter of the last iteration of a loop that runs."""
+    if abs(loop.step) == 1:
+        return last
+    step = Num(str(abs(loop.step)))
+    far, near = (last, first) if loop.step > 0 else (first, last)
+    span = Binary("*", Binary("/", Binary("-", far, near), step), step)
+    return Binary("+" if loop.step > 0 else "-", first, span)
+
+
+def _end(loop: Loop, first: Expr, last: Expr) -> Expr:
+    """Return the first counter beyond the bound of a loop that runs."""
+    if loop.step == 1 and isinstance(last, Binary) and last.op == "-" and last.right == ONE:
+        return last.left
+    return Binary("+" if loop.step > 0 else "-", _last(loop, first, last), Num(str(abs(loop.step))))

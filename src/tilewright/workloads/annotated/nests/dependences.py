@@ -1,0 +1,346 @@
+"""Dependences of a loop nest, exact where subscripts and bounds are affine, and what they forbid.
+
+isl (through islpy) holds the instances of every statement and the pairs of instances that touch one element, one of
+them writing. A transformation is a new time for every instance; it is legal if every pair keeps its order. Whatever is
+not affine is taken to touch anything: the answer may be too careful, never too bold.
+"""
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.base.extras import needed
+from tilewright.workloads.annotated.nests.accesses import Access, AssignmentSite, collect, shown
+from tilewright.workloads.annotated.nests.affine import affine, domain, rows
+from tilewright.workloads.annotated.nests.limit import check_time
+from tilewright.workloads.annotated.nests.nest import Declare, Expr, Loop, Stmt, counters, names, statements, written
+
+MAX_SITES = 96
+"""Most assignments of a nest; a larger one is taken to forbid everything."""
+_MAX_OPERATIONS = 400_000
+"""Steps of isl for one pair of accesses, and for one question about it."""
+_MOST_HARD = 24
+"""Most pairs of a nest that are too much for that; a nest with more is taken to forbid everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopDependence:
+    """Two instances that must keep their order."""
+
+    kind: str  # ``flow``, ``anti`` or ``output``
+    array: str
+    source: str  # the earlier access, as C text
+    sink: str  # the later one
+    loops: tuple[str, ...]  # counters of the common loops
+    distance: tuple[int, ...]  # of one such pair, per common loop
+
+    def __str__(self) -> str:
+        if not self.loops and self.array == "?":
+            return "dependences that are too many to analyse"
+        where = f" at the distance ({', '.join(map(str, self.distance))}) in ({', '.join(self.loops)})"
+        verb = {"flow": "written as {} and read as {}", "anti": "read as {} and overwritten as {}"}.get(
+            self.kind, "written as {} and again as {}"
+        )
+        return (
+            f"{self.kind} dependence of {self.array.partition('@')[0]!r}: {verb.format(self.source, self.sink)}{where}"
+        )
+
+
+UNKNOWN = LoopDependence(kind="flow", array="?", source="?", sink="?", loops=(), distance=())
+"""Stands for whatever a nest too large or too complicated to analyse may hold."""
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A dependence between two sites, as a relation of isl."""
+
+    source: AssignmentSite
+    sink: AssignmentSite
+    first: Access
+    second: Access
+    common: int
+    relation: Any
+
+
+@dataclass(slots=True, kw_only=True)
+class Nest:
+    """The dependences of a nest; see :func:`analyse`."""
+
+    sites: tuple[AssignmentSite, ...]  # its assignments
+    known: Mapping[str, int]  # values of names
+    overlap: Mapping[str, str] = field(default_factory=dict)  # types of arrays that may overlap others of the same type
+    complete: bool = True  # whether everything could be analysed; if not, everything is forbidden
+    _isl: Any = None
+    _context: Any = None
+    _pairs: list[_Pair] = field(default_factory=list)
+    _hard: int = 0
+    _names: str = ""
+    _domains: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    _in_rows: dict[tuple[int, Expr], bool] = field(default_factory=dict)
+
+    def carried(
+        self, loop: Loop, ignored: Collection[str] = (), among: Collection[int] | None = None
+    ) -> LoopDependence | None:
+        """Return a dependence between iterations of a loop, those around it being equal; None if there is none."""
+        # ``loop`` is the nest's own object; own dependences of ``ignored`` variables, such as reductions, do not count
+        if not self.complete:
+            return UNKNOWN
+        for pair, depth in self._inside(loop, ignored):
+            if among is not None and not {pair.source.number, pair.sink.number} <= set(among):
+                continue
+            equal = "".join(f" and v{i} = w{i}" for i in range(depth))
+            bad = self._restricted(pair, f"v{depth} != w{depth}{equal}")
+            if bad is not None:
+                return bad
+        return None
+
+    def ordered(self, loop: Loop, ignored: Collection[str] = ()) -> set[tuple[int, int]]:
+        """Return the pairs of sites inside a loop of which one has to run before the other, for some instances of both.
+
+        Those are the edges of the dependence graph that loop distribution splits into strongly connected components
+        (Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 2.4); loops around are at one
+        iteration. The nest has to be complete.
+        """
+        found: set[tuple[int, int]] = set()
+        for pair, depth in self._inside(loop, ignored):
+            edge = (pair.source.number, pair.sink.number)
+            equal = " and ".join(f"v{i} = w{i}" for i in range(depth)) or "1 = 1"
+            if edge not in found and self._restricted(pair, equal) is not None:
+                found.add(edge)
+        return found
+
+    def _inside(self, loop: Loop, ignored: Collection[str]) -> Iterator[tuple[_Pair, int]]:
+        """Yield the dependences between sites inside a loop, and how many loops are around it."""
+        for pair in self._pairs:
+            # A variable that a block around the loop declares has a number behind its name.
+            if pair.first.array == pair.second.array and pair.first.array.partition("@")[0] in ignored:
+                continue
+            depth = next((i for i, each in enumerate(pair.source.loops[: pair.common]) if each is loop), None)
+            if depth is not None:
+                yield pair, depth
+
+    def violated(self, times: Mapping[int, Sequence[str]], ignored: Collection[str] = ()) -> LoopDependence | None:
+        """Return a dependence that new times, per site in ``v0``, ``v1``, … and of one length, turn round, or None."""
+        if not self.complete:
+            return UNKNOWN
+        try:
+            for pair in self._pairs:
+                if pair.first.array == pair.second.array and pair.first.array in ignored:
+                    continue
+                check_time()
+                self._context.reset_operations()
+                moved = pair.relation.apply_domain(self._time(pair.source, times)).apply_range(
+                    self._time(pair.sink, times)
+                )
+                if not moved.is_subset(self._isl.Map.lex_lt(moved.get_space().domain())):
+                    return self._named(pair, pair.relation)
+        except self._isl.Error:
+            self._context.reset_operations()
+            return UNKNOWN
+        return None
+
+    def apart(self, a: str, b: str) -> bool:
+        """Whether two arrays surely share no element."""
+        return a != b and (a not in self.overlap or self.overlap[a] != self.overlap.get(b))
+
+    def time(self, site: AssignmentSite) -> list[str]:
+        """Return the original time of a site's instances: positions and counters in turn."""
+        items: list[str] = []
+        for depth, position in enumerate(site.positions):
+            items.append(str(position))
+            if depth < len(site.loops):
+                items.append(f"v{depth}" if site.loops[depth].step > 0 else f"-v{depth}")
+        return items
+
+    def _time(self, site: AssignmentSite, times: Mapping[int, Sequence[str]]) -> Any:  # noqa: ANN401
+        dims = ", ".join(f"v{i}" for i in range(len(site.loops)))
+        text = f"{self._parameters()} -> {{ S{site.number}[{dims}] -> [{', '.join(times[site.number])}] }}"
+        return self._isl.Map.read_from_str(self._context, text)
+
+    def _parameters(self) -> str:
+        if not self._names:
+            found = sorted({f"p_{name}" for site in self.sites for name in _free(site) if name not in self.known})
+            self._names = f"[{', '.join(found)}]"
+        return self._names
+
+    def _restricted(self, pair: _Pair, text: str) -> LoopDependence | None:
+        check_time()
+        dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
+        more = (
+            f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
+        )
+        self._context.reset_operations()
+        try:
+            found = pair.relation.intersect(self._isl.Map.read_from_str(self._context, more))
+            return None if found.is_empty() else self._named(pair, found)
+        except self._isl.Error:
+            self._context.reset_operations()
+            return UNKNOWN
+
+    def _named(self, pair: _Pair, relation: Any) -> LoopDependence:  # noqa: ANN401
+        kind = "output" if pair.first.write and pair.second.write else "flow" if pair.first.write else "anti"
+        loops = tuple(loop.index for loop in pair.source.loops[: pair.common])
+        distance: tuple[int, ...] = ()
+        point = relation.sample()
+        if not point.is_empty():
+            wrapped = point.wrap().sample_point()
+            count = len(pair.source.loops)
+            values = [
+                int(wrapped.get_coordinate_val(self._isl.dim_type.set, i).to_python())
+                for i in range(count + len(pair.sink.loops))
+            ]
+            distance = tuple(values[count + i] - values[i] for i in range(pair.common))
+        return LoopDependence(
+            kind=kind,
+            array=pair.first.array,
+            source=shown(pair.first),
+            sink=shown(pair.second),
+            loops=loops,
+            distance=distance,
+        )
+
+
+def _free(site: AssignmentSite) -> set[str]:
+    own = {loop.index for loop in site.loops}
+    exprs = [*(e for loop in site.loops for e in (loop.first, loop.last)), *site.tests]
+    exprs += [each for access in site.accesses for each in access.index]
+    return {name for expr in exprs for name in names(expr)} - own
+
+
+def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping[str, str] | None = None) -> Nest:
+    """Analyse the dependences of a nest.
+
+    Distinct names are distinct arrays, as in the annotations that this reads, but for those of one type in
+    ``overlap``; ``known`` are values of names that are the same wherever the nest runs.
+    """
+    with needed("islpy", "the analysis of annotated loops", extra="annotate"):
+        import islpy
+    sites = collect(stmt)
+    context = islpy.Context()
+    context.set_max_operations(_MAX_OPERATIONS)
+    changed = written(stmt) | counters(stmt) | _declared(stmt)
+    values = {name: value for name, value in (known or {}).items() if name not in changed}
+    nest = Nest(sites=sites, known=values, overlap=overlap or {}, _isl=islpy, _context=context)
+    if len(sites) > MAX_SITES:
+        nest.complete = False
+        return nest
+    try:
+        for a, b in itertools.product(sites, sites):
+            _add_pairs(nest, a, b, changed)
+            if not nest.complete:
+                break
+    except islpy.Error:
+        nest.complete = False
+    return nest
+
+
+def _declared(stmt: Stmt) -> set[str]:
+    return {node.name for node in statements(stmt) if isinstance(node, Declare)}
+
+
+def _add_pairs(nest: Nest, a: AssignmentSite, b: AssignmentSite, changed: Collection[str]) -> None:
+    common = 0
+    while common < min(len(a.loops), len(b.loops)) and a.loops[common] is b.loops[common]:
+        if a.positions[common] != b.positions[common]:
+            break
+        common += 1
+    before = a.positions[common] < b.positions[common] or (a.positions == b.positions and a.number < b.number)
+    orders = _orders(a, common, after=before)
+    if not orders:
+        return
+    where: list[str] = []
+    for site, letter in ((a, "v"), (b, "w")):
+        if (site.number, letter) not in nest._domains:  # noqa: SLF001  (one module)
+            nest._domains[site.number, letter] = domain(site, letter, nest.known, changed)[0]  # noqa: SLF001
+        where += nest._domains[site.number, letter]  # noqa: SLF001
+    for first, second in itertools.product(a.accesses, b.accesses):
+        if nest.apart(first.array, second.array) or not (first.write or second.write):
+            continue
+        equal = _equal(nest, (a, first), (b, second), changed) if first.array == second.array else []
+        if equal is None:
+            continue
+        same = [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
+        found = [*where, *equal, *same, f"({' or '.join(orders)})"]
+        relation = _relation(nest, a, b, found)
+        if relation is not None:
+            pair = _Pair(source=a, sink=b, first=first, second=second, common=common, relation=relation)
+            nest._pairs.append(pair)  # noqa: SLF001  (one module)
+
+
+def _relation(nest: Nest, a: AssignmentSite, b: AssignmentSite, conditions: Sequence[str]) -> Any | None:  # noqa: ANN401
+    """Return the instances of two sites that conditions relate, or None if there are none.
+
+    Where steps of more than one make that too much to work out, they are left out: more instances are related then.
+    """
+    dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", a), ("w", b))]
+    head = f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : "  # noqa: SLF001
+    steps = [each for each in conditions if each.startswith("exists")]
+    for some in [conditions, [each for each in conditions if each not in steps]] if steps else [conditions]:
+        check_time()
+        nest._context.reset_operations()  # noqa: SLF001
+        try:
+            relation = nest._isl.Map.read_from_str(nest._context, f"{head}{' and '.join(some)} }}")  # noqa: SLF001
+            return None if relation.is_empty() else relation
+        except nest._isl.Error:  # noqa: SLF001
+            nest._hard += 1  # noqa: SLF001
+            if nest._hard > _MOST_HARD:  # noqa: SLF001
+                break
+    nest.complete = False
+    return None
+
+
+def _orders(a: AssignmentSite, common: int, *, after: bool) -> list[str]:
+    """Ways in which one instance can run before another, as isl texts."""
+    orders = []
+    for depth in range(common):
+        sign = "<" if a.loops[depth].step > 0 else ">"
+        orders.append(" and ".join([*(f"v{i} = w{i}" for i in range(depth)), f"v{depth} {sign} w{depth}"]))
+    if after:
+        orders.append(" and ".join(f"v{i} = w{i}" for i in range(common)) or "1 = 1")
+    return [f"({order})" for order in orders]
+
+
+def _equal(
+    nest: Nest, one: tuple[AssignmentSite, Access], other: tuple[AssignmentSite, Access], changed: Collection[str]
+) -> list[str] | None:
+    """Return the conditions under which two accesses meet as isl texts, or None if they never do."""
+    if len(one[1].index) != len(other[1].index):
+        return []
+    found = []
+    for x, y in zip(one[1].index, other[1].index, strict=True):
+        left, right = _subscripts(nest, one[0], x, "v", changed), _subscripts(nest, other[0], y, "w", changed)
+        if left is not None and right is not None and left[1] == right[1]:
+            found += [f"{a} = {b}" for a, b in zip(left[0], right[0], strict=True)]
+    return found
+
+
+def _subscripts(
+    nest: Nest, site: AssignmentSite, index: Expr, letter: str, changed: Collection[str]
+) -> tuple[list[str], tuple[str, ...]] | None:
+    """Return a subscript as affine ones of a matrix with rows, in isl's words, and the rows' lengths, or None.
+
+    That an element lies in its row is shown from the bounds and conditions around.
+    """
+    dims = {loop.index: f"{letter}{i}" for i, loop in enumerate(site.loops)}
+    found = rows(index, dims, nest.known, changed)
+    if found is None:
+        return None
+    texts = [str(affine(each, dims, nest.known, changed)) for each in found[0]]
+    key = (site.number, index)
+    if found[1] and key not in nest._in_rows:  # noqa: SLF001  (one module)
+        nest._in_rows[key] = _lie_in_rows(nest, site, letter, texts[1:], found[1])  # noqa: SLF001
+    return None if found[1] and not nest._in_rows[key] else (texts, found[1])  # noqa: SLF001
+
+
+def _lie_in_rows(nest: Nest, site: AssignmentSite, letter: str, columns: Sequence[str], lengths: Sequence[str]) -> bool:
+    """Whether every instance's columns are from 0 to one below the lengths of their rows."""
+    out = " or ".join(f"{a} < 0 or {a} >= p_{b}" for a, b in zip(columns, lengths, strict=True))
+    where = nest._domains[site.number, letter]  # noqa: SLF001  (one module)
+    dims = ", ".join(f"{letter}{i}" for i in range(len(site.loops)))
+    nest._context.reset_operations()  # noqa: SLF001
+    try:
+        text = f"{nest._parameters()} -> {{ [{dims}] : {' and '.join([*where, f'({out})'])} }}"  # noqa: SLF001
+        return bool(nest._isl.Set.read_from_str(nest._context, text).is_empty())  # noqa: SLF001
+    except nest._isl.Error:  # noqa: SLF001
+        return False

@@ -1,0 +1,421 @@
+"""Scalars of a loop nest: temporaries, private variables, reductions."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from tilewright.workloads.annotated.nests.nest import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Convert,
+    Declare,
+    Directive,
+    Expr,
+    If,
+    Item,
+    Loop,
+    Name,
+    Stmt,
+    Transform,
+    arrays,
+    block,
+    counters,
+    expressions,
+    map_statements,
+    names,
+    outermost,
+    parts,
+    rename,
+    statements,
+    swap,
+    used,
+    walk,
+    with_expressions,
+    with_parts,
+    written,
+)
+from tilewright.workloads.annotated.nests.types import REAL_TYPES, limits, same
+from tilewright.workloads.annotated.nests.values import type_of, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What every iteration adds to, multiplies, or takes the extremum with."""
+
+    name: str  # a scalar, or an array of one dimension
+    op: str  # ``+``, ``*``, ``min`` or ``max``
+    count: Expr | None = None  # leading elements of an array; None for a scalar
+
+
+def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
+    """Return whether a statement may read a scalar before it assigns it, and whether it surely assigns it."""
+    match stmt:
+        case Assign(target, op, value):
+            reads = name in names(value) or (op != "=" and target == Name(name))
+            reads = reads or (isinstance(target, Item) and any(name in names(each) for each in target.index))
+            return reads, target == Name(name)
+        case Block(body):
+            for each in body:
+                reads, writes = exposed(each, name)
+                if reads or writes:
+                    return reads, writes and not reads
+            return False, False
+        case If(test, then, other):
+            branches = [exposed(then, name), (False, False) if other is None else exposed(other, name)]
+            reads = name in names(test) or any(read for read, _ in branches)
+            return reads, all(write for _, write in branches)
+        case Loop(first=first, last=last, body=body):
+            reads = name in names(first) | names(last)
+            # The body may not run at all, so it assigns nothing surely.
+            return reads or exposed(body, name)[0], False
+        case Declare(name=declared) if declared == name:
+            return False, True
+        case Transform(body=body):
+            return exposed(body, name)
+    return any(name in names(expr) for expr in expressions(stmt)), False
+
+
+def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
+    """Put temporaries that only choose elements or conditions into the places where they are used.
+
+    Before: ``col = i + off[j]; if (col >= 0) y[i] += x[col];`` After: ``if (i + off[j] >= 0) y[i] += x[i + off[j]];``
+
+    What is put in is converted to the temporary's type, where that is not the value's own.
+    """
+    keep = set(kept) | counters(stmt)
+    candidates = {name for name in _choosing(stmt) if name in written(stmt)} - keep
+    for name in sorted(candidates):
+        stmt = _inline(stmt, name, types)
+    return stmt
+
+
+def subscripts(stmt: Stmt) -> set[str]:
+    """Return the scalars and arrays whose values choose elements or bound loops, also by way of other scalars."""
+    found: set[str] = set()
+    for node in statements(stmt):
+        exprs = expressions(node)
+        if isinstance(node, Loop) or (isinstance(node, Declare) and node.dims):
+            found |= {name for expr in exprs for name in names(expr) | arrays(expr)}
+        targets = (node.target,) if isinstance(node, Assign) else ()
+        for expr in (*exprs, *targets):
+            for part in walk(expr):
+                if isinstance(part, Item):
+                    found |= {name for each in part.index for name in names(each) | arrays(each)}
+    while True:
+        more = {
+            name
+            for target, values in _definitions(stmt)
+            if target in found
+            for value in values
+            for name in names(value) | arrays(value)
+        }
+        if more <= found:
+            return found
+        found |= more
+
+
+def _definitions(stmt: Stmt) -> list[tuple[str, tuple[Expr, ...]]]:
+    """Return what is assigned to every name, and the name."""
+    found: list[tuple[str, tuple[Expr, ...]]] = []
+    for node in statements(stmt):
+        if isinstance(node, Assign):
+            found.append((node.target.array if isinstance(node.target, Item) else node.target.name, (node.value,)))
+        elif isinstance(node, Declare) and node.value is not None:
+            found.append((node.name, node.value if isinstance(node.value, tuple) else (node.value,)))
+        elif isinstance(node, Loop):
+            found.append((node.index, (node.first, node.last)))
+    return found
+
+
+def _choosing(stmt: Stmt) -> set[str]:
+    """Names in subscripts, conditions and bounds."""
+    found: set[str] = set()
+    for node in statements(stmt):
+        if isinstance(node, Loop | If):
+            for expr in expressions(node):
+                found |= names(expr)
+        targets = (node.target,) if isinstance(node, Assign) else ()
+        for expr in (*expressions(node), *targets):
+            for part in walk(expr):
+                if isinstance(part, Item):
+                    found |= {name for each in part.index for name in names(each)}
+    return found
+
+
+def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
+    """Inline one temporary everywhere, or nowhere."""
+    done = 0
+    local = local_types(stmt, types)
+
+    def change(node: Stmt) -> Stmt:
+        nonlocal done
+        if not isinstance(node, Block):
+            return node
+        body = list(node.body)
+        for place, item in enumerate(body):
+            if not (isinstance(item, Assign) and item.target == Name(name) and item.op == "="):
+                continue
+            rest = body[place + 1 :]
+            inputs = names(item.value) | arrays(item.value)
+            if name in inputs or any(inputs & (written(each) | counters(each)) for each in rest):
+                return node
+            if any(name in written(each) for each in rest):
+                return node
+            done += 1
+            value = converted(item.value, local.get(name), local)
+            return block(*body[:place], *(rename(each, {name: value}) for each in rest))
+        return node
+
+    new = map_statements(stmt, change)
+    return new if done and name not in used(new) else stmt
+
+
+def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
+    """Return types of names with those of a statement's own variables and counters among them."""
+    found = dict(types)
+    for node in statements(stmt):
+        if isinstance(node, Declare):
+            found[node.name] = node.ctype
+        elif isinstance(node, Loop):
+            found[node.index] = node.ctype or types.get(node.index, "int")
+    return found
+
+
+def converted(value: Expr, ctype: str | None, types: Mapping[str, str]) -> Expr:
+    """Return a value as an assignment to a variable of a type leaves it there."""
+    return value if ctype is None or same(type_of(value, types), ctype) else Convert(ctype, value)
+
+
+def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
+    """Declare scalars in the innermost loop body that assigns them before it reads them.
+
+    Before: ``for (i…) { s = 0; for (k…) s += a[k]; c[i] = s; }``, s of the function.
+    After: ``for (i…) { double s; s = 0; … }``: iterations share no scalar.
+    """
+    keep = set(kept) | counters(stmt) | {node.name for node in statements(stmt) if isinstance(node, Declare)}
+    scalars = {
+        node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
+    }
+    for name in sorted(scalars - keep):
+        total = _mentions(stmt, name)
+        stmt = _localise(stmt, name, types.get(name, "double"), total)
+    return stmt
+
+
+def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
+    """Declare one scalar in every loop that mentions it, if each assigns it before reading it and nothing else does."""
+    loops = [node for node in outermost(stmt) if _mentions(node.body, name)]
+    counts = [_mentions(node.body, name) for node in loops]
+    if not loops or sum(counts) != total or any(exposed(node.body, name)[0] for node in loops):
+        return stmt
+    for node, count in zip(loops, counts, strict=True):
+        inner = _localise(node.body, name, ctype, count)
+        if inner is node.body:
+            inner = Block((Declare(ctype=ctype, name=name), *_items(node.body)))
+        stmt = swap(stmt, node, replace(node, body=inner))
+    return stmt
+
+
+def distinct_names(stmt: Stmt, outer: Collection[str]) -> Stmt:
+    """Give the variables of a region names that mean nothing else where it stands, nor another type elsewhere in it.
+
+    Before, ``t`` declared outside: ``for (i…) { int t = i; … }``. After: ``for (i…) { int t_2 = i; … }``
+    """
+    return _distinct(stmt, frozenset(outer), used(stmt) | set(outer), {})
+
+
+def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
+    counts = Counter(name for part in parts(stmt) for name in _free(part))
+    own = {name for expr in expressions(stmt) for name in names(expr) | arrays(expr)}
+    inner = [
+        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), taken, kinds)
+        if any(isinstance(node, Declare) for node in statements(part))
+        else part
+        for part in parts(stmt)
+    ]
+    for place, node in enumerate(inner):
+        if not isinstance(stmt, Block) or not isinstance(node, Declare):
+            continue
+        kind = (node.ctype, len(node.dims))
+        if node.name in outside or kinds.setdefault(node.name, kind) != kind:
+            new = next(name for number in itertools.count(2) if (name := f"{node.name}_{number}") not in taken)
+            taken.add(new)
+            kinds[new] = kind
+            inner[place:] = [_renamed(each, node.name, new) for each in inner[place:]]
+    return with_parts(stmt, tuple(inner))
+
+
+def _free(stmt: Stmt) -> set[str]:
+    """Return the names that a statement mentions and does not declare, and that of a declaration."""
+    match stmt:
+        case Declare(name=name):
+            return {name}.union(*(names(expr) | arrays(expr) for expr in expressions(stmt)))
+        case Assign(target):
+            own = {target.array if isinstance(target, Item) else target.name}
+        case Loop(index=index):
+            own = {index}
+        case _:
+            own = set()
+    for expr in expressions(stmt):
+        own |= names(expr) | arrays(expr)
+    inner: set[str] = set()
+    for part in reversed(parts(stmt)):
+        inner |= _free(part)
+        if isinstance(part, Declare) and isinstance(stmt, Block):
+            inner.discard(part.name)
+    if isinstance(stmt, Loop) and stmt.ctype:
+        return (own | inner) - {stmt.index}
+    return own | inner
+
+
+def _renamed(stmt: Stmt, old: str, new: str) -> Stmt:
+    """Return a statement with another name for a variable, but for loops that count with one of their own."""
+    if isinstance(stmt, Loop) and stmt.ctype and stmt.index == old:
+        return stmt
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Item) and node.array == old:
+            return Item(new, node.index)
+        return Name(new) if node == Name(old) else node
+
+    stmt = with_expressions(with_parts(stmt, tuple(_renamed(each, old, new) for each in parts(stmt))), change)
+    match stmt:
+        case Declare(name=name) if name == old:
+            return replace(stmt, name=new)
+        case Directive(text):
+            return Directive(re.sub(rf"\b{old}\b", new, text))
+        case Loop(index=index, pragmas=pragmas):
+            words = tuple(re.sub(rf"\b{old}\b", new, each) for each in pragmas)
+            return replace(stmt, index=new if index == old else index, pragmas=words)
+    return stmt
+
+
+def _items(stmt: Stmt) -> tuple[Stmt, ...]:
+    return stmt.body if isinstance(stmt, Block) else (stmt,)
+
+
+def _mentions(stmt: Stmt, name: str) -> int:
+    count = 0
+    for node in statements(stmt):
+        count += isinstance(node, Assign) and node.target == Name(name)
+        for expr in expressions(node):
+            count += sum(part == Name(name) for part in walk(expr))
+    return count
+
+
+def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
+    """Return the scalars that a loop only accumulates.
+
+    An integer that floating-point terms are added to is none: every step truncates, so that the order counts.
+    """
+    found: dict[str, str] = {}
+    inner = local_types(loop, types)
+    bad: set[str] = set()
+    local = {node.name for node in statements(loop.body) if isinstance(node, Declare)}
+    for node in statements(loop.body):
+        if not isinstance(node, Assign) or not isinstance(node.target, Name) or node.target.name in local:
+            continue
+        op = accumulation(node)
+        name = node.target.name
+        if types.get(name) not in REAL_TYPES and not whole(node.value, inner):
+            op = None
+        if op is None or found.get(name, op) != op:
+            bad.add(name)
+        else:
+            found[name] = op
+    for name in found:
+        own = sum(
+            _own_reads(node) for node in statements(loop.body) if isinstance(node, Assign) and node.target == Name(name)
+        )
+        reads = sum(
+            sum(part == Name(name) for part in walk(expr)) for node in statements(loop) for expr in expressions(node)
+        )
+        if own != reads:
+            bad.add(name)
+    return tuple(Reduction(name, op) for name, op in found.items() if name not in bad)
+
+
+def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:
+    """Return the operation by which a loop only accumulates into elements of an array of one dimension, or None.
+
+    >>> accumulated(Loop(index="i", first=Name("a"), last=Name("b"),
+    ...     body=Assign(Item("s", (Item("c", (Name("i"),)),)), "+=", Name("a"))), "s", {"s": "double"})
+    '+'
+    """
+    inner = local_types(loop, types)
+    ops: set[str | None] = set()
+    own = mentions = 0
+    for node in statements(loop):
+        for expr in expressions(node):
+            mentions += sum(isinstance(part, Item) and part.array == array for part in walk(expr))
+        if isinstance(node, Declare) and node.name == array:
+            return None
+        if isinstance(node, Assign) and isinstance(node.target, Item) and node.target.array == array:
+            exact = types.get(array) in REAL_TYPES or whole(node.value, inner)
+            ops.add(accumulation(node) if exact and len(node.target.index) == 1 else None)
+            own += _own_reads(node)
+    return ops.pop() if len(ops) == 1 and own == mentions else None
+
+
+def _own_reads(node: Assign) -> int:
+    """How often an accumulation mentions its own scalar as an operand."""
+    return sum(part == node.target for expr in expressions(node) for part in walk(expr))
+
+
+def accumulation(node: Assign) -> str | None:
+    """Return the operation by which an assignment accumulates into its target, or None.
+
+    >>> accumulation(Assign(Name("s"), "=", Binary("+", Name("s"), Name("x"))))
+    '+'
+    """
+    target, value = node.target, node.value
+    if node.op in {"+=", "-=", "*="}:
+        return None if _has(value, target) else "*" if node.op == "*=" else "+"
+    if node.op != "=":
+        return None
+    if isinstance(value, Binary) and value.op in {"+", "-"}:
+        return "+" if _sum_holds(value, target) else None
+    if isinstance(value, Binary) and value.op == "*":
+        sides = [value.left, value.right]
+        return "*" if target in sides and not _has(sides[1 - sides.index(target)], target) else None
+    if isinstance(value, Call) and value.function in {"min", "max", "fmin", "fmax"} and len(value.args) == 2:
+        sides = list(value.args)
+        if target in sides and not _has(sides[1 - sides.index(target)], target):
+            return value.function.removeprefix("f")
+    return None
+
+
+def _sum_holds(value: Expr, target: Expr) -> bool:
+    """Whether a sum has the target as one positive term and nowhere else."""
+    positive = 0
+    stack = [(value, True)]
+    while stack:
+        node, sign = stack.pop()
+        if isinstance(node, Binary) and node.op in {"+", "-"}:
+            stack += [(node.left, sign), (node.right, sign if node.op == "+" else not sign)]
+        elif node == target:
+            if not sign:
+                return False
+            positive += 1
+        elif _has(node, target):
+            return False
+    return positive == 1
+
+
+def _has(expr: Expr, part: Expr) -> bool:
+    return any(node == part for node in walk(expr))
+
+
+def neutral(op: str, ctype: str) -> str:
+    """Return the value that a reduction starts from, as C text.
+
+    >>> neutral("*", "double"), neutral("+", "int"), neutral("min", "short"), neutral("max", "unsigned")
+    ('1.0', '0', '32767', '0')
+    """
+    if op in {"min", "max"}:
+        return limits(ctype)[op == "min"]
+    return {"+": "0", "*": "1"}[op] + (".0" if ctype in REAL_TYPES else "")

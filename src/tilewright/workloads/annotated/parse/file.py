@@ -1,0 +1,387 @@
+"""An annotated file as a whole: its regions with their code read, the code around them, the files they name."""
+
+import contextlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+from tilewright.base.paths import read_bounded
+from tilewright.workloads.annotated.nests.counters import settle
+from tilewright.workloads.annotated.nests.nest import (
+    Assign,
+    Block,
+    Declare,
+    Name,
+    Stmt,
+    Transform,
+    counters,
+    map_statements,
+    parts,
+    statements,
+    used,
+)
+from tilewright.workloads.annotated.nests.scalars import distinct_names
+from tilewright.workloads.annotated.parse import macros
+from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
+from tilewright.workloads.annotated.parse.flow import BEGIN, END, Functions
+from tilewright.workloads.annotated.parse.language import MAX_FILE, Region, regions
+from tilewright.workloads.annotated.parse.modules import MODULES, as_transform
+from tilewright.workloads.annotated.parse.scope import VisibleNames, assigned, visible
+from tilewright.workloads.annotated.parse.spec import TuningSpec, read_spec
+
+LOOPS = frozenset({"Loop", "Loops"})
+PASSED = frozenset({"Align"})
+"""Modules whose annotation is accepted and has no effect: only what is inside counts."""
+STENCILS = frozenset({"Stencil"})
+_MARK = "tw_region_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopRegion:
+    """A region of loops."""
+
+    region: Region  # where it is
+    code: Stmt  # the annotation's, transforms included
+    old: Stmt  # the old body; where it is empty, the annotation's code without transforms
+    text: str = ""  # the old body's own text, without comments and with its macros expanded
+    finals: tuple[Assign, ...] = ()  # what the old body's counters are left with, where read behind it
+    live: frozenset[str] = frozenset()  # names of the old body whose values may be read behind it
+    stencil: str = ""  # text of a stencil expression, for the module ``Stencil``
+    notes: tuple[str, ...] = ()  # what was noticed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionGroup:
+    """Regions that belong together: those of one specification, or one region without any."""
+
+    region: Region  # the outermost region
+    spec: TuningSpec | None  # None for a region without one
+    around: Stmt  # the code inside the specification's region, with a mark for every region of loops
+    loops: tuple[LoopRegion, ...]  # the marked regions
+    text: str = ""  # of ``around``, with the old bodies' own texts
+    # scalars and arrays that the file declares where the region stands
+    parameters: Mapping[str, Declare] = field(default_factory=dict)
+    # numbers that the file gives to scalars and never changes, as texts
+    values: Mapping[str, str] = field(default_factory=dict)
+    arrays: frozenset[str] = frozenset()  # names of arrays that are objects of their own, not pointers or parameters
+    restricted: frozenset[str] = frozenset()  # names of pointers that the file declares with ``restrict``
+
+    def filled(self, bodies: Sequence[Stmt]) -> Stmt:
+        """Return the code with a body in the place of every region."""
+
+        def change(node: Stmt) -> Stmt:
+            number = _number(node)
+            return node if number is None else bodies[number]
+
+        return map_statements(self.around, change)
+
+
+def _number(node: Stmt) -> int | None:
+    if isinstance(node, Assign) and isinstance(node.target, Name) and node.target.name.startswith(_MARK):
+        return int(node.target.name[len(_MARK) :])
+    return None
+
+
+def read_text(path: Path) -> str:
+    """Read an annotated file; its lines end in a line feed alone."""
+    data = read_bounded(path, MAX_FILE, "annotated file")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n")
+
+
+def _no_files(name: str) -> str:
+    raise UsageError(f"the file {name[:60]!r} is named, but there is no folder to look in")
+
+
+def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[RegionGroup, ...]:
+    """Read an annotated file's text; ``load`` returns that of a file that it names."""
+    found = regions(text)
+    if not found:
+        raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
+    functions = Functions(macros.without_comments(_no_annotations(_marked(text, found, 0, len(text)))))
+    return tuple(_site(text, region, load, functions) for region in found)
+
+
+def _site(text: str, region: Region, load: Callable[[str], str], functions: Functions) -> RegionGroup:
+    before = macros.without_comments(text[: region.start])
+    known = _macros_before(before)
+    spec = None
+    if region.module == "PerfTuning":
+        spec = read_spec(region.code, region.line, load)
+        inner = _flat(region.inner)
+    else:
+        inner = _flat((region,))
+    if spec is not None and not inner:
+        raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
+    around = _around(text, region, inner) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
+    scope = _scope(before, text[region.end :])
+    # Names of types are expanded as macros are.
+    known |= {
+        name: macros.Macro(parameters=None, body=tuple(macros.tokens(ctype)))
+        for name, ctype in scope.typedefs.items()
+        if name not in known
+    }
+    plain, known = macros.preprocess(around, known)
+    code = parse_code(plain, f"the code around line {region.line}")
+    loops = tuple(_loop_region(text, each, known, load) for each in inner)
+    types = {name: each.ctype for name, each in scope.declared.items()}
+    types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
+    types |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare)}
+    loops = tuple(_settled(each, types, scope, functions) for each in loops)
+    return RegionGroup(
+        region=region,
+        spec=spec,
+        around=code,
+        loops=loops,
+        text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
+        parameters=scope.declared,
+        values={**_plain_macros(known), **scope.values},
+        arrays=scope.arrays,
+        restricted=scope.restricted,
+    )
+
+
+def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
+    """Return the macros without parameters that stand for one word, as texts."""
+    return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
+
+
+def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, functions: Functions) -> LoopRegion:
+    """Return a region with what lives on behind it, typed counters, and its own variables under distinct names."""
+    where, start = f"the region of line {loop.region.line}", loop.region.start
+    function = functions.around(start)
+    for node in (loop.old, *parts(loop.old)):
+        if isinstance(node, Declare) and node.ctype != "void" and function.reads(start, node.name):
+            raise UsageError(
+                f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
+            )
+    outer = types.keys() | scope.declared.keys()
+    old, code = (distinct_names(each, outer) for each in (loop.old, loop.code))
+    mentioned = used(old)
+    for pointer, name in function.pointers:
+        if {pointer, name} <= mentioned:
+            raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
+    live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
+    old, finals = settle(old, live & counters(old) & types.keys(), types, where)
+    return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
+
+
+def _scope(before: str, behind: str) -> VisibleNames:
+    """Return what the file declares before a region."""
+    try:
+        plain = macros.preprocess(before, {})[0]
+    except UsageError:
+        # A directive that is not followed here stays without effect, as it has always been for the text around.
+        plain = re.sub(r"^[ \t]*#.*$", "", before.replace("\\\n", "  "), flags=re.MULTILINE)
+    scope = visible(plain)
+    again = scope.repeated or re.search(r"\bgoto\b", behind) is not None
+    values = {
+        name: value
+        for name, value in scope.values.items()
+        if not (again or name in scope.lasting) or not (assigned(name, behind) or assigned(name, _tail(plain, name)))
+    }
+    return replace(scope, values=values)
+
+
+def _tail(text: str, name: str) -> str:
+    """Return a text behind the first mention of a name, which declares it."""
+    match = re.search(rf"\b{re.escape(name)}\b\s*=?", text)
+    return "" if match is None else text[match.end() :]
+
+
+def _macros_before(text: str) -> dict[str, macros.Macro]:
+    lines = [line for line in text.replace("\\\n", " ").split("\n") if re.match(r"\s*#\s*define\b", line)]
+    return macros.defined(lines)
+
+
+def _flat(items: Sequence[Region]) -> list[Region]:
+    """Return the regions of loops, those inside modules that are passed over among them."""
+    out: list[Region] = []
+    for item in items:
+        if item.module in LOOPS | STENCILS | MODULES:
+            out.append(item)
+        elif item.module in PASSED:
+            out += _flat(item.inner)
+        elif item.module == "PerfTuning":
+            raise UsageError(
+                f"the tuning specification of line {item.line} is inside another region", "a file has them side by side"
+            )
+        else:
+            raise UsageError(
+                "the modules are PerfTuning, Loop, PolySyn, CHiLL, SpMV, Stencil and Align, "
+                f"got {item.module[:40]!r} at line {item.line}",
+                "say what it does with Loop(transform Composite(…)) before the same loops",
+            )
+    return out
+
+
+def _marked(text: str, items: Sequence[Region], start: int, end: int) -> str:
+    """Return a part of a file with words around every region; where an old body is empty, its code stands for it."""
+    out: list[str] = []
+    place = start
+    for each in items:
+        body = _marked(text, each.inner, each.body_start, each.body_end)
+        if each.module in LOOPS and not macros.without_comments(body).strip():
+            with contextlib.suppress(UsageError):  # it is refused where it is read
+                body = without_transforms(macros.without_comments(each.code))
+        out += [text[place : each.start], f" {BEGIN}{each.start}\n{body}\n{END}{each.start} "]
+        place = each.end
+    return "".join([*out, text[place:end]])
+
+
+def _mark(number: int) -> str:
+    return f"\n{_MARK}{number} = 0;\n"
+
+
+def _around(text: str, region: Region, inner: Sequence[Region]) -> str:
+    """Return a specification's body with marks in the place of its regions, without comments."""
+    out: list[str] = []
+    place = region.body_start
+    for number, each in enumerate(inner):
+        out += [macros.without_comments(_no_annotations(text[place : each.start])), _mark(number)]
+        place = each.end
+    out.append(macros.without_comments(_no_annotations(text[place : region.body_end])))
+    return "".join(out)
+
+
+def _no_annotations(text: str) -> str:
+    return re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+Oi?r?i?o.*$", "", text, flags=re.MULTILINE)
+
+
+def _loop_region(
+    text: str, region: Region, known: Mapping[str, macros.Macro], load: Callable[[str], str]
+) -> LoopRegion:
+    where = f"the region of line {region.line}"
+    # The generated code replaces the whole old body, so what is annotated inside it is a part of that.
+    inner = ", ".join(str(each.line) for each in region.inner)
+    notes = []
+    if inner and region.module not in MODULES:
+        notes.append(f"the annotation of line {inner} is inside the region's old body, so it has no effect")
+    filled = _filled(text, region, with_code=False)
+    own = macros.without_comments(_no_annotations(filled))
+    decided = known.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
+    if name := macros.undecided(own, decided):
+        raise UsageError(
+            f"{where} depends on whether {name!r} is defined, which the file does not say",
+            f"write #define {name} or #undef {name} before it, or put the conditional around the whole region",
+        )
+    body = macros.preprocess(own, known)[0]
+    old: Stmt | None = None
+    unread: UsageError | None = None
+    if body.strip():
+        try:
+            old = parse_code(body, f"the old body of line {region.line}")
+        except UsageError as error:
+            if region.module in MODULES:
+                raise
+            unread = error
+            notes.append(f"{error.message}; the annotation's own code stands for it")
+    if region.module in STENCILS:
+        if old is None:
+            raise UsageError(f"{where} needs an old body, which says what the stencil replaces")
+        return LoopRegion(region=region, code=Block(()), old=old, text=body, stencil=region.code, notes=tuple(notes))
+    if region.module in MODULES:
+        name, given, said = as_transform(region.module, macros.expand(region.code, known), where, load)
+        inside = parse_code(said, where) if old is None else old
+        code: Stmt = Transform(name, given, _carried_out(text, region, known) if region.inner else inside)
+    else:
+        said = macros.preprocess(macros.without_comments(region.code), known)[0]
+        code = parse_code(said, where)
+        code = _with_body(code, old) if _bare(code) and old is not None else code
+    plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
+    if old is None and plain == Block(()):
+        raise unread or UsageError(f"{where} is empty", f"{region.module} stands before the loops that it transforms")
+    return LoopRegion(
+        region=region,
+        code=code,
+        old=plain if old is None else old,
+        text=without_transforms(said) if old is None else body,
+        notes=tuple(notes),
+    )
+
+
+def _carried_out(text: str, region: Region, known: Mapping[str, macros.Macro]) -> Stmt:
+    """Return a region's old body with the annotations inside it, whose transforms belong to it."""
+    said = macros.without_comments(_no_annotations(_filled(text, region, with_code=True)))
+    return parse_code(macros.preprocess(said, known)[0], f"the region of line {region.line}")
+
+
+def _filled(text: str, region: Region, *, with_code: bool) -> str:
+    """Return a region's old body; one of loops inside it stands for its own old body, or its code if that is empty."""
+    # ``with_code``: the code of inner annotations, transforms included, stands for their old bodies in any case
+    out: list[str] = []
+    place = region.body_start
+    for each in region.inner:
+        own = _filled(text, each, with_code=with_code)
+        if each.module in LOOPS:
+            code = macros.without_comments(each.code)
+            empty = not macros.without_comments(_no_annotations(own)).strip()
+            bare = not without_transforms(code).strip(" \t\r\n;")
+            if with_code:
+                own = f"{code} {own}" if bare else code
+            elif empty:
+                own = without_transforms(code)
+        out += [text[place : each.start], f"\n{own}\n"]
+        place = each.end
+    return "".join([*out, text[place : region.body_end]])
+
+
+def _bare(code: Stmt) -> bool:
+    """Whether code is transforms with nothing to transform."""
+    while isinstance(code, Transform):
+        code = code.body
+    return code == Block(())
+
+
+def _with_body(code: Stmt, body: Stmt) -> Stmt:
+    if isinstance(code, Transform):
+        return Transform(code.name, code.arguments, _with_body(code.body, body))
+    return body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFiles:
+    """What files named by a specification declare."""
+
+    variables: tuple[Declare, ...] = ()  # extents in terms of the input's parameters
+    init: Stmt = field(default_factory=lambda: Block(()))  # code that sets their first values
+
+
+def read_input_files(
+    names: Sequence[str], defines: Sequence[tuple[str, str]], load: Callable[[str], str]
+) -> InputFiles:
+    """Read the files that declare and initialise a specification's inputs."""
+    known = {name: macros.Macro(parameters=None, body=(value,)) for name, value in defines}
+    variables: dict[str, Declare] = {}
+    bodies: dict[str, Stmt] = {}
+    for name in names:
+        plain, known = macros.preprocess(macros.without_comments(load(name)), known)
+        declared, functions = parse_unit(plain, f"the file {name[:60]!r}")
+        variables |= {each.name: each for each in declared}
+        bodies |= functions
+    code: list[Stmt] = []
+    for body in bodies.values():
+        items = body.body if isinstance(body, Block) else (body,)
+        for item in items:
+            if isinstance(item, Declare) and item.ctype == "void":
+                before = variables.get(item.name)
+                if before is not None:
+                    variables[item.name] = Declare(ctype=before.ctype, name=item.name, dims=item.dims, heap=True)
+        rest = tuple(item for item in items if not (isinstance(item, Declare) and item.ctype == "void"))
+        code.append(Block(rest))
+    return InputFiles(variables=tuple(variables.values()), init=Block(tuple(code)))
+
+
+def sibling(folder: Path, name: str) -> str:
+    """Read a file beside an annotated file."""
+    if not re.fullmatch(r"[\w.+-]{1,100}", name) or name.startswith("."):
+        raise UsageError(f"a specification names files beside itself, got {name[:60]!r}")
+    path = folder / name
+    if path.is_symlink() or not path.is_file():
+        raise UsageError(f"the file {name!r} that the specification names is not beside it")
+    return read_text(path)

@@ -1,0 +1,208 @@
+"""What is declared where a region stands: the file's own declarations of numbers and arrays, read from the text before.
+
+Only declarations at places whose braces are still open count: those of the file, of the function around the region, its
+parameters, and those of the blocks and loops around it. What is no declaration of numbers is passed over, so that a
+name of another type has no type here and is refused where a region uses it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tilewright.base.errors import UsageError
+from tilewright.workloads.annotated.nests.nest import Assign, Declare, Expr, Num
+from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, named
+from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.convert import ALIASES
+
+_PIECE = re.compile(r"[{}();]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^{}();\"']+|.", re.DOTALL)
+_QUALIFIERS = frozenset(
+    {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "extern", "register", "inline", "auto"}
+)
+_BASES = frozenset({"char", "short", "int", "long", "unsigned", "signed", "float", "double"})
+_NO_TYPES = frozenset(
+    {"return", "goto", "else", "case", "break", "continue", "do", "if", "for", "while", "switch", "default", "sizeof"}
+)
+_LOOPS = re.compile(r"\s*(?:else\b\s*)*(?P<word>for|while|do)\b\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
+_LINKAGE = re.compile(r"\s*(?:extern\s*\"|namespace\b)")
+_FUNCTION = re.compile(r".*?\b[A-Za-z_]\w*\s*\((?P<inside>(?:[^()]|\([^()]*\))*)\)\s*", re.DOTALL)
+_DECLARATOR = re.compile(
+    r"\s*(?P<stars>(?:\*\s*(?:const\s+|volatile\s+|restrict\s+|__restrict(?:__)?\s+)*)*)"
+    r"(?:\(\s*\*\s*(?P<inner>[A-Za-z_]\w*)\s*\)|(?P<name>[A-Za-z_]\w*))\s*"
+    r"(?P<dims>(?:\[[^\[\]]*\]\s*)*)(?:=(?P<value>.*))?\s*",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisibleNames:
+    """What is visible where a region stands."""
+
+    # scalars and arrays by name; an extent is 0 where the declaration does not say it
+    declared: Mapping[str, Declare] = field(default_factory=dict)
+    # texts of the initial values of scalars that nothing assigns before the region
+    values: Mapping[str, str] = field(default_factory=dict)
+    lasting: frozenset[str] = frozenset()  # names whose values outlive the function
+    repeated: bool = False  # whether a loop around the region runs it again
+    arrays: frozenset[str] = frozenset()  # names of arrays that are objects of their own, not pointers or parameters
+    restricted: frozenset[str] = frozenset()  # names of pointers that are declared with ``restrict``
+    # types of numbers by the names that the file gives them
+    typedefs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Level:
+    """What stands behind an open brace: the text that opened it, and its statements so far."""
+
+    head: str
+    start: int
+    items: list[tuple[str, int]] = field(default_factory=list)
+
+
+def visible(text: str) -> VisibleNames:
+    """Return what the end of a text sees: a file up to a region, macros expanded, without comments and directives."""
+    declared: dict[str, Declare] = {}
+    values: dict[str, str] = {}
+    lasting, arrays, restricted = set[str](), set[str](), set[str]()
+    repeated = False
+    given = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
+    typedefs = dict(given)
+    for depth, level in enumerate(_levels(text)):
+        if depth and (loop := _LOOPS.fullmatch(level.head)) is not None:
+            repeated = True
+            # A counter that its loop declares has no one value.
+            items = [((loop["inside"] or "").partition(";")[0].partition("=")[0], level.start)]
+        elif depth and (function := _FUNCTION.fullmatch(level.head)) is not None:
+            items = [(part, level.start) for part in _split(function["inside"])]
+        else:
+            items = []
+        for number, (item, place) in enumerate([*items, *level.items]):
+            static = depth == 0 or re.match(r"\s*(?:\w+\s+)*?(?:static|extern)\b", item) is not None
+            for one, value in declarations(item, typedefs):
+                values.pop(one.name, None)
+                declared[one.name] = one
+                own = number >= len(items) and bool(one.dims) and Num("0") not in one.dims
+                for names, holds in (
+                    (lasting, static),
+                    (arrays, own),
+                    (restricted, "restrict" in item),
+                ):
+                    (names.add if holds else names.discard)(one.name)
+                fixed = re.search(r"\bconst\b", item) or not assigned(one.name, text[place:])
+                if value and not one.dims and fixed:
+                    values[one.name] = value
+    return VisibleNames(
+        declared=declared,
+        values=values,
+        lasting=frozenset(lasting),
+        repeated=repeated,
+        arrays=frozenset(arrays),
+        restricted=frozenset(restricted),
+        typedefs={name: ctype for name, ctype in typedefs.items() if given.get(name) != ctype},
+    )
+
+
+def function_around(text: str, place: int) -> tuple[int, int]:
+    """Return where the body of the function around a place begins and ends; the whole text where there is none.
+
+    >>> text = 'extern "C" { void f(int n) { n = 0; } }'
+    >>> start, end = function_around(text, text.index("n = 0"))
+    >>> text[start:end]
+    ' n = 0; '
+    """
+    inside = [level for level in _levels(text[:place])[1:-1] if not _LINKAGE.match(level.head)]
+    if not inside:
+        return 0, len(text)
+    start, depth = inside[0].start, 0
+    for match in _PIECE.finditer(text, start):
+        depth += (match[0] == "{") - (match[0] == "}")
+        if depth < 0:
+            return start, match.start()
+    return start, len(text)
+
+
+def _levels(text: str) -> list[_Level]:
+    """Return the levels of braces that are open at the end of a text, the file's first.
+
+    A statement that is not finished there, such as a loop without braces, is the last one.
+    """
+    stack = [_Level("", 0)]
+    chunk, depth, place = "", 0, 0
+    for match in _PIECE.finditer(text):
+        piece, place = match[0], match.end()
+        if piece == ";" and depth == 0:
+            stack[-1].items.append((chunk, place))
+            chunk = ""
+        elif piece == "{" and depth == 0:
+            stack.append(_Level(chunk, place))
+            chunk = ""
+        elif piece == "}" and depth == 0:
+            head = stack.pop().head if len(stack) > 1 else ""
+            # Initial values in braces belong to their declaration, which goes on behind them.
+            chunk = head.rstrip()[:-1] if head.rstrip().endswith("=") else ""
+        else:
+            depth = max(0, depth + (piece == "(") - (piece == ")"))
+            chunk += piece
+    return [*stack, _Level(chunk, place)]
+
+
+def assigned(name: str, text: str) -> bool:
+    """Whether a text assigns a variable, or takes its address."""
+    plain = re.escape(name)
+    pattern = rf"(?<![\w.]){plain}\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--|&)\s*{plain}\b"
+    return re.search(pattern, text) is not None
+
+
+def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare, str]]:
+    """Yield the numbers and arrays that a statement or parameter declares, with the texts of initial values."""
+    # a ``typedef`` adds to ``typedefs``
+    words = re.findall(r"\s*([A-Za-z_]\w*)", re.match(r"(?:\s*[A-Za-z_]\w*\b)*", text)[0])  # type: ignore[index]
+    if not words or words[0] in _NO_TYPES:
+        return
+    bases: list[str] = []
+    rest = text
+    for word in words:
+        if word in _BASES or (not bases and word in typedefs):
+            bases.append(word)
+        elif word not in _QUALIFIERS | {"typedef"}:
+            break
+        rest = rest.lstrip()[len(word) :]
+    ctype = typedefs[bases[0]] if len(bases) == 1 and bases[0] in typedefs else named(bases)
+    if ctype is None:
+        return
+    for part in _split(rest):
+        match = _DECLARATOR.fullmatch(part)
+        if match is None:
+            continue
+        name = match["name"] or match["inner"]
+        unknown = match["stars"].count("*") + (match["inner"] is not None)
+        dims = (Num("0"),) * unknown + tuple(_extent(each) for each in re.findall(r"\[([^\[\]]*)\]", match["dims"]))
+        if words[0] == "typedef":
+            typedefs.pop(name, None)
+            if not dims:
+                typedefs[name] = ctype
+            continue
+        heap = match["stars"].count("*") > 1
+        yield Declare(ctype=ctype, name=name, dims=dims, heap=heap), (match["value"] or "").strip()
+
+
+def _extent(text: str) -> Expr:
+    """Read what a declarator's brackets hold; 0 where that is nothing, or no expression."""
+    plain = re.sub(r"\b(?:static|const|restrict)\b", " ", text).strip()
+    try:
+        stmt = parse_code(f"tw_value = {plain};", "an extent") if plain not in {"", "*"} else None
+    except UsageError:
+        return Num("0")
+    return stmt.value if isinstance(stmt, Assign) else Num("0")
+
+
+def _split(text: str) -> list[str]:
+    """Split declarators at the commas that stand outside brackets."""
+    out, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += character
+    return out

@@ -1,0 +1,101 @@
+"""Handing regions over that no transform asks this of: products of matrices to a blocked kernel, loops to threads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.base.units import format_seconds
+from tilewright.codegen.products.product import product_text
+from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
+from tilewright.schedules.code import Blocking
+from tilewright.workloads.annotated.lower.openmp import has_directives, on_cpu
+from tilewright.workloads.annotated.lower.products import block_products
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import Stmt
+from tilewright.workloads.annotated.parse.file import LoopRegion
+from tilewright.workloads.annotated.verbs.case import Case, prepared, setting_of
+from tilewright.workloads.annotated.verbs.guard import RegionGuard, conditions_of, guard_of
+from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant, shown_command
+from tilewright.workloads.annotated.verbs.output import joined
+from tilewright.workloads.annotated.verbs.result import Handed, SizeResult
+
+_HEAD = "#include <stdlib.h>\n\n"
+_GAIN = 0.95
+"""Loops stay as they were transformed unless this takes less than such a share of their time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Automatic:
+    """Regions rewritten without their transforms."""
+
+    bodies: tuple[Stmt, ...]  # what replaces each region
+    dtypes: tuple[str, ...]  # element types of the blocked products
+    notes: tuple[str, ...]  # what was rewritten
+
+
+def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
+    """Measure regions with loops on threads and blocked matrix products; None where no loop is parallel."""
+    from tilewright.tuning.spaces.unrolling import blocking
+
+    if any(loop.stencil for loop in case.site.loops):
+        return None
+    how = blocking(target_cpu().simd_bits)
+    made = _rewritten(case, how)
+    if not made.dtypes and not any(has_directives(body) for body in made.bodies):
+        return None
+    what = "products of matrices by a blocked kernel" if made.dtypes else "the original loops"
+    tools = toolchain()
+    prelude = joined([_HEAD, *(product_text(dtype, how) for dtype in made.dtypes)]) if made.dtypes else ""
+    variant = LoopVariant(
+        bodies=made.bodies,
+        unit=case.unit(made.bodies, prelude),
+        command=(*tools.command, *tools.flags(strict=False)),
+        prelude=prelude,
+    )
+    timed = meter.single(variant)
+    seconds, theirs = timed.median, original.theirs
+    if timed.detail:
+        return Handed(result=None, note=f"{what} on threads did not run: {timed.detail}")
+    if not (seconds < _GAIN * min(ours, theirs) and original.slower_than(timed.seconds)):
+        return Handed(result=None, note=f"{what} on threads took {format_seconds(seconds)}, the loops stay")
+    guards = [_guard(loop, case, how) for loop in case.site.loops]
+    note = f"without the transforms: {what}, on threads"
+    result = SizeResult(
+        numbers=dict(case.numbers),
+        values={},
+        bodies=made.bodies,
+        seconds=seconds,
+        original=theirs,
+        original_command=shown_command(original.command),
+        ratios=tuple(each / seconds for _, each in original.rounds),
+        notes=(note, *made.notes, *(each for guard in guards for each in guard.notes)),
+        command=shown_command(variant.command),
+        conditions=conditions_of(guards),
+        extra={"_prelude": prelude, "automatic": True, "blocked_products": bool(made.dtypes), "kept_original": False},
+    )
+    return Handed(result=result, note=note)
+
+
+def _rewritten(case: Case, how: Blocking) -> _Automatic:
+    bodies: list[Stmt] = []
+    dtypes: list[str] = []
+    notes: list[str] = []
+    for loop in case.site.loops:
+        body, found, more = _region(prepared(loop, case, plain=True), setting_of(case), how)
+        bodies.append(body)
+        dtypes += found
+        notes += more
+    return _Automatic(bodies=tuple(bodies), dtypes=tuple(dict.fromkeys(dtypes)), notes=tuple(dict.fromkeys(notes)))
+
+
+def _region(code: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, Sequence[str], Sequence[str]]:
+    """Return a region with its products blocked and what is left on threads, the products' types, and notes."""
+    body, found = block_products(code, setting, how)
+    if found:
+        return body, found, ()
+    threads, notes = on_cpu(code, {}, setting)
+    return threads, (), notes
+
+
+def _guard(loop: LoopRegion, case: Case, how: Blocking) -> RegionGuard:
+    code = prepared(loop, case, plain=True)
+    return guard_of(loop, case, code, lambda setting: _region(code, setting, how)[0])

@@ -1,0 +1,409 @@
+"""One region at one size of its input: what is known there, and the text of its variants."""
+
+import contextlib
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.runtime.host import available_bytes
+from tilewright.runtime.toolchains.build_command import parse_build_command, substitute, unknown_parameters
+from tilewright.workloads.annotated.call import RegionInput
+from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
+from tilewright.workloads.annotated.lower.edges import split_edges
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_reference, emit_unit
+from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import (
+    Assign,
+    Block,
+    Declare,
+    Expr,
+    If,
+    Item,
+    Loop,
+    Name,
+    Stmt,
+    counters,
+    statements,
+    written,
+)
+from tilewright.workloads.annotated.nests.scalars import exposed, inline_temporaries, localise, subscripts
+from tilewright.workloads.annotated.nests.types import ELEMENTS, REAL_TYPES
+from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.parse.c import parse_expression
+from tilewright.workloads.annotated.parse.evaluate import Plain, formula
+from tilewright.workloads.annotated.parse.file import InputFiles, LoopRegion, RegionGroup, read_input_files, sibling
+from tilewright.workloads.annotated.parse.spec import TuningSpec, Variable
+from tilewright.workloads.annotated.verbs.types import file_value, region_types, scalars
+
+PARALLEL = "parallel"
+"""The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
+INTERIOR = "interior"
+"""The parameter that a search for CPUs adds where conditions tell a loop's ends: whether the interior is split off."""
+MOST_SIZES = 64
+"""Most sizes of the input that one specification may be tuned for."""
+_MOST_HELD = 2**29
+"""Largest array that is an object of a unit: those of one have to lie within 2 GiB."""
+_SHARE = 0.15
+"""Share of the free memory that the inputs may take; they are held five times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A site at one size of its input."""
+
+    site: RegionGroup  # the regions
+    numbers: Mapping[str, int | float]  # parameters of the input
+    known: Mapping[str, int]  # whole numbers that names stand for in the regions
+    inputs: tuple[RegionInput, ...]  # what is bound from outside; results among them
+    bound: tuple[BoundVariable, ...]  # the same for the generator
+    loose: Mapping[str, str]  # types of scalars that the regions set before they read them
+    types: Mapping[str, str]  # types of scalars and of arrays' elements
+    # code that gives the inputs their first values, or an empty block
+    init: Stmt = field(default_factory=lambda: Block(()))
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # extents of arrays, where known
+    # types of parameters of the input that are variables of the file, which its compiler does not know
+    varying: Mapping[str, str] = field(default_factory=dict)
+
+    def unit(self, bodies: Sequence[Stmt], prelude: str = "") -> str:
+        """Return the translation unit in which the regions are replaced by bodies."""
+        closed = [
+            Block((body, *loop.finals)) if loop.finals else body
+            for body, loop in zip(bodies, self.site.loops, strict=True)
+        ]
+        body = self.site.filled(closed)
+        return emit_unit(
+            body, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying, prelude=prelude
+        )
+
+    def original(self) -> str:
+        """Return the unit with the original bodies."""
+        return self.unit([loop.old for loop in self.site.loops])
+
+    def reference(self) -> str:
+        """Return the unit that runs the regions as the file has them."""
+        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying)
+
+    def initial(self) -> str:
+        """Return the unit that only initialises the inputs, or an empty text."""
+        if self.init == Block(()):
+            return ""
+        return emit_unit(self.init, self.bound, numbers=self.numbers, loose={})
+
+
+def input_sizes(spec: TuningSpec, chosen: Mapping[str, int]) -> tuple[dict[str, Plain], ...]:
+    """Return the sizes of the input that a specification asks for, with ``chosen`` values in place of its own."""
+    names = [each.name for each in spec.inputs]
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is no input parameter", f"they are {', '.join(names) or 'none'}")
+    values = [(chosen[each.name],) if each.name in chosen else each.values for each in spec.inputs]
+    if math.prod(len(each) for each in values) > 100_000:
+        raise UsageError("the input parameters have more than 100000 combinations")
+    found = []
+    for point in itertools.product(*values):
+        size: dict[str, Plain] = dict(zip(names, point, strict=True))
+        if all(rule.value({**spec.lets, **size}) for _, rule in spec.input_constraints):
+            found.append(size)
+    if not found:
+        raise UsageError("no size of the input fulfils the constraints of input_params")
+    if len(found) > MOST_SIZES:
+        raise UsageError(
+            f"a specification is tuned for at most {MOST_SIZES} sizes of the input, got {len(found)}",
+            "add a constraint, or choose with --set NAME=VALUE",
+        )
+    return tuple(found)
+
+
+def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], folder: Path) -> Case:
+    """Work out what is known of a site at one size of its input; files it names are relative to ``folder``."""
+    numbers = _numbers(site, size)
+    files = _input_files(spec, folder)
+    whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
+    words = {**_file_numbers(site), **spec.lets, **size}
+    variables: dict[str, RegionInput] = {}
+    for each in spec.variables:
+        variables[each.name] = made = _input(each, words)
+        if not made.extents and isinstance(made.init, int):
+            words.setdefault(each.name, made.init)
+    variables |= {each.name: _declared_input(each, whole) for each in files.variables}
+    old = site.filled([loop.old for loop in site.loops])
+    declared = {node.name: node for node in statements(old) if isinstance(node, Declare)}
+    types = region_types(site, _ctypes(spec, files), numbers)
+    taken = set(variables) | set(numbers) | set(declared)
+    live = {each.name: each for each in _live(site, old, types, taken, _results(site, variables, types))}
+    known = _constants(old, whole, {**variables, **live}, files.init)
+    fixed = subscripts(old) | set(known)
+    inputs = [
+        replace(each, wide=each.name not in fixed and not isinstance(each.init, tuple))
+        for each in (*variables.values(), *live.values())
+    ]
+    _check_memory(inputs)
+    alone = {each.name for each in spec.variables if each.static}
+    bound = tuple(
+        BoundVariable(
+            ctype=types[each.name],
+            name=each.name,
+            extents=each.extents,
+            inside=each.name in declared,
+            held=_held(each, site, alone),
+        )
+        for each in inputs
+    )
+    loose = {name: types[name] for name in sorted((scalars(old) | counters(old)) - taken - set(live))}
+    shapes = {each.name: each.extents for each in variables.values() if each.extents}
+    for name, node in declared.items():
+        extents = [evaluate(each, known) for each in node.dims]
+        if extents and all(isinstance(each, int) and each > 0 for each in extents):
+            shapes[name] = tuple(each for each in extents if isinstance(each, int))
+    return Case(
+        site=site,
+        numbers=numbers,
+        known=known,
+        inputs=tuple(inputs),
+        bound=bound,
+        loose=loose,
+        types=types,
+        init=files.init,
+        shapes=shapes,
+        varying={
+            name: site.parameters[name].ctype for name in numbers if name in site.parameters and name not in site.values
+        },
+    )
+
+
+def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
+    """Return where the file has an array; one that it does not declare is where the specification says."""
+    own = each.name in (site.arrays if each.name in site.parameters else alone)
+    if own and each.nbytes <= _MOST_HELD:
+        return "array"
+    return "restrict" if each.name in site.restricted else "argument"
+
+
+def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
+    """Return the whole numbers that the file gives to scalars and macros before the region: extents may name them."""
+    found = {name: file_value(site, name) for name in site.values}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _numbers(site: RegionGroup, size: Mapping[str, Plain]) -> dict[str, int | float]:
+    """Return the parameters that are constants of the unit; those that the code declares itself are not."""
+    own = {node.name for node in statements(site.around) if isinstance(node, Declare)}
+    found: dict[str, int | float] = {}
+    for name, value in size.items():
+        if isinstance(value, bool | int | float) and name not in own:
+            found[name] = int(value) if isinstance(value, bool) else value
+    return found
+
+
+def _input_files(spec: TuningSpec, folder: Path) -> InputFiles:
+    args = spec.args.get("input_vars", {})
+    names = [str(args[key]) for key in ("decl_file", "init_file") if key in args]
+    if not names:
+        return InputFiles()
+    command = str(spec.arg("build", "build_command") or "cc")
+    defines = parse_build_command(command.replace("@", "")).defines if "@" not in command else ()
+    return read_input_files(list(dict.fromkeys(names)), defines, lambda name: sibling(folder, name))
+
+
+def _input(each: Variable, names: Mapping[str, Plain]) -> RegionInput:
+    extents = tuple(_extent(dim.value(names), each.name) for dim in each.dims)
+    init: Any = "random"
+    if isinstance(each.init, tuple):
+        init = tuple(_number(item.value(names), each.name) for item in each.init)
+    elif not isinstance(each.init, str):
+        init = _number(each.init.value(names), each.name)
+    if init == "random" and not extents:
+        init = 0.75 if each.ctype in REAL_TYPES else 1
+    return RegionInput(name=each.name, dtype=ELEMENTS[each.ctype], extents=extents, init=init)
+
+
+def _extent(value: Plain, name: str) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**40:
+        raise UsageError(f"an extent of {name!r} is a positive whole number, got {str(value)[:40]!r}")
+    return value
+
+
+def _number(value: Plain, name: str) -> int | float:
+    if not isinstance(value, int | float):
+        raise UsageError(f"{name!r} is set to a number, got {str(value)[:40]!r}")
+    return value
+
+
+def _declared_input(each: Declare, known: Mapping[str, int]) -> RegionInput:
+    extents = []
+    for dim in each.dims:
+        value = evaluate(dim, known)
+        extents.append(_extent(value if value is not None else 0, each.name))
+    init = 0 if each.value is None or isinstance(each.value, tuple) else evaluate(each.value, known)
+    return RegionInput(
+        name=each.name, dtype=ELEMENTS[each.ctype], extents=tuple(extents), init=init if init is not None else 0
+    )
+
+
+def _ctypes(spec: TuningSpec, files: InputFiles) -> dict[str, str]:
+    found = {each.name: each.ctype for each in spec.variables}
+    return found | {each.name: each.ctype for each in files.variables}
+
+
+def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, RegionInput], init: Stmt) -> dict[str, int]:
+    """Return whole numbers that names stand for: parameters, and scalars that are set once, to something known."""
+    known = dict(numbers)
+    # A floating-point number that begins with a whole one chooses nothing: it is compared on other values, too.
+    whole = [each for each in inputs.values() if not each.extents and not each.dtype.startswith("float")]
+    single = {each.name: each.init for each in whole}
+    known |= {name: value for name, value in single.items() if isinstance(value, int) and name not in written(stmt)}
+    assigned: dict[str, list[Expr | None]] = {}
+    for node in (*statements(init), *statements(stmt)):
+        if isinstance(node, Declare) and not node.dims and not isinstance(node.value, tuple) and node.value is not None:
+            assigned.setdefault(node.name, []).append(node.value)
+        elif isinstance(node, Assign) and isinstance(node.target, Name):
+            assigned.setdefault(node.target.name, []).append(node.value if node.op == "=" else None)
+    nested = {name for node in statements(stmt) if isinstance(node, Loop | If) for name in written(node)}
+    bad = counters(stmt) | nested
+    for name in {name for name, values in assigned.items() if len(values) > 1} | bad:
+        known.pop(name, None)
+    for _ in range(4):
+        for name, values in assigned.items():
+            if len(values) == 1 and values[0] is not None and name not in known and name not in bad:
+                value = evaluate(values[0], known)
+                if isinstance(value, int):
+                    known[name] = value
+    # Scalars that the files set stand for what they are set to, whatever they were before.
+    for name, values in assigned.items():
+        if name in inputs and len(values) == 1 and values[0] is not None and name in known and name not in numbers:
+            value = evaluate(values[0], {k: v for k, v in known.items() if k != name})
+            if isinstance(value, int):
+                known[name] = value
+            else:
+                known.pop(name)
+    return known
+
+
+def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Mapping[str, str]) -> list[str]:
+    """Return scalars that the regions leave behind: those that are assigned and not private to an iteration."""
+    found: dict[str, None] = {}
+    for loop in site.loops:
+        plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
+        inner = {node.name for node in statements(plain) if isinstance(node, Declare)}
+        for node in (*statements(plain), *loop.finals):
+            if isinstance(node, Assign) and isinstance(node.target, Name):
+                name = node.target.name
+                if name not in inner | set(variables) and (node in loop.finals or name not in counters(loop.old)):
+                    found[name] = None
+    return list(found)
+
+
+def _live(
+    site: RegionGroup, old: Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]
+) -> list[RegionInput]:
+    """Return the scalars that the code takes from outside, or leaves behind, with their first values."""
+    chosen = subscripts(old)
+    found = []
+    names = [name for name in sorted(scalars(old) - taken - counters(old)) if exposed(old, name)[0]]
+    for name in dict.fromkeys((*results, *names)):
+        value = file_value(site, name)
+        if value is None and name in chosen and name in names:
+            raise UsageError(
+                f"the loops or subscripts in the region of line {site.region.line} depend on {name!r}, "
+                "which has no value there",
+                f"give it one in input_params or input_vars, such as decl int {name} = 100;",
+            )
+        init: Any = "random" if value is None else value
+        found.append(RegionInput(name=name, dtype=ELEMENTS[types[name]], init=init))
+    return found
+
+
+def _check_memory(inputs: Sequence[RegionInput]) -> None:
+    total = sum(each.nbytes for each in inputs)
+    free = available_bytes()
+    if free is not None and total > _SHARE * free:
+        raise UsageError(
+            f"the inputs take {total / 2**30:.1f} GiB, more than 15% of the free memory",
+            "choose a smaller size with --set NAME=VALUE",
+        )
+
+
+def prepared(loop: LoopRegion, case: Case, *, plain: bool = False) -> Stmt:
+    """Return a region's code, or without its transforms the original body, with its temporaries inside the loops."""
+    kept = loop.live | {each.name for each in case.inputs if not each.extents}
+    return localise(inline_temporaries(loop.old if plain else loop.code, case.types, kept), case.types, kept)
+
+
+def setting_of(case: Case) -> NestContext:
+    """Return what is known of the place where a site's regions stand."""
+    return NestContext(known=case.known, types=case.types)
+
+
+def threaded(
+    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], setting: NestContext, *, strict: bool
+) -> tuple[Stmt, list[str]]:
+    """Return a region at one point of the space for a CPU, a device's kernels on its threads, and notes."""
+    applied = transformed(loop, case, code, values, strict=strict, setting=setting)
+    whole = split_edges(applied.stmt) if values.get(INTERIOR) else applied.stmt
+    if not applied.device or not values.get(PARALLEL, True):
+        return whole, applied.notes
+    stmt, notes = on_cpu(whole, applied.device, setting, strict=strict)
+    return stmt, [*notes, *applied.notes]
+
+
+def transformed(
+    loop: LoopRegion,
+    case: Case,
+    code: Stmt,
+    values: Mapping[str, object],
+    *,
+    strict: bool,
+    openmp: bool = True,
+    setting: NestContext | None = None,
+) -> Applied:
+    """Carry out the transforms of a region at one point of the space."""
+    spec = case.site.spec
+    lets: dict[str, Any] = {**(spec.lets if spec else {}), **case.numbers, **values}
+    where = f"a transform of line {loop.region.line}"
+    return apply_transforms(
+        code,
+        setting or setting_of(case),
+        lambda text: formula(text, where).value(lets),
+        reference,
+        strict=strict,
+        openmp=openmp,
+    )
+
+
+def reference(text: str) -> Expr:
+    """Read an array reference."""
+    found = parse_expression(text, "an array reference")
+    if isinstance(found, Item):
+        return found
+    raise UsageError(f"an array reference is like 'a[i][k]', got {text[:40]!r}")
+
+
+def command_of(spec: TuningSpec | None, values: Mapping[str, object]) -> str:
+    """Return a specification's build command with its parameters put in."""
+    if spec is None:
+        return "cc -O3"
+    known: dict[str, object] = {**spec.lets, **{each.name: each.values[0] for each in spec.inputs}}
+    return substitute(str(spec.arg("build", "build_command") or "cc -O3"), {**known, **values})
+
+
+def command_notes(spec: TuningSpec) -> tuple[str, ...]:
+    """Return what is to be said about a specification's build command."""
+    known = {*spec.lets, *(each.name for each in (*spec.inputs, *spec.params))}
+    missing = unknown_parameters(str(spec.arg("build", "build_command") or ""), known)
+    notes = [f"the build command uses @{name[:40]}, which is no parameter, so it is empty" for name in missing]
+    with contextlib.suppress(UsageError):  # what is refused is said where it is built, with what the user permits
+        notes += parse_build_command(neutral_command(spec)).notes
+    return tuple(notes)
+
+
+def neutral_command(spec: TuningSpec | None) -> str:
+    """Return the build command with every parameter at its first value: what the original body is built with."""
+    first = {each.name: each.values[0] for each in spec.params} if spec is not None else {}
+    return command_of(spec, first)

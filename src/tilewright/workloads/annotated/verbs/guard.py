@@ -1,0 +1,220 @@
+"""What tuned code takes for granted, as conditions in C: sizes that its legality was told by, arrays that lie apart.
+
+Which assumptions a region rests on is found by leaving them out: the transforms are carried out again without the
+values of names, and with arrays that may overlap; where the same code comes out, nothing was assumed.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from tilewright.base.errors import TilewrightError
+from tilewright.workloads.annotated.lower.extents import extents_of
+from tilewright.workloads.annotated.lower.lowering import text
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import (
+    Declare,
+    Expr,
+    Item,
+    Num,
+    Stmt,
+    arrays,
+    counters,
+    expressions,
+    names,
+    statements,
+    used,
+    written,
+)
+from tilewright.workloads.annotated.nests.types import ELEMENTS
+from tilewright.workloads.annotated.parse.file import LoopRegion
+from tilewright.workloads.annotated.verbs.case import Case, prepared, setting_of, threaded
+
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
+_SUM = re.compile(r"[\w\s*+()-]+")
+_ANY = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionGuard:
+    """What a region's new code assumes."""
+
+    conditions: tuple[str, ...] = ()  # in C; all have to hold
+    notes: tuple[str, ...] = ()  # what is assumed and cannot be looked at when the code is called
+
+
+def conditions_of(guards: Iterable[RegionGuard]) -> tuple[tuple[str, ...], ...]:
+    """Return the conditions of regions, in order."""
+    return tuple(guard.conditions for guard in guards)
+
+
+def cpu_guards(case: Case, values: Mapping[str, object]) -> tuple[RegionGuard, ...]:
+    """Return what the regions of a site assume at one point of the space, on a CPU."""
+    found: list[RegionGuard] = []
+    for loop in case.site.loops:
+        if loop.stencil:
+            found.append(RegionGuard())
+            continue
+        code = prepared(loop, case)
+
+        def build(setting: NestContext, loop: LoopRegion = loop, code: Stmt = code) -> object:
+            return threaded(loop, case, code, values, setting, strict=False)[0]
+
+        found.append(guard_of(loop, case, code, build))
+    return tuple(found)
+
+
+def guard_of(
+    loop: LoopRegion,
+    case: Case,
+    code: Stmt,  # with its transforms
+    build: Callable[[NestContext], object],  # makes the new code in a setting
+    *,
+    fixed: Mapping[str, int | float] = MappingProxyType({}),  # names that the new code holds as numbers
+    apart: bool = False,  # whether all arrays must be disjoint, whatever the dependences say
+) -> RegionGuard:
+    """Return what one region assumes."""
+    free = sorted((_scalars(code) - written(code) - counters(code)) & set(case.known))
+    overlap = _classes(_arrays(code, case), case.types)
+    full = setting_of(case)
+    made = build(full)
+
+    def same(kept: Sequence[str], shared: Mapping[str, str]) -> bool:
+        known = case.known if len(kept) == len(free) else {name: case.known[name] for name in kept}
+        try:
+            return build(replace(full, known=known, overlap=shared)) == made
+        except TilewrightError:
+            return False
+
+    sizes: list[str] = []
+    if not same((), {}):
+        sizes = list(free)
+        for name in free:
+            fewer = [each for each in sizes if each != name]
+            sizes = fewer if same(fewer, {}) else sizes
+    tests = [f"{name} == {case.known[name]}" for name in sizes]
+    tests += [f"{name} == {value}" for name, value in fixed.items()]
+    if apart:
+        overlap = dict.fromkeys(overlap, _ANY)
+    elif same(sizes, overlap):
+        overlap = {}
+    distinct, notes = _distinct(loop, case, code, overlap)
+    return RegionGuard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
+
+
+def sized_arrays(case: Case, extents: Mapping[str, Expr]) -> dict[str, int | float]:
+    """Return what C has to find of the tuning's size, since arrays' extents are numbers: names and their values."""
+    spec = case.site.spec
+    if spec is None:
+        return {}
+    sizes = visible_sizes(case)
+    found: set[str] = set()
+    for each in spec.variables:
+        inside = {word for dim in each.dims for word in _WORD.findall(dim.text)}
+        if inside and each.name in extents and not inside & names(extents[each.name]):
+            found |= inside & sizes.keys() or sizes.keys()
+    return {name: sizes[name] for name in sorted(found)}
+
+
+def visible_sizes(case: Case) -> dict[str, int | float]:
+    """Return what C knows of a size of the input, names and values.
+
+    The parameters that the file has where the regions stand, and where it lacks one the whole numbers that the
+    specification gives to other names of the file: ``decl int n = N``.
+    """
+    here = _visible(case) | set(case.site.values)
+    found = {name: value for name, value in case.numbers.items() if name in here}
+    if len(found) < len(case.numbers):
+        own = {each.name for each in case.inputs if not each.extents} - set(case.site.values)
+        found |= {name: case.known[name] for name in sorted(own & here & case.known.keys())}
+    return found
+
+
+def _visible(case: Case) -> set[str]:
+    """Names that C has where the regions stand."""
+    found = set(case.site.parameters) | used(case.site.around)
+    for loop in case.site.loops:
+        found |= used(loop.old)
+    return found
+
+
+def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
+    """Return what stands for the types of arrays: one for all, where one of them is of char or of an unknown type.
+
+    C allows one array to be read and written through types that differ in their names and signs alone.
+    """
+    own = {name: types.get(name, "char") for name in found}
+    return {
+        name: _ANY if "char" in own.values() else ELEMENTS.get(ctype, ctype).removeprefix("u")
+        for name, ctype in own.items()
+    }
+
+
+def _scalars(stmt: Stmt) -> set[str]:
+    return {name for node in statements(stmt) for expr in expressions(node) for name in names(expr)}
+
+
+def _arrays(stmt: Stmt, case: Case) -> set[str]:
+    """Arrays of a region that its surroundings hand to it; what they declare themselves lies apart."""
+    own = {node.name for each in (stmt, case.site.around) for node in statements(each) if isinstance(node, Declare)}
+    found = {array for node in statements(stmt) for expr in expressions(node) for array in arrays(expr)}
+    return (found | {name for name in written(stmt) if _indexed(stmt, name)}) - own
+
+
+def _indexed(stmt: Stmt, name: str) -> bool:
+    return any(
+        isinstance(target := getattr(node, "target", None), Item) and target.array == name for node in statements(stmt)
+    )
+
+
+def _distinct(loop: LoopRegion, case: Case, code: Stmt, overlap: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return conditions under which no array that is written shares memory with another one, and notes."""
+    new = written(code)
+    pairs = [
+        (a, b)
+        for a in sorted(overlap)
+        for b in sorted(overlap)
+        if a != b and a in new and (b not in new or a < b) and overlap[a] == overlap[b]
+    ]
+    reach, tests = _reaches(loop, case, code) if pairs else ({}, {})
+    found: list[str] = []
+    notes: list[str] = []
+    for a, b in pairs:
+        for each in (a, b):
+            found += tests.get(each, ())
+        if a in reach and b in reach:
+            ends = {name: f"(const char *)({name} + ({reach[name]}))" for name in (a, b)}
+            found.append(f"({ends[a]} <= (const char *){b} || {ends[b]} <= (const char *){a})")
+        else:
+            found.append(f"(const char *){a} != (const char *){b}")
+            unknown = a if a not in reach else b
+            notes.append(
+                f"how much of {unknown!r} is used is not known, so it must not overlap {(b if unknown == a else a)!r}"
+            )
+    return list(dict.fromkeys(found)), notes
+
+
+def _reaches(loop: LoopRegion, case: Case, code: Stmt) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return how many rows or elements of arrays are used, as C text, and what that assumes."""
+    reach: dict[str, str] = {}
+    assumes: dict[str, list[str]] = {}
+    spec, here, inside = case.site.spec, _visible(case), written(code) | counters(code)
+    for name, declared in case.site.parameters.items():
+        if declared.dims and declared.dims[0] != Num("0") and not names(declared.dims[0]) & inside:
+            reach[name] = text(declared.dims[0])
+    for each in spec.variables if spec is not None else ():
+        words = set(_WORD.findall(each.dims[0].text)) if each.dims else set()
+        if each.dims and words <= here - inside and _SUM.fullmatch(each.dims[0].text) and "**" not in each.dims[0].text:
+            reach[each.name] = each.dims[0].text
+    own = _own_names(loop, code)
+    for name, extent in extents_of(code).items():
+        if not (names(extent.count) | {word for each in extent.assumes for word in names(each)}) & own:
+            reach[name] = text(extent.count)
+            assumes[name] = [text(each, 12) for each in extent.assumes]
+    return reach, assumes
+
+
+def _own_names(loop: LoopRegion, code: Stmt) -> set[str]:
+    """Names that a region declares, which a condition before it does not have."""
+    return {node.name for each in (loop.old, code) for node in statements(each) if isinstance(node, Declare)}

@@ -1,0 +1,203 @@
+"""What becomes of one region: tuned at every size of its input, or only transformed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.base.errors import UsageError
+from tilewright.runtime.workers.pool import pool
+from tilewright.workloads.annotated.lower.apply import DEVICE
+from tilewright.workloads.annotated.lower.edges import has_edges
+from tilewright.workloads.annotated.nests.bounds import check_bounds
+from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError, limited
+from tilewright.workloads.annotated.nests.nest import Stmt, Transform, statements
+from tilewright.workloads.annotated.parse.evaluate import Plain
+from tilewright.workloads.annotated.parse.file import RegionGroup
+from tilewright.workloads.annotated.parse.spec import TuningSpec
+from tilewright.workloads.annotated.search.search import Budget, Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.verbs.case import (
+    INTERIOR,
+    PARALLEL,
+    Case,
+    command_notes,
+    prepared,
+    setting_of,
+    threaded,
+)
+from tilewright.workloads.annotated.verbs.gpu import plain_device, tune_device
+from tilewright.workloads.annotated.verbs.guard import RegionGuard, conditions_of, cpu_guards, visible_sizes
+from tilewright.workloads.annotated.verbs.meter import NARROW, Beside, CpuMeter, shown_command
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, budget_of
+from tilewright.workloads.annotated.verbs.result import (
+    Handed,
+    SiteResult,
+    SizeResult,
+    nothing,
+    repeats_of,
+    search_name,
+    space_of,
+    untuned,
+)
+from tilewright.workloads.annotated.verbs.types import region_types
+
+_SEARCH = 0.6
+"""Share of the time for the search."""
+_BESIDE = 0.4
+"""Share of what is left then for the winner beside the original body; the rest is for other kernels."""
+_APART = "the winner and the original body were not timed in turn but at different moments: give more --seconds"
+
+
+def plain_site(site: RegionGroup, options: AnnotatedOptions) -> SiteResult:
+    """Transform a region that has no tuning specification; its arguments must be literals."""
+    types = region_types(site, {}, {}, device=options.backend != "c")
+    case = Case(site=site, numbers={}, known={}, inputs=(), bound=(), loose={}, types=types)
+    if options.backend != "c":
+        return plain_device(case, options)
+    bodies: list[Stmt] = []
+    notes: list[str] = []
+    for loop in site.loops:
+        if loop.stencil:
+            raise UsageError("a stencil region stands inside a PerfTuning region, which gives its sizes")
+        stmt, more = threaded(loop, case, prepared(loop, case), {}, setting_of(case), strict=options.strict)
+        bodies.append(stmt)
+        notes += [*loop.notes, *more]
+    guards = cpu_guards(case, {})
+    notes += [note for each in guards for note in each.notes]
+    result = SizeResult(
+        numbers={}, values={}, bodies=tuple(bodies), notes=tuple(dict.fromkeys(notes)), conditions=conditions_of(guards)
+    )
+    return SiteResult(line=site.region.line, sizes=(result,), tuned=False)
+
+
+def tune_site(
+    site: RegionGroup, cases: Sequence[Case], options: AnnotatedOptions, deadline: Deadline, share: Deadline
+) -> SiteResult:
+    """Tune a site at every size of its input.
+
+    What one size leaves of its time is the others'; where there is none left, the original body stays. The search ends
+    at ``share``, everything at ``deadline``.
+    """
+    spec = _spec(site)
+    notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]
+    kinds = {name for kind in ("validation", "performance_test_code") for name in spec.args.get(kind, {})}
+    if kinds:
+        notes.append(f"{', '.join(sorted(kinds))}: variants are compared with the original body instead")
+    tune = _tune_cpu if options.backend == "c" else tune_device
+    results = []
+    for number, case in enumerate(cases):
+        try:
+            check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known, case.types)
+            results.append(tune(case, options, deadline, share.part(1 / (len(cases) - number))))
+        except TimeUpError as error:
+            results.append(untuned(case.numbers, error))
+    return SiteResult(
+        line=site.region.line,
+        sizes=tuple(results),
+        tuned=True,
+        notes=tuple(dict.fromkeys(notes)),
+        guards=_told_apart(cases),
+    )
+
+
+def _told_apart(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
+    """Return, per size, what C tells it by: the parameters that the file has, and else scalars that follow them."""
+    found = [visible_sizes(case) for case in cases]
+    alike = {name for name, value in found[0].items() if all(each.get(name) == value for each in found)}
+    return tuple(
+        {name: value for name, value in each.items() if name in case.numbers or name not in alike}
+        for case, each in zip(cases, found, strict=True)
+    )
+
+
+def _spec(site: RegionGroup) -> TuningSpec:
+    if site.spec is None:
+        raise UsageError("there is no tuning specification")
+    return site.spec
+
+
+def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
+    from tilewright.workloads.annotated.verbs.automatic import hand_automatic
+    from tilewright.workloads.annotated.verbs.prior import prior_of
+    from tilewright.workloads.annotated.verbs.stencil import hand_over
+
+    spec = _spec(case.site)
+    space = _with_own(space_of(spec, case.numbers), case)
+    with pool(1) as workers:
+        meter = CpuMeter(
+            case=case,
+            pool=workers,
+            repeats=repeats_of(spec, options),
+            strict=options.strict,
+            allowed=options.allow_compilers,
+            log=options.log,
+            seed=options.seed,
+            deadline=deadline,
+        )
+        meter.start()
+        budget: Budget = budget_of(case, options, _SEARCH * share.left)
+        name, searching = search_name(spec, options, space), share.part(_SEARCH)
+        # The first point may take what there is.
+        with limited(lambda: (searching if meter.started else deadline).left):
+            choice = search_loops(space, name, budget, meter, prior=prior_of(case), seed=options.seed)
+        if choice.winner is None:
+            raise nothing(choice)
+        variant = meter.made(choice.winner.values)
+        both = meter.beside(variant, until=share.part(_BESIDE))
+        rounds = len(both.rounds)
+        apart = () if rounds else (_APART,)
+        if not both.rounds:
+            moments = zip(choice.winner.measurement.seconds, meter.baseline.seconds, strict=False)
+            both = Beside(rounds=tuple(moments), command=meter.original_command)
+        ours, theirs = both.ours, both.theirs
+        try:
+            handed = hand_over(case, meter, ours, both) or hand_automatic(case, meter, ours, both)
+        except TimeUpError as error:
+            handed = Handed(result=None, note=error.message)
+    if handed is not None and handed.result is not None:
+        found = handed.result
+        told = (*apart, *variant.notes, *found.notes)
+        return replace(found, choice=choice, notes=told, finite=meter.finite, rounds=rounds)
+    notes, bodies, kept = [*apart, *variant.notes], variant.bodies, ""
+    guards: tuple[RegionGuard, ...] = ()
+    notes += [] if handed is None else [handed.note]
+    notes += [] if meter.wide else [NARROW]
+    if not both.gained:
+        kept = "no variant is surely faster than the original body built alike, so that stays"
+    else:
+        try:
+            guards = cpu_guards(case, choice.winner.values)
+        except TimeUpError:
+            kept = f"{LATE} before it was known what the best variant takes for granted: the original body stays"
+    if kept:
+        notes.insert(0, kept)
+        bodies = tuple(loop.old for loop in case.site.loops)
+    notes += [note for each in guards for note in each.notes]
+    return SizeResult(
+        numbers=dict(case.numbers),
+        values=choice.winner.values,
+        bodies=bodies,
+        seconds=theirs if kept else ours,
+        original=theirs,
+        original_command=shown_command(both.command),
+        ratios=() if kept else tuple(theirs / ours for ours, theirs in both.rounds),
+        choice=choice,
+        notes=tuple(notes),
+        command=shown_command(variant.command),
+        finite=meter.finite,
+        rounds=rounds,
+        conditions=conditions_of(guards),
+        extra={"kept_original": bool(kept), "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
+    )
+
+
+def _with_own(space: ParameterSpace, case: Case) -> ParameterSpace:
+    """Add whether loops run on threads, where transforms are for a device, and whether interiors are split off."""
+    nodes = [node for loop in case.site.loops for node in statements(loop.code)]
+    device = any(
+        isinstance(node, Transform) and (node.name in DEVICE or "cuda" in dict(node.arguments)) for node in nodes
+    )
+    edges = any(has_edges(loop.code) for loop in case.site.loops)
+    for name, wanted, values in ((PARALLEL, device, (True, False)), (INTERIOR, edges, (False, True))):
+        if wanted and name not in space.names:
+            names, added = (*space.names, name), (*space.added, name)
+            space = replace(space, names=names, values=(*space.values, values), added=added)
+    return space

@@ -1,0 +1,185 @@
+"""Handing an iterated stencil that was found in a region to the stencil compiler, time tiling included."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.records import Measurement
+from tilewright.base.units import format_seconds
+from tilewright.driver import emit_tiling
+from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
+from tilewright.runtime.direct import slots_of
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.legality import Violation
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.workloads.annotated.lower.stencil import HEAD, Handover, call_text
+from tilewright.workloads.annotated.nests.nest import Verbatim
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries
+from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.parse.file import LoopRegion
+from tilewright.workloads.annotated.parse.stencil import read_stencil
+from tilewright.workloads.annotated.parse.sweeps import Recognised, recognise
+from tilewright.workloads.annotated.verbs.case import Case
+from tilewright.workloads.annotated.verbs.guard import visible_sizes
+from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant, shown_command
+from tilewright.workloads.annotated.verbs.result import Handed, SizeResult
+
+_STEPS = 2
+"""Steps that a tiling is chosen for where their number is not known."""
+
+
+def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
+    """Measure the stencil compiler's kernels for a region; None where it is no iterated stencil."""
+    if len(case.site.loops) != 1:
+        return None
+    loop = case.site.loops[0]
+    found = _found(case, loop)
+    problem = None if found is None else _problem(case, found, asked=bool(loop.stencil))
+    if found is None or problem is None:
+        return None
+    trials: list[tuple[Measurement, LoopVariant, Tiling]] = []
+    reasons: list[str] = []
+    for tiling in candidates(problem):
+        variant = stencil_variant(case, found, problem, tiling)
+        timed = meter.single(variant)
+        reasons += [f"{tiling}: {timed.detail}"] if timed.detail else []
+        trials += [] if timed.detail else [(timed, variant, tiling)]
+    theirs = original.theirs
+    if not trials:
+        if loop.stencil:
+            raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
+        return Handed(result=None, note=f"an iterated stencil, but its kernel did not run: {reasons[0]}")
+    timed, variant, tiling = min(trials, key=lambda trial: trial[0].median)
+    seconds = timed.median
+    if not (seconds < min(ours, theirs) and original.slower_than(timed.seconds)) and not loop.stencil:
+        note = f"an iterated stencil; the stencil compiler's {tiling} took {format_seconds(seconds)}, the loops stay"
+        return Handed(result=None, note=note)
+    note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
+    result = SizeResult(
+        numbers=dict(case.numbers),
+        values={},
+        bodies=(),
+        seconds=seconds,
+        original=theirs,
+        original_command=shown_command(original.command),
+        ratios=tuple(each / seconds for _, each in original.rounds),
+        notes=(note, *reasons),
+        command=shown_command(variant.command),
+        text=tuple(body.text for body in variant.bodies if isinstance(body, Verbatim)),
+        extra={"_prelude": variant.prelude, "stencil_tiling": str(tiling), "kept_original": False},
+    )
+    return Handed(result=result, note=note)
+
+
+def candidates(problem: Problem) -> tuple[Tiling, ...]:
+    """Return the tilings to measure: what tuning found before, the model's choice, and its neighbours in time."""
+    from tilewright.planner import remembered
+    from tilewright.runtime.store.hosts import host
+    from tilewright.tuning.choice import choose_tiling
+
+    chosen = choose_tiling(problem, host())
+    learned = remembered(problem, thread_count(None))
+    more = [replace(chosen, time=steps) for steps in (chosen.time // 2, 2 * chosen.time) if steps > 0]
+    if chosen.family.untiled:
+        more = []
+    kept = [tiling for tiling in (learned, chosen, *more) if tiling is not None and _legal(problem, tiling)]
+    return tuple(dict.fromkeys(kept)) or (NONE,)
+
+
+def _legal(problem: Problem, tiling: Tiling) -> bool:
+    try:
+        return not isinstance(catalogue.check(problem, catalogue.complete(problem, tiling)), Violation)
+    except TilewrightError:
+        return False
+
+
+def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Tiling) -> LoopVariant:
+    """Return a region as a call of the stencil compiler's kernel."""
+    source = emit_tiling(problem, tiling)
+    (layout,) = source.layout
+    packed = tuple(math.prod(problem.shape[axis + 1 :]) for axis in range(len(problem.shape) - 1))
+    slots = slots_of(layout, problem)
+    call = Handover(
+        problem=problem,
+        entry=source.entry,
+        layout=layout,
+        tiling=tiling,
+        steps=found.steps,
+        strides=slots.strides[:-1] if layout.direct else packed,
+        slot=slots.distance if layout.direct else problem.cells,
+        lifted=layout.direct and slots.lifted,
+        boxes=found.boxes,
+        mirrors=found.mirrors,
+        sizes=tuple((name, case.known[name]) for name in sorted(found.guards) if name in case.known),
+        old=case.site.loops[0].old,
+    )
+    bodies = (Verbatim(call_text(call)),)
+    tools = toolchain()
+    prelude = HEAD + source.text
+    return LoopVariant(
+        bodies=bodies,
+        unit=case.unit(bodies, prelude),
+        command=(*tools.command, *tools.flags(strict=False)),
+        prelude=prelude,
+    )
+
+
+def _found(case: Case, loop: LoopRegion) -> Recognised | None:
+    old = recognise(inline_temporaries(loop.old, case.types, loop.live), case.known, case.types)
+    if not loop.stencil:
+        return old
+    spec = case.site.spec
+    lets: dict[str, Any] = {**(spec.lets if spec is not None else {}), **case.numbers, **case.known}
+    written = read_stencil(loop.stencil, lets, loop.region.line)
+    if old is None or old.program.updated != written.program.updated:
+        return replace(written, guards=frozenset(visible_sizes(case)))
+    # The old body may leave the newest values in a second array, too, and says on which names steps and grid depend.
+    return replace(old, program=written.program)
+
+
+def _problem(case: Case, found: Recognised, *, asked: bool) -> Problem | None:
+    """Return the problem, if the region's cells are those that the stencil updates."""
+    program = found.program
+    dtypes = {each.name: each.dtype for each in case.inputs}
+    used = (*program.fields, *(name for name, _ in found.mirrors))
+    shapes = {_folded(case.shapes.get(name), found.rows) for name in used}
+    kinds = {dtypes.get(name, "") for name in used}
+    pointers = [each for each in case.site.parameters.values() if each.name in used and each.heap]
+    shape = next(iter(shapes))
+    fits = shape is not None and len(shapes) == 1 and len(kinds) == 1 and kinds <= set(DTYPES) and not pointers
+    if not fits or shape is None or any(name in case.shapes for name in program.scalars):
+        _refuse(program.fields, asked=asked)
+        return None
+    steps = evaluate(found.steps, case.known)
+    count = max(0, int(steps)) if steps is not None else _STEPS
+    try:
+        problem = make_problem(program, shape, count, kinds.pop(), "fixed")
+    except UsageError:
+        _refuse(program.fields, asked=asked)
+        return None
+    for statement in program.statements:
+        updated = tuple((low, high - 1) for low, high in problem.update_box(statement))
+        if found.boxes and found.boxes.get(statement.field) != updated:
+            _refuse(program.fields, asked=asked)
+            return None
+    return problem
+
+
+def _refuse(fields: Sequence[str], *, asked: bool) -> None:
+    if asked:
+        raise UsageError(
+            f"the fields {', '.join(fields)} are not arrays of one shape and type whose inner cells are updated",
+            "see input_vars and the old body",
+        )
+
+
+def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the shape of an array that one index runs over, its inner extents given."""
+    if shape is None or not rows:
+        return shape
+    inner = math.prod(rows)
+    return (math.prod(shape) // inner, *rows) if len(shape) == 1 and shape[0] % inner == 0 else None
