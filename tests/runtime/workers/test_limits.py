@@ -38,6 +38,22 @@ def test_tuning_plans_and_measures_without_limits(without):
     assert float(without(f"import tilewright; print({tuned.format('')})")) > 0
 
 
+def test_large_stacks_of_many_threads_leave_room_to_compute():
+    """Addresses of stacks are limited with all others; Fortran's users often raise the limit of stacks."""
+    script = (
+        "from tilewright.runtime.workers.limits import set_limit\n"
+        "set_limit('RLIMIT_STACK', 2**33)\n"
+        "import tilewright\n"
+        "done = tilewright.tune('heat2d', shape=(300, 400), steps=8, candidates=2, seconds=2.0)\n"
+        "print(done.winner.measured_seconds > 0)"
+    )
+    environment = {**os.environ, "TILEWRIGHT_THREADS": "16"}
+    done = subprocess.run(
+        (sys.executable, "-c", script), env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.stdout == "True\n", done.stderr[-2000:]
+
+
 def test_every_module_of_annotate_is_imported_without_limits(without):
     assert without("from tilewright.workloads.annotated.verbs import annotate, case, meter; print('yes')") == "yes"
 

@@ -4,6 +4,7 @@ Every file is compiled as it is, tuned, compiled again, and called on numbers th
 """
 
 import ctypes
+import resource
 import subprocess
 
 import numpy as np
@@ -76,6 +77,14 @@ FORM = {
         "y[0] = q; y[1] = k;",
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def stack():
+    """What measures originals takes a large stack for its process, a worker as a rule; here that is the tests' own."""
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    yield
+    resource.setrlimit(resource.RLIMIT_STACK, before)
 
 
 def written(form, before, body, behind="", *, top="", inputs="", more=""):

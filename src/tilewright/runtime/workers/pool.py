@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from tilewright.base.records import Outcome
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.workers.limits import stack_bytes
 from tilewright.runtime.workers.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, READY, frame
 
 START_SECONDS = 30.0
@@ -233,7 +235,8 @@ def _spawn(folder: Path, memory: int | None) -> _Process:
     environment = {**os.environ, "TMPDIR": str(folder), FOLDER_VARIABLE: str(folder)}
     environment["PYTHONPATH"] = os.pathsep.join(part for part in sys.path if part)
     if memory is not None:
-        environment[MEMORY_VARIABLE] = str(memory)
+        # Of the stacks of threads little is ever used, but all of it counts as addresses.
+        environment[MEMORY_VARIABLE] = str(memory + thread_count() * stack_bytes())
     with (folder / _ERRORS).open("ab") as errors:
         popen = subprocess.Popen(
             # -P: modules come from our own path and never from the current folder.
