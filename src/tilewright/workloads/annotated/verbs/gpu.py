@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
-from tilewright.codegen.print.source import CUDA
+from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.files import of_architecture
 from tilewright.machines.machine import Machine
@@ -24,7 +24,7 @@ from tilewright.workloads.annotated.lower.apply import DEVICE
 from tilewright.workloads.annotated.lower.device import DeviceProgram
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.gpu import lower
-from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
 from tilewright.workloads.annotated.lower.transforms import NestContext
@@ -87,11 +87,11 @@ def device_variant(
         program, more = _program(loop, case, code, values, options, setting_of(case))
         programs.append(program)
         notes += [*more, *program.notes]
-    cuda = options.backend == "cuda"
+    dialect = CUDA if options.backend == "cuda" else OPENCL
     return DeviceVariant(
         programs=tuple(programs),
-        preludes=tuple(cuda_prelude(each) if cuda else opencl_prelude(each) for each in programs),
-        bodies=tuple(cuda_body(each) if cuda else opencl_body(each) for each in programs),
+        preludes=tuple(host_prelude(each, dialect) for each in programs),
+        bodies=tuple(host_body(each, dialect) for each in programs),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -219,7 +219,7 @@ class CudaMeter(OpenCLMeter):
         """Return a point as text."""
         made = device_variant(self.case, self._codes, values, self.options)
         away = [replace(each, launch=replace(each.launch, resident=False)) for each in made.programs]
-        bodies = tuple(Verbatim(cuda_body(each)) for each in away)
+        bodies = tuple(Verbatim(host_body(each, CUDA)) for each in away)
         unit = self.case.unit(bodies, "\n".join(dict.fromkeys(made.preludes)))
         fast = parse_build_command(command_of(self.case.site.spec, values), self.allowed).fast_math
         command = (NVCC, "-O3", f"-arch={self.architecture}", *(("--use_fast_math",) if fast else ()))
