@@ -159,8 +159,8 @@ def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> S
 
 
 def array_copy(
-    stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, setting: NestContext, ctype: str = ""
-) -> Stmt:
+    stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, ctype: str, setting: NestContext
+) -> tuple[Stmt, list[str]]:
     """Copy the part of an array that inner loops use into a small one, and back if it is written.
 
     Before: ``for (k = kk; k <= kk + 31; k++) c += a[i][k];``. After: the same loop on ``a_copy[k - kk]``,
@@ -190,7 +190,7 @@ def array_copy(
     items: list[Stmt] = [declare, fill, body]
     if aref.array in written(outer):
         items.append(_copy_loops(Assign(aref, "=", small), [loop for loop, _ in ranges]))
-    return swap(stmt, outer, Block(tuple(items)))
+    return swap(stmt, outer, Block(tuple(items))), []
 
 
 def _range_loop(stmt: Stmt, index: Expr, aref: Item) -> tuple[Loop, Expr]:
