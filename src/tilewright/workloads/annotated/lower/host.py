@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tilewright.codegen import ir
 from tilewright.codegen.print.base import blocks
 from tilewright.codegen.print.host_heads import CUDA_HEAD, OPENCL_HEAD
 from tilewright.codegen.print.source import CUDA, OPENCL, SourceDialect
-from tilewright.workloads.annotated.lower.device import Branch, DeviceProgram, Host, KernelRun, LoopKernel, Repeat, Step
-from tilewright.workloads.annotated.lower.kernels import counted, kernels_text, parameters, reduced_type
+from tilewright.workloads.annotated.lower.device import Branch, DeviceProgram, LoopKernel, Repeat, Step
+from tilewright.workloads.annotated.lower.kernels import counted, kernels_text, parameters
 from tilewright.workloads.annotated.lower.lowering import lines, text
 from tilewright.workloads.annotated.nests.nest import Block, Convert, If, Stmt, Verbatim
 
@@ -45,7 +46,7 @@ class _Host:
 
     def __init__(self, program: DeviceProgram, *, cuda: bool) -> None:
         self.program, self.cuda, launch = program, cuda, program.launch
-        self.types = dict(program.arrays)
+        self.types = program.arrays
         self.resident = cuda and launch.resident
         self.streams = 1 if program.streams is None or self.resident else program.kernels[0].launch.streams
         self.streamed = program.streams is not None and not self.resident
@@ -105,26 +106,26 @@ class _Host:
     def steps(self, steps: Sequence[Step], depth: int) -> Iterator[str]:
         """The lines of the host for steps, one after the other."""
         for step in steps:
-            if isinstance(step, Host):
-                yield from lines(step.stmt, depth)
+            if isinstance(step, LoopKernel):
+                yield from self.run(step, depth)
             elif isinstance(step, Repeat):
                 yield from lines(replace(step.loop, body=self.inside(step.steps, depth)), depth)
             elif isinstance(step, Branch):
                 other = self.inside(step.other, depth) if step.other else None
                 yield from lines(If(step.test, self.inside(step.then, depth), other), depth)
             else:
-                yield from self.run(step, depth)
+                yield from lines(step, depth)
 
     def inside(self, steps: Sequence[Step], depth: int) -> Stmt:
         """Steps between the braces of a statement."""
         return Block((Verbatim("\n".join(self.steps(steps, depth + 1))),))
 
-    def run(self, step: KernelRun, depth: int) -> list[str]:
+    def run(self, kernel: LoopKernel, depth: int) -> list[str]:
         """Launch a kernel, and another one that joins what its blocks reduce."""
-        kernel, launch = step.kernel, step.kernel.launch
+        launch = kernel.launch
         inner = depth + (1 if kernel.loop is None else 2)
         blocks, threads = (1, 1) if kernel.loop is None else (launch.blocks, launch.threads)
-        sums = [{"scalar": e.name, "type": reduced_type(self.program, e.name)} for e in kernel.reductions]
+        sums = [{"scalar": e.name, "type": self.program.reduced[e.name]} for e in kernel.reductions]
         out = self.bounds(kernel, depth)
         out += [line for each in sums for line in self.put("partial", inner, **each, blocks=launch.blocks)]
         if self.preferred is None:
@@ -159,19 +160,15 @@ class _Host:
 
     def arguments(self, kernel: LoopKernel, bounds: tuple[str, str]) -> list[tuple[str, str]]:
         """The values that a kernel takes, with their types."""
-        scalars, whole = dict(kernel.scalars), counted(kernel)
+        ends = dict(zip(_BOUNDS, bounds, strict=True))
         found = []
-        for name in parameters(kernel):
-            if name in _BOUNDS:
-                found.append((bounds[_BOUNDS.index(name)], whole))
-            elif name in kernel.arrays:
-                found.append((self.array(name), "cl_mem"))
-            elif name.startswith("tw_part_"):
-                found.append((name, "cl_mem"))
-            elif name.startswith("tw_len_"):
-                found.append((self.count(whole, name.removeprefix("tw_len_")), whole))
+        for name, kind in parameters(kernel, self.program).items():
+            ctype = kind.name if isinstance(kind, ir.Native) else "cl_mem"
+            if name.startswith("tw_len_"):
+                value = self.count(ctype, name.removeprefix("tw_len_"))
             else:
-                found.append((name, scalars[name]))
+                value = self.array(name) if name in kernel.arrays else ends.get(name, name)
+            found.append((value, ctype))
         return found
 
     def array(self, name: str) -> str:
@@ -197,7 +194,7 @@ class _Host:
         """Copy every piece in, compute it and copy it back in a stream of its own; halos are complete before that."""
         kernel, pad = self.program.kernels[0], "  " * (depth + 2)
         launch, words = kernel.launch, {"count": self.streams}
-        halos = {name: (low, high) for name, low, high in self.program.streams.halos} if self.program.streams else {}
+        halos = self.program.streams or {}
         wide = any(low or high for low, high in halos.values())
         pieces = self.put("pieces", depth + 2, ctype=counted(kernel), **words) if kernel.loop is not None else []
         out = [*self.bounds(kernel, depth), *self.put("streams", depth + 2, **words), *pieces]

@@ -28,9 +28,8 @@ from tilewright.workloads.annotated.nests.nest import (
     Name,
     Stmt,
     counters,
-    expressions,
+    mentions,
     statements,
-    walk,
     written,
 )
 from tilewright.workloads.annotated.nests.scalars import exposed, inline_temporaries, localise, subscripts
@@ -428,7 +427,7 @@ def region_types(
     for node in statements(code):
         if isinstance(node, Loop):
             found.setdefault(node.index, node.ctype or "int")
-    held = {part.array for part in parts(code) if isinstance(part, Item)}
+    held = {part.array for part in mentions(code) if isinstance(part, Item)}
     wanted = scalars(code) if site.spec is not None or device else _assigned(code)
     wanted |= held if device else set()
     missing = sorted(wanted - found.keys())
@@ -448,19 +447,9 @@ def region_types(
     return found
 
 
-def parts(code: Stmt) -> list[Expr]:
-    """Return every part of every expression of a statement, targets among them."""
-    found: list[Expr] = []
-    for node in statements(code):
-        targets = (node.target,) if isinstance(node, Assign) else ()
-        for expr in (*expressions(node), *targets):
-            found += walk(expr)
-    return found
-
-
 def scalars(code: Stmt) -> set[str]:
     """Return every scalar that a statement mentions beside counters."""
-    return {part.name for part in parts(code) if isinstance(part, Name)}
+    return {part.name for part in mentions(code) if isinstance(part, Name)}
 
 
 def _assigned(code: Stmt) -> set[str]:

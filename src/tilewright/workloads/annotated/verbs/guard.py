@@ -19,9 +19,8 @@ from tilewright.workloads.annotated.nests.nest import (
     Item,
     Num,
     Stmt,
-    arrays,
     counters,
-    expressions,
+    mentions,
     names,
     statements,
     used,
@@ -29,7 +28,7 @@ from tilewright.workloads.annotated.nests.nest import (
 )
 from tilewright.workloads.annotated.nests.types import ELEMENTS
 from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.verbs.case import Case
+from tilewright.workloads.annotated.verbs.case import Case, scalars
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _SUM = re.compile(r"[\w\s*+()-]+")
@@ -64,7 +63,7 @@ def guard_of(
 ) -> RegionGuard:
     """Return what one region assumes."""
     code = case.code(loop, plain=plain)
-    free = sorted((_scalars(code) - written(code) - counters(code)) & set(case.known))
+    free = sorted((scalars(code) - written(code) - counters(code)) & set(case.known))
     overlap = _classes(_arrays(code, case), case.types)
     full = case.setting
     made = build(code, full)
@@ -140,21 +139,10 @@ def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _scalars(stmt: Stmt) -> set[str]:
-    return {name for node in statements(stmt) for expr in expressions(node) for name in names(expr)}
-
-
 def _arrays(stmt: Stmt, case: Case) -> set[str]:
     """Arrays of a region that its surroundings hand to it; what they declare themselves lies apart."""
     own = {node.name for each in (stmt, case.site.around) for node in statements(each) if isinstance(node, Declare)}
-    found = {array for node in statements(stmt) for expr in expressions(node) for array in arrays(expr)}
-    return (found | {name for name in written(stmt) if _indexed(stmt, name)}) - own
-
-
-def _indexed(stmt: Stmt, name: str) -> bool:
-    return any(
-        isinstance(target := getattr(node, "target", None), Item) and target.array == name for node in statements(stmt)
-    )
+    return {part.array for part in mentions(stmt) if isinstance(part, Item)} - own
 
 
 def _distinct(loop: LoopRegion, case: Case, code: Stmt, overlap: Mapping[str, str]) -> tuple[list[str], list[str]]:
