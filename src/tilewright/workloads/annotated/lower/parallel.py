@@ -244,6 +244,8 @@ def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = 
     free_of = setting.reduced(loop)
     inside = [site.number for site in nest.sites if any(each is loop for each in site.loops)]
     children = [child for child, item in enumerate(items) for _ in collect(Block((item,)))]
+    if len(inside) != len(children):  # what was unrolled may hold one loop at several places
+        return [loop]
     place = dict(zip(inside, children, strict=True))
     near = _reached(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
     parts = _cycles(near)
