@@ -9,7 +9,9 @@ element's terms are still added in the order of k. Where there is no memory for 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 
+from tilewright.codegen.print.base import blocks
 from tilewright.codegen.products.product import function_name, panel_columns
 from tilewright.schedules.code import Blocking
 from tilewright.workloads.annotated.lower.harness import region_text
@@ -101,88 +103,41 @@ def _threaded(stmt: Stmt, setting: NestContext) -> Stmt:
 
 def _call(loops: ProductLoops, old: Stmt, how: Blocking) -> str:
     """Print the code that copies both operands, a range of the inner counter at a time, and adds their products."""
-    ctype, dtype = loops.ctype, ELEMENTS[loops.ctype]
+    texts, dtype = blocks("products.h", Path(__file__).parent), ELEMENTS[loops.ctype]
     row, column, inner = loops.loops
     low, high = _hull(loops)
-    first: dict[str, Expr] = {row.index: Name("tw_row"), column.index: Name("tw_column")}
-    beyond: dict[str, Expr] = {**first, row.index: Binary("+", Name("tw_row"), ONE)}
-    to = text(_at(loops.target, first))
-    out = [
-        "  {",
-        f"    const int64_t tw_row = {text(loops.rows[0])}, tw_rows = ({text(loops.rows[1])}) - tw_row + 1;",
-        f"    const int64_t tw_column = {text(low)}, tw_columns = ({text(high)}) - tw_column + 1;",
-        f"    const int64_t tw_inner = {text(inner.first)}, tw_depth = ({text(inner.last)}) - tw_inner + 1;",
-        f"    const int64_t tw_deep = tw_depth < {how.depth} ? tw_depth : {how.depth};",
-        f"    const int64_t tw_wide = {panel_columns(dtype, how)};",
-        f"    const int64_t tw_tall = (tw_rows + {how.rows - 1}) / {how.rows} * {how.rows};",
-        "    const int64_t tw_panels = (tw_columns + tw_wide - 1) / tw_wide;",
-        f"    {ctype} *tw_left = 0;",
-        "    if (tw_rows > 0 && tw_columns > 0 && tw_depth > 0) {",
-        f"      tw_left = ({ctype} *)malloc((size_t)((tw_tall + tw_panels * tw_wide) * tw_deep) * sizeof({ctype}));",
-        "    }",
-        "    if (tw_left) {",
-        f"      {ctype} *const tw_right = tw_left + tw_tall * tw_deep, *const tw_to = &{to};",
-        f"      const int64_t tw_apart = &{text(_at(loops.target, beyond))} - tw_to;",
-    ]
-    for left, right in loops.terms:
-        out += _added(loops, left, right, how)
-    return "\n".join(
-        [*out, "      free(tw_left);", "    } else {", region_text(old, 3).rstrip("\n"), "    }", "  }", ""]
-    )
-
-
-def _added(loops: ProductLoops, left: Expr, right: Expr, how: Blocking) -> list[str]:
-    """Print one term: copies and calls, for a range of the inner counter after the other."""
-    row, column, inner = loops.loops
-    sloped = loops.sloped
+    corner: dict[str, Expr] = {row.index: Name("tw_row"), column.index: Name("tw_column")}
+    below: dict[str, Expr] = {**corner, row.index: Binary("+", Name("tw_row"), ONE)}
     bounds = ["0, 0", "tw_columns - 1, 0"]
+    sloped = loops.sloped
     if sloped is not None:
-        place = int(sloped in loops.high)
         at = text(sloped.at(Binary("+", Name("tw_row"), Name("tw_r"))))
-        bounds[place] = f"({at}) - tw_column, {sloped.slope}"
-    own = f"{_type(row)} {row.index} = tw_row + tw_i"
-    chunk, function = _CHUNK * how.rows, function_name(ELEMENTS[loops.ctype])
-    test = f"tw_i < tw_rows{_columns(loops)}"
-    return [
-        f"      for (int64_t tw_k = 0; tw_k < tw_depth; tw_k += {how.depth}) {{",
-        f"        const int64_t tw_n = tw_depth - tw_k < {how.depth} ? tw_depth - tw_k : {how.depth};",
-        "#pragma omp parallel",
-        "        {",
-        "#pragma omp for schedule(static) nowait",
-        "          for (int64_t tw_i = 0; tw_i < tw_tall; tw_i++) {",
-        f"            const {own};",
-        f"            if ({test}) {{",
-        "              for (int64_t tw_d = 0; tw_d < tw_n; tw_d++) {",
-        f"                const {_type(inner)} {inner.index} = tw_inner + tw_k + tw_d;",
-        f"                tw_left[tw_i * tw_n + tw_d] = {text(left)};",
-        "              }",
-        "            } else {",
-        "              for (int64_t tw_d = 0; tw_d < tw_n; tw_d++) tw_left[tw_i * tw_n + tw_d] = 0;",
-        "            }",
-        "          }",
-        "#pragma omp for schedule(static)",
-        "          for (int64_t tw_p = 0; tw_p < tw_panels; tw_p++) {",
-        "            const int64_t tw_from = tw_p * tw_wide;",
-        "            const int64_t tw_some = tw_columns - tw_from < tw_wide ? tw_columns - tw_from : tw_wide;",
-        "            for (int64_t tw_d = 0; tw_d < tw_n; tw_d++) {",
-        f"              const {_type(inner)} {inner.index} = tw_inner + tw_k + tw_d;",
-        f"              {loops.ctype} *const tw_line = tw_right + (tw_p * tw_n + tw_d) * tw_wide;",
-        "              for (int64_t tw_j = 0; tw_j < tw_some; tw_j++) {",
-        f"                const {_type(column)} {column.index} = tw_column + tw_from + tw_j;",
-        f"                tw_line[tw_j] = {text(right)};",
-        "              }",
-        "              for (int64_t tw_j = tw_some; tw_j < tw_wide; tw_j++) tw_line[tw_j] = 0;",
-        "            }",
-        "          }",
-        "#pragma omp for schedule(dynamic, 1)",
-        f"          for (int64_t tw_r = 0; tw_r < tw_rows; tw_r += {chunk}) {{",
-        f"            const int64_t tw_m = tw_rows - tw_r < {chunk} ? tw_rows - tw_r : {chunk};",
-        f"            {function}(tw_m, tw_columns, tw_n, tw_left + tw_r * tw_n, tw_n, tw_right,",
-        f"                tw_n * tw_wide, tw_to + tw_r * tw_apart, tw_apart, {bounds[0]}, {bounds[1]});",
-        "          }",
-        "        }",
-        "      }",
-    ]
+        bounds[sloped in loops.high] = f"({at}) - tw_column, {sloped.slope}"
+    words = {
+        "first_row": text(loops.rows[0]),
+        "last_row": text(loops.rows[1]),
+        "first_column": text(low),
+        "last_column": text(high),
+        "first_inner": text(inner.first),
+        "last_inner": text(inner.last),
+        "origin": text(_at(loops.target, corner)),
+        "below": text(_at(loops.target, below)),
+        "type": loops.ctype,
+        "row": f"{row.ctype or 'int'} {row.index}",
+        "column": f"{column.ctype or 'int'} {column.index}",
+        "inner": f"{inner.ctype or 'int'} {inner.index}",
+        "has_columns": _columns(loops),
+        "low": bounds[0],
+        "high": bounds[1],
+        "rows": str(how.rows),
+        "more": str(how.rows - 1),
+        "depth": str(how.depth),
+        "panel": str(panel_columns(dtype, how)),
+        "chunk": str(_CHUNK * how.rows),
+        "kernel": function_name(dtype),
+    }
+    terms = [texts["term"].filled({**words, "left": text(left), "right": text(right)}) for left, right in loops.terms]
+    return texts["call"].filled({**words, "terms": "".join(terms), "old": region_text(old, 3)})
 
 
 def _columns(loops: ProductLoops) -> str:
@@ -208,7 +163,3 @@ def _hull(loops: ProductLoops) -> tuple[Expr, Expr]:
 
 def _at(item: Item, values: dict[str, Expr]) -> Item:
     return Item(item.array, tuple(substitute(each, values) for each in item.index))
-
-
-def _type(loop: Loop) -> str:
-    return loop.ctype or "int"
