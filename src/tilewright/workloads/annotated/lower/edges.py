@@ -9,7 +9,6 @@ iterations stays the same, so that this is always legal.
 from dataclasses import replace
 
 from tilewright.workloads.annotated.nests.nest import (
-    ONE,
     Binary,
     Block,
     Expr,
@@ -22,6 +21,7 @@ from tilewright.workloads.annotated.nests.nest import (
     arrays,
     block,
     counters,
+    integer,
     map_expressions,
     map_statements,
     names,
@@ -93,7 +93,7 @@ def _side(expr: Expr, loop: Loop) -> bool | None:
         if _same(right, end):
             # In the interior the counter is above the first and below the last value.
             return op in ({">", ">=", "!="} if below else {"<", "<=", "!="})
-    above, below_all = Binary("+", loop.last, ONE), Binary("-", loop.first, ONE)
+    above, below_all = loop.last + 1, loop.first - 1
     if (op in {"<", ">="} and _same(right, above)) or (op in {"<=", ">"} and _same(right, below_all)):
         return op in {"<", ">"}
     return None
@@ -135,22 +135,22 @@ def _parts(loop: Loop) -> Stmt:
     after, before = (_sum_of(first, 1), _sum_of(last, -1))
     interior = replace(loop, first=after, last=before, body=_split(inside))
     return block(
-        If(Binary("<=", first, last), _split(simplified(ends[0]))),
+        If(first <= last, _split(simplified(ends[0]))),
         interior,
-        If(Binary("<", first, last), _split(simplified(ends[1]))),
+        If(first < last, _split(simplified(ends[1]))),
     )
 
 
 def _sum_of(bound: Expr, amount: int) -> Expr:
     value = evaluate(bound, {})
     if isinstance(value, int):
-        return Num(str(value + amount))
-    return Binary("+" if amount > 0 else "-", bound, Num(str(abs(amount))))
+        return integer(value + amount)
+    return bound + amount if amount > 0 else bound - -amount
 
 
 def _known(part: Expr, loop: Loop) -> Expr:
     side = _side(part, loop)
-    return part if side is None else Num(str(int(side)))
+    return part if side is None else integer(int(side))
 
 
 def simplified(stmt: Stmt) -> Stmt:
@@ -176,20 +176,20 @@ def _folded(expr: Expr) -> Expr:
             for one, other in ((left, right), (right, left)):
                 value = evaluate(one, {})
                 if value is not None and bool(value) == decides:
-                    return Num(str(int(decides)))
+                    return integer(int(decides))
                 if value is not None and _is_truth(other):
                     return other
         case Unary("!", operand):
             value = evaluate(operand, {})
-            return expr if value is None else Num(str(int(not value)))
+            return expr if value is None else integer(not value)
         case Binary(op, left, right) if op in _COMPARES:
-            apart = _sum(Binary("-", left, right))
+            apart = _sum(left - right)
             value = (
                 None
                 if apart is None or apart.keys() - {""}
-                else evaluate(Binary(op, Num(str(apart.get("", 0))), Num("0")), {})
+                else evaluate(Binary(op, integer(apart.get("", 0)), integer(0)), {})
             )
-            return expr if value is None else Num(str(value))
+            return expr if value is None else integer(int(value))
     return expr
 
 

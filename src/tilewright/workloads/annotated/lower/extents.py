@@ -30,6 +30,7 @@ from tilewright.workloads.annotated.nests.nest import (
     Unary,
     children,
     counters,
+    integer,
     names,
     rebuild,
     statements,
@@ -42,7 +43,7 @@ from tilewright.workloads.annotated.nests.values import evaluate
 MOST_ACCESSES = 400
 """Most mentions of arrays in a nest; none of a larger one has an extent."""
 _MAX_OPERATIONS = 1_000_000
-_ZERO = Num("0")
+_ZERO = integer(0)
 _OPAQUE = "tw_opaque_"
 
 
@@ -177,7 +178,7 @@ class _Reach:
         top = reached.dim_max(0).add_constant_val(self.isl.Val.one(self.context)).union_max(zero).coalesce()
         least = reached.dim_min(0).union_min(zero).coalesce()
         fits = least.ge_set(zero).is_equal(zero.domain())
-        return Extent(count=self._aff(top), assumes=() if fits else (Binary(">=", self._aff(least), _ZERO),))
+        return Extent(count=self._aff(top), assumes=() if fits else (self._aff(least) >= 0,))
 
     def _corner(self, space: Any, factors: list[Expr], rest: Expr) -> Extent | None:  # noqa: ANN401
         """Where factors are names, such as the width of a row: the largest counters, if they are reached together."""
@@ -203,8 +204,8 @@ class _Reach:
         runs = self._expr(self.build.expr_from_set(space.params()))
         always = evaluate(runs, {}) == 1
         open_ones = [each for each in (*assumed, least) if not self._holds(space.params(), each)]
-        tests = [Binary(">=", self._opened(each), _ZERO) for each in open_ones]
-        count = _sum(top, Num("1"))
+        tests = [self._opened(each) >= 0 for each in open_ones]
+        count = _sum(top, integer(1))
         return Extent(
             count=count if always else Choose(runs, count, _ZERO),
             assumes=tuple(each if always else Binary("||", Unary("!", runs), each) for each in tests),
@@ -253,7 +254,7 @@ class _Reach:
         kinds = self.isl.ast_expr_type
         kind = node.get_type()
         if kind == kinds.int:
-            return Num(str(node.get_val().to_python()))
+            return integer(node.get_val().to_python())
         if kind == kinds.id:
             return self._opened(Name(node.get_id().get_name().removeprefix("p_")))
         op = str(node.op_get_type()).rpartition(".")[2]
@@ -285,26 +286,26 @@ def _operation(op: str, args: Sequence[Expr]) -> Expr:  # noqa: PLR0911
     if op in {"cond", "select"}:
         return Choose(args[0], args[1], args[2])
     if op == "minus":
-        return _product(Num("-1"), args[0]) if isinstance(args[0], Num) else Unary("-", args[0])
+        return _product(integer(-1), args[0]) if isinstance(args[0], Num) else Unary("-", args[0])
     first, second = args
     match op:
         case "add":
             return _sum(first, second)
         case "mul":
             return _product(first, second)
-        case "pdiv_r" | "zdiv_r" if second == Num("1"):
+        case "pdiv_r" | "zdiv_r" if second == integer(1):
             return _ZERO
         case "fdiv_q":
             # C rounds towards zero.
-            under = Unary("-", Binary("/", Binary("-", _sum(second, Num("-1")), first), second))
-            return Choose(Binary("<", first, _ZERO), under, Binary("/", first, second))
+            under = Unary("-", (_sum(second, integer(-1)) - first) / second)
+            return Choose(first < 0, under, first / second)
     return Binary(_OPERATORS[op], first, second)
 
 
 def _sum(a: Expr, b: Expr) -> Expr:
     value, other = evaluate(a, {}), evaluate(b, {})
     if isinstance(value, int) and isinstance(other, int):
-        return Num(str(value + other))
+        return integer(value + other)
     if _ZERO in {a, b}:
         return b if a == _ZERO else a
     if (
@@ -313,19 +314,19 @@ def _sum(a: Expr, b: Expr) -> Expr:
         and a.op in "+-"
         and isinstance(inner := evaluate(a.right, {}), int)
     ):
-        return _sum(a.left, Num(str((inner if a.op == "+" else -inner) + other)))
+        return _sum(a.left, integer((inner if a.op == "+" else -inner) + other))
     if isinstance(b, Unary) and b.op == "-":
-        return Binary("-", a, b.operand)
-    return Binary("-", a, Num(str(-other))) if isinstance(other, int) and other < 0 else Binary("+", a, b)
+        return a - b.operand
+    return a - -other if isinstance(other, int) and other < 0 else a + b
 
 
 def _product(a: Expr, b: Expr) -> Expr:
     value, other = evaluate(a, {}), evaluate(b, {})
     if isinstance(value, int) and isinstance(other, int):
-        return Num(str(value * other))
+        return integer(value * other)
     if _ZERO in {a, b}:
         return _ZERO
-    return b if a == Num("1") else a if b == Num("1") else Binary("*", a, b)
+    return b if a == integer(1) else a if b == integer(1) else a * b
 
 
 def _words(text: str) -> list[str]:
@@ -341,12 +342,12 @@ def _linear(expr: Expr, indices: Sequence[str], changed: set[str]) -> tuple[list
         return ([_ZERO] * len(indices), expr) if plain else None
     match expr:
         case Name(name):
-            return [Num(str(int(each == name))) for each in indices], _ZERO
+            return [integer(each == name) for each in indices], _ZERO
         case Unary("-", operand):
-            return _linear(Binary("*", Num("-1"), operand), indices, changed)
+            return _linear(integer(-1) * operand, indices, changed)
         case Binary("+" | "-" as op, left, right):
             a = _linear(left, indices, changed)
-            b = _linear(right if op == "+" else Binary("*", Num("-1"), right), indices, changed)
+            b = _linear(right if op == "+" else integer(-1) * right, indices, changed)
             if a is None or b is None:
                 return None
             return [_sum(x, y) for x, y in zip(a[0], b[0], strict=True)], _sum(a[1], b[1])

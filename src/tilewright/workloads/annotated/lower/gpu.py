@@ -39,11 +39,11 @@ from tilewright.workloads.annotated.nests.nest import (
     Item,
     Loop,
     Name,
-    Num,
     Stmt,
     Unary,
     arrays,
     counters,
+    integer,
     mentions,
     names,
     reads,
@@ -125,9 +125,9 @@ class _Lowering:
         term = {"=": stmt.value, "+=": stmt.value, "-=": Unary("-", stmt.value)}.get(stmt.op)
         if term is None or name in names(stmt.value):
             raise IllegalTransformError(f"the scalar {name!r} is assigned on the device and needed after it")
-        once = Loop(index="tw_once", first=Num("0"), last=Num("0"), body=Assign(stmt.target, "+=", term))
+        once = Loop(index="tw_once", first=integer(0), last=integer(0), body=Assign(stmt.target, "+=", term))
         kernel = self._kernel(once, once.body, (Reduction(name, "+"),), local, launch_of(asked))
-        first: list[Step] = [Assign(stmt.target, "=", Num("0"))] if stmt.op == "=" else []
+        first: list[Step] = [Assign(stmt.target, "=", integer(0))] if stmt.op == "=" else []
         return [*first, kernel]
 
     def _kernel(

@@ -11,12 +11,10 @@ from tilewright.workloads.annotated.lower.lowering import lower_body
 from tilewright.workloads.annotated.lower.scalars import shifted
 from tilewright.workloads.annotated.lower.transforms import add_pragma, innermost
 from tilewright.workloads.annotated.nests.nest import (
-    Binary,
     Expr,
     Item,
     Loop,
     Name,
-    Num,
     Stmt,
     map_expressions,
     map_statements,
@@ -79,7 +77,7 @@ def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
             return expr
         flat = expr.index[0]
         for extent, index in zip(program.shapes[expr.array][1:], expr.index[1:], strict=True):
-            flat = Binary("+", Binary("*", flat, extent), index)
+            flat = flat * extent + index
         return Item(expr.array, (flat,))
 
     return map_expressions(stmt, change)
@@ -194,7 +192,7 @@ class _Iterations:
             if not isinstance(expr, Item) or expr.array not in lows:
                 return expr
             place = shifted(expr.index[0])[1] - lows[expr.array]
-            index = Binary("+", Name("tw_t"), Num(str(place))) if place else Name("tw_t")
+            index = Name("tw_t") + place if place else Name("tw_t")
             return Item(f"tw_near_{expr.array}", (index,))
 
         return map_expressions(body, change)

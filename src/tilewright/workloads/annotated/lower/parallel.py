@@ -18,7 +18,6 @@ from tilewright.workloads.annotated.nests.affine import affine
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest
 from tilewright.workloads.annotated.nests.nest import (
     Assign,
-    Binary,
     Block,
     Call,
     Declare,
@@ -26,10 +25,10 @@ from tilewright.workloads.annotated.nests.nest import (
     If,
     Loop,
     Name,
-    Num,
     Stmt,
     block,
     counters,
+    integer,
     names,
     outermost,
     substitute,
@@ -93,7 +92,7 @@ def _private_count(loop: Loop, array: str, setting: NestContext) -> Expr | None:
     extent = extents_of(loop).get(array)
     if extent is None or extent.assumes:
         return None
-    count = evaluate(substitute(extent.count, {name: Num(str(value)) for name, value in setting.known.items()}), {})
+    count = evaluate(substitute(extent.count, {name: integer(value) for name, value in setting.known.items()}), {})
     return extent.count if isinstance(count, int) and 0 < count <= MOST_PRIVATE else None
 
 
@@ -410,18 +409,17 @@ class _Front:
         end = self.extreme(inner.last, low=not rising)
         width = _minus(end, begin) if rising else _minus(begin, end)
         if skew:
-            width = Binary("+", width, span)
+            width = width + span
         rows, columns = _over(span, size), _over(width, size)
         offset = _times(Name(t), size)
         near = _shifted(outer.first, offset, up=up)
-        far = _shifted(near, Num(str(size - 1)), up=up)
-        along: Expr = _times(Binary("-", Name(w), Name(t)), size)
+        far = _shifted(near, integer(size - 1), up=up)
+        along: Expr = _times(Name(w) - Name(t), size)
         if skew:
-            along = Binary(
-                "-", along, _minus(Name(outer.index), outer.first) if up else _minus(outer.first, Name(outer.index))
-            )
+            row_index = Name(outer.index)
+            along = along - (_minus(row_index, outer.first) if up else _minus(outer.first, row_index))
         left = _shifted(begin, along, up=rising)
-        right = _shifted(left, Num(str(size - 1)), up=rising)
+        right = _shifted(left, integer(size - 1), up=rising)
         ends = ("max", "min")
         column = replace(
             inner,
@@ -431,15 +429,15 @@ class _Front:
         row = replace(outer, first=near, last=Call(ends[up], (outer.last, far)), body=column, pragmas=(), launch=())
         threads = Loop(
             index=t,
-            first=Call("max", (Num("0"), Binary("-", Name(w), columns))),
+            first=Call("max", (integer(0), Name(w) - columns)),
             last=Call("min", (rows, Name(w))),
             body=row,
             ctype=outer.ctype,
         )
         whole = Loop(
             index=w,
-            first=Num("0"),
-            last=Binary("+", rows, columns),
+            first=integer(0),
+            last=rows + columns,
             body=threads,
             ctype=outer.ctype,
             launch=outer.launch,
@@ -453,18 +451,18 @@ def _fresh(name: str, taken: Collection[str]) -> str:
 
 
 def _minus(left: Expr, right: Expr) -> Expr:
-    return left if right == Num("0") else Binary("-", left, right)
+    return left if right == integer(0) else left - right
 
 
 def _over(expr: Expr, size: int) -> Expr:
-    return expr if size == 1 else Binary("/", expr, Num(str(size)))
+    return expr if size == 1 else expr / size
 
 
 def _times(expr: Expr, size: int) -> Expr:
-    return expr if size == 1 else Binary("*", expr, Num(str(size)))
+    return expr if size == 1 else expr * size
 
 
 def _shifted(base: Expr, amount: Expr, *, up: bool) -> Expr:
-    if amount == Num("0"):
+    if amount == integer(0):
         return base
-    return Binary("+" if up else "-", base, amount)
+    return base + amount if up else base - amount

@@ -20,8 +20,6 @@ from tilewright.workloads.annotated.lower.openmp import on_cpu
 from tilewright.workloads.annotated.lower.parallel import distributed
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import (
-    ONE,
-    Binary,
     Block,
     Call,
     Expr,
@@ -107,11 +105,11 @@ def _call(loops: ProductLoops, old: Stmt, how: Blocking) -> str:
     row, column, inner = loops.loops
     low, high = _hull(loops)
     corner: dict[str, Expr] = {row.index: Name("tw_row"), column.index: Name("tw_column")}
-    below: dict[str, Expr] = {**corner, row.index: Binary("+", Name("tw_row"), ONE)}
+    below: dict[str, Expr] = {**corner, row.index: Name("tw_row") + 1}
     bounds = ["0, 0", "tw_columns - 1, 0"]
     sloped = loops.sloped
     if sloped is not None:
-        at = text(sloped.at(Binary("+", Name("tw_row"), Name("tw_r"))))
+        at = text(sloped.at(Name("tw_row") + Name("tw_r")))
         bounds[sloped in loops.high] = f"({at}) - tw_column, {sloped.slope}"
     words = {
         "first_row": text(loops.rows[0]),
@@ -155,7 +153,7 @@ def _hull(loops: ProductLoops) -> tuple[Expr, Expr]:
     def reached(function: str, bounds: Sequence[Expr]) -> Expr:
         return reduce(lambda one, other: Call(function, (one, other)), bounds)
 
-    ends = (Name("tw_row"), Binary("-", Binary("+", Name("tw_row"), Name("tw_rows")), ONE))
+    ends = (Name("tw_row"), Name("tw_row") + Name("tw_rows") - 1)
     low = [each.rest if not each.slope else Call("min", tuple(each.at(end) for end in ends)) for each in loops.low]
     high = [each.rest if not each.slope else Call("max", tuple(each.at(end) for end in ends)) for each in loops.high]
     return reached("max", low), reached("min", high)

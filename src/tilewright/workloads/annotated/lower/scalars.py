@@ -20,6 +20,7 @@ from tilewright.workloads.annotated.nests.nest import (
     Stmt,
     arrays,
     counters,
+    integer,
     map_expressions,
     mentions,
     names,
@@ -115,7 +116,7 @@ def _with_scalars(loop: Loop, values: Mapping[Item, Name], setting: NestContext,
     targets = {node.target for node in statements(loop.body) if isinstance(node, Assign)}
     stores = [Assign(item, "=", name) for item, name in values.items() if item in targets]
     # A loop that does not run reads and writes nothing.
-    test = Binary("<=" if loop.step > 0 else ">=", loop.first, loop.last)
+    test = loop.first <= loop.last if loop.step > 0 else loop.first >= loop.last
     return If(test, Block((*loads, new, *stores)))
 
 
@@ -172,10 +173,10 @@ def array_copy(
     name = aref.array + suffix
     while name in used(stmt):
         name += "_"
-    place = tuple(Binary("-", each, low) for each, (_, low) in zip(aref.index, ranges, strict=True))
+    place = tuple(each - low for each, (_, low) in zip(aref.index, ranges, strict=True))
     small = Item(name, place)
     body = map_expressions(outer, lambda node: small if node == aref else node)
-    dims = tuple(Num(str(extent)) for extent in sizes)
+    dims = tuple(integer(extent) for extent in sizes)
     declare = Declare(ctype=setting.types.get(aref.array) or ctype or "double", name=name, dims=dims)
     fill = _copy_loops(Assign(small, "=", aref), [loop for loop, _ in ranges])
     items: list[Stmt] = [declare, fill, body]

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, analyse
 from tilewright.workloads.annotated.nests.nest import (
-    Binary,
     Block,
     Call,
     Loop,
     Name,
-    Num,
     Stmt,
     names,
     statements,
@@ -129,7 +127,7 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
     width = count * unit
     if width % loop.step:
         raise IllegalTransformError(f"the tile size {count} of {index!r} is no multiple of the inner tile's")
-    end = Binary("+", Name(index), Num(str(width - loop.step)))
+    end = Name(index) + (width - loop.step)
     inner = replace(loop, first=Name(index), last=Call("min", (loop.last, end)))
     return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner, ctype=loop.ctype)
 

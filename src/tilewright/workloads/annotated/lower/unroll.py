@@ -15,10 +15,10 @@ from tilewright.workloads.annotated.nests.nest import (
     If,
     Loop,
     Name,
-    Num,
     Stmt,
     block,
     counters,
+    integer,
     names,
     rename,
     size,
@@ -98,19 +98,14 @@ def _unrolled(loop: Loop, factor: int, *, fused: bool) -> Stmt:
     ``for (i = 0; i <= n - 1; i += 2) { y[i] = 0; y[i + 1] = 0; }`` and a loop from ``(n + 1) / 2 * 2``.
     """
     span = factor * loop.step
-    copies = [loop.body]
-    for number in range(1, factor):
-        shift = Binary("+", Name(loop.index), Num(str(number * loop.step)))
-        copies.append(rename(loop.body, {loop.index: shift}))
+    shifts = [Name(loop.index) + copy * loop.step for copy in range(1, factor)]
+    copies = [loop.body, *(rename(loop.body, {loop.index: shift}) for shift in shifts)]
     body = _jammed(copies) if fused else block(*copies)
     last = _minus(loop.last, span - loop.step)
     main = replace(loop, last=last, step=span, body=body)
-    count = Binary("/", Binary("+", Binary("-", loop.last, loop.first), Num(str(loop.step))), Num(str(span)))
-    if loop.first == Num("0"):
-        count = Binary("/", Binary("+", loop.last, Num(str(loop.step))), Num(str(span)))
-    start: Expr = Binary("*", count, Num(str(span)))
-    if loop.first != Num("0"):
-        start = Binary("+", loop.first, start)
+    start: Expr = (loop.last + loop.step) / span * span
+    if loop.first != integer(0):
+        start = loop.first + (loop.last - loop.first + loop.step) / span * span
     low, high = evaluate(loop.first, {}), evaluate(loop.last, {})
     if isinstance(low, int) and isinstance(high, int):
         total = max(0, (high - low) // loop.step + 1)
@@ -122,10 +117,10 @@ def _unrolled(loop: Loop, factor: int, *, fused: bool) -> Stmt:
 
 def _minus(expr: Expr, amount: int) -> Expr:
     if isinstance(expr, Binary) and expr.op == "-" and isinstance(value := evaluate(expr.right, {}), int):
-        return Binary("-", expr.left, Num(str(value + amount)))
+        return expr.left - (value + amount)
     if isinstance(value := evaluate(expr, {}), int):
-        return Num(str(value - amount))
-    return Binary("-", expr, Num(str(amount)))
+        return integer(value - amount)
+    return expr - amount
 
 
 def _jammed(copies: Sequence[Stmt]) -> Stmt:

@@ -29,14 +29,13 @@ from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import (
-    Binary,
     Declare,
     Expr,
-    Num,
     Stmt,
     Transform,
     Verbatim,
     counters,
+    integer,
     map_statements,
     names,
     written,
@@ -136,7 +135,7 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
         fixed = sized_arrays(case, program.extents) if away else {}
         guard = guard_of(loop, case, build, fixed=fixed, apart=away)
         free = [extent for extent in program.extents.values() if away and names(extent)]
-        filled = [expression_text(Binary(">", extent, Num("0"))) for extent in free]
+        filled = [expression_text(extent > 0) for extent in free]
         return replace(guard, conditions=tuple(dict.fromkeys([*guard.conditions, *filled])))
 
     guards = [of(*each) for each in zip(case.site.loops, made.programs, strict=True)]
@@ -147,7 +146,7 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
 def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[Expr, ...]]:
     """Return the extents of arrays: the specification's own words for arrays of one dimension."""
     found: dict[str, tuple[Expr, ...]] = {
-        name: tuple(Num(str(each)) for each in extents) for name, extents in case.shapes.items()
+        name: tuple(integer(each) for each in extents) for name, extents in case.shapes.items()
     }
     spec = case.site.spec
     for each in spec.variables if spec is not None else ():
@@ -167,7 +166,7 @@ def _declared(name: str, declared: Declare, stmt: Stmt, told: tuple[Expr, ...] |
     """Return an array's extents: the first as its subscripts tell, the others, and what they do not, as declared."""
     inside = written(stmt) | counters(stmt)
     said = (*(told or declared.dims[:1]), *declared.dims[1:])
-    known = all(each != Num("0") and not names(each) & inside for each in said[len(told or ()) :])
+    known = all(each != integer(0) and not names(each) & inside for each in said[len(told or ()) :])
     return {name: said} if known and declared.dims and not declared.heap else {}
 
 

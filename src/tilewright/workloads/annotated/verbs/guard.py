@@ -17,9 +17,9 @@ from tilewright.workloads.annotated.nests.nest import (
     Declare,
     Expr,
     Item,
-    Num,
     Stmt,
     counters,
+    integer,
     mentions,
     names,
     statements,
@@ -178,7 +178,7 @@ def _reaches(loop: LoopRegion, case: Case, code: Stmt) -> tuple[dict[str, str], 
     assumes: dict[str, list[str]] = {}
     spec, here, inside = case.site.spec, _visible(case), written(code) | counters(code)
     for name, declared in case.site.parameters.items():
-        if declared.dims and declared.dims[0] != Num("0") and not names(declared.dims[0]) & inside:
+        if declared.dims and declared.dims[0] != integer(0) and not names(declared.dims[0]) & inside:
             reach[name] = text(declared.dims[0])
     for each in spec.variables if spec is not None else ():
         words = set(_WORD.findall(each.dims[0].text)) if each.dims else set()

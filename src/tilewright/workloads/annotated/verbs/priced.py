@@ -273,7 +273,7 @@ class _Count:
         """Return how many elements lie between those of neighbouring threads."""
         flat = item.index[0]
         for extent, index in zip(self.program.shapes.get(item.array, ())[1:], item.index[1:], strict=False):
-            flat = Binary("+", Binary("*", flat, extent), index)
+            flat = flat * extent + index
         return self.slope(flat, known)
 
     def slope(self, expr: Expr, known: Known) -> int | None:
