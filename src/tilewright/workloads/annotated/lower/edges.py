@@ -100,7 +100,6 @@ def _side(expr: Expr, loop: Loop) -> bool | None:
 
 
 def _same(one: Expr, other: Expr) -> bool:
-    """Whether two expressions are the same sum of names and numbers."""
     if one == other:
         return True
     first, second = _sum(one), _sum(other)
@@ -194,7 +193,6 @@ def _folded(expr: Expr) -> Expr:
 
 
 def _is_truth(expr: Expr) -> bool:
-    """Whether an expression is 0 or 1."""
     return (isinstance(expr, Binary) and expr.op in _COMPARES | {"&&", "||"}) or (
         isinstance(expr, Unary) and expr.op == "!"
     )

@@ -145,7 +145,6 @@ class _Reach:
     build: Any = None
 
     def extent(self) -> Extent | None:
-        """Return what the subscript reaches, or None if it cannot be told."""
         index, loops = self._closed(self.mention.index), tuple(self._closed_loop(each) for each in self.mention.loops)
         tests = tuple(self._closed(each) for each in self.mention.tests)
         nothing = Assign(Name("tw_none"), "=", _ZERO)
@@ -243,14 +242,12 @@ class _Reach:
         return rebuild(expr, change)
 
     def _opened(self, expr: Expr) -> Expr:
-        """Put quotients back in the places of their names."""
         back = {word: expr for expr, word in self.opaque.items()}
         while names(expr) & back.keys():
             expr = substitute(expr, back)
         return expr
 
     def _expr(self, node: Any) -> Expr:  # noqa: ANN401
-        """Return an expression of isl's as ours."""
         kinds = self.isl.ast_expr_type
         kind = node.get_type()
         if kind == kinds.int:
@@ -280,7 +277,6 @@ _OPERATORS = {
 
 
 def _operation(op: str, args: Sequence[Expr]) -> Expr:  # noqa: PLR0911
-    """An operation of isl's on our expressions."""
     if op in {"max", "min"}:
         return functools.reduce(lambda a, b: Call(op, (a, b)), args)
     if op in {"cond", "select"}:
@@ -330,7 +326,6 @@ def _product(a: Expr, b: Expr) -> Expr:
 
 
 def _words(text: str) -> list[str]:
-    """The parameters in a text of isl's."""
     return re.findall(r"\bp_\w+", text)
 
 

@@ -72,7 +72,6 @@ class _Lowering:
     def steps(  # noqa: PLR0911
         self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]
     ) -> list[Step]:
-        """Return what the host does for a statement."""
         if isinstance(stmt, Block):
             inner = dict(local)
             out: list[Step] = []
@@ -261,7 +260,6 @@ def lower(
 
 
 def _streams(steps: Sequence[Step]) -> tuple[dict[str, tuple[int, int]] | None, str]:
-    """Return how a region is cut for streams, or why it is not."""
     kernel, *others = kernels_of(steps)
     loop = kernel.loop
     if others or any(isinstance(step, Repeat | Branch) for step in steps) or loop is None:

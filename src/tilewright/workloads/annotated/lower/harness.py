@@ -21,39 +21,9 @@ typedef double PetscScalar;
 typedef double PetscReal;
 typedef int PetscInt;
 """
-_TAKEN = frozenset(
-    {
-        "abort",
-        "abs",
-        "clock",
-        "ctime",
-        "daylight",
-        "div",
-        "drem",
-        "exit",
-        "exp10",
-        "gamma",
-        "getenv",
-        "j0",
-        "j1",
-        "jn",
-        "labs",
-        "lgamma",
-        "mktime",
-        "pow10",
-        "rand",
-        "random",
-        "select",
-        "setenv",
-        "significand",
-        "signgam",
-        "system",
-        "time",
-        "timezone",
-        "y0",
-        "y1",
-        "yn",
-    }
+_TAKEN = (
+    "abort abs clock ctime daylight div drem exit exp10 gamma getenv j0 j1 jn labs lgamma mktime pow10 rand random "
+    "select setenv significand signgam system time timezone y0 y1 yn"
 )
 """Names of functions and variables of the headers above, which a region may give to its arrays."""
 _CLOCK = """static double tw_now(void) {
@@ -126,7 +96,9 @@ def _unit(
         # What is read from such a variable, no compiler knows.
         variable = f"static volatile {varying[name]} tw_number_{name} = {value!r};\n" if name in varying else ""
         parts.append(variable or f"#define {name} ({value!r})\n")
-    parts += [f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN]
+    parts += [
+        f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN.split()
+    ]
     parts += [_global(each) for each, _ in outside if each.extents and each.held in {"global", "array"}]
     out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
     out += [f"  {ctype} {name} = tw_number_{name};" for name, ctype in varying.items()]

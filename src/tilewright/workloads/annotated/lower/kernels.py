@@ -70,8 +70,6 @@ def counted(kernel: LoopKernel) -> str:
 
 
 def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
-    """Give arrays of several dimensions one index."""
-
     def change(expr: Expr) -> Expr:
         if not isinstance(expr, Item) or len(expr.index) < 2 or expr.array not in program.shapes:
             return expr
@@ -120,8 +118,6 @@ def _unrolled(body: Stmt, launch: LaunchShape) -> Stmt:
 
 
 def _plain_pragmas(body: Stmt) -> Stmt:
-    """Drop directives that are the host's."""
-
     def change(node: Stmt) -> Stmt:
         if isinstance(node, Loop) and node.pragmas:
             return replace(node, pragmas=tuple(each for each in node.pragmas if each.startswith("unroll")))
@@ -142,7 +138,6 @@ class _Iterations:
     thread: ir.Expr  # the thread's number in its group
 
     def emit(self, body: Stmt) -> None:
-        """Write what runs a body for every iteration."""
         kind, threads = Native(counted(self.kernel)), self.kernel.launch.threads
         if self.kernel.cached:
             self.cached(body, kind, threads)
@@ -181,7 +176,6 @@ class _Iterations:
             b.barrier()
 
     def near(self, name: str, length: int) -> ir.Expr:
-        """Shared memory for a part of an array."""
         return self.b.array(f"tw_near_{name}", ir.shared_pointer(ir.pointee(ir.Var(name, self.names[name]))), length)
 
     def from_near(self, body: Stmt) -> Stmt:

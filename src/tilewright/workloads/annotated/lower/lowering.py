@@ -178,7 +178,6 @@ class _Lowering:
         raise TypeError(f"{stmt} is no statement")
 
     def body(self, stmt: Stmt, *new: ir.Var) -> tuple[ir.Stmt, ...]:
-        """What stands between braces: a block without braces of its own."""
         inner = _Lowering(self.names | {var.name: var.type for var in new})
         items = stmt.body if isinstance(stmt, Block) else (stmt,)
         return tuple(found for each in items for found in inner.stmt(each))

@@ -120,7 +120,6 @@ class _Planner:
     _nests: list[tuple[Stmt, Nest]] = field(default_factory=list)
 
     def visit(self, loop: Loop) -> None:
-        """Plan a loop of the nest."""
         nest = self.nest(self.outer or loop)
         bad, found = free(loop, nest, self.setting, arrays=not self.device)
         if bad is None:
@@ -165,7 +164,6 @@ class _Planner:
         return True
 
     def nest(self, loop: Stmt) -> Nest:
-        """Return the dependences of a loop and what is inside it."""
         for known, nest in self._nests:
             if known is loop:
                 return nest
@@ -174,7 +172,6 @@ class _Planner:
         return nest
 
     def replace(self, old: Stmt, new: Stmt) -> None:
-        """Put one statement into the place of another."""
         self.plan.stmt = swap(self.plan.stmt, old, new)
         whole = swap(self.outer, old, new) if self.outer is not None else None
         self.outer = whole if isinstance(whole, Loop) else None
@@ -198,7 +195,6 @@ class _Planner:
         return [] if best is None else best[1]
 
     def gained(self, piece: Loop) -> bool:
-        """Whether a loop is parallel, or can be."""
         if free(piece, self.nest(piece), self.setting, arrays=not self.device)[0] is None:
             return True
         return self.device and self.interchanged(piece) is not None
@@ -286,7 +282,6 @@ def _reached(items: Sequence[Stmt], edges: Collection[tuple[int, int]]) -> list[
 
 
 def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
-    """Return the strongly connected components of a relation that is closed, in the order of their first items."""
     found: dict[int, list[int]] = {}
     for item in range(len(near)):
         first = next(other for other in range(len(near)) if near[item][other] and near[other][item])

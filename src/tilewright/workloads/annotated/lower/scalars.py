@@ -83,7 +83,6 @@ def _alone(loop: Loop, item: Item, setting: NestContext) -> bool:
 
 
 def _distinct(a: Item, b: Item) -> bool:
-    """Whether two elements surely differ: some index by a literal."""
     if len(a.index) != len(b.index):
         return False
     for x, y in zip(a.index, b.index, strict=True):
@@ -197,7 +196,6 @@ def _range_loop(stmt: Stmt, index: Expr, aref: Item) -> tuple[Loop, Expr]:
 
 
 def _first_of(stmt: Stmt, loops: Sequence[Loop]) -> Loop:
-    """Return the outermost of some loops."""
     for node in statements(stmt):
         if isinstance(node, Loop) and any(node is loop for loop in loops):
             return node

@@ -159,12 +159,10 @@ def permute(stmt: Stmt, order: Sequence[str], setting: NestContext) -> tuple[Stm
 
 
 def _around(loop: Loop, loops: Sequence[Loop]) -> set[int]:
-    """The loops outside one of a perfect nest."""
     return {id(each) for each in itertools.takewhile(lambda each: each is not loop, loops)}
 
 
 def _rebuilt(stmt: Stmt, old: Sequence[Loop], new: Sequence[Loop]) -> tuple[Stmt, list[Loop]]:
-    """Return the nest with its loops in another order, and these loops."""
     body = old[-1].body
     made: list[Loop] = []
     for loop in reversed(new):

@@ -86,7 +86,6 @@ def _jam_forbidden(loop: Loop, factor: int, setting: NestContext) -> str:
 
 
 def _several(stmt: Stmt) -> bool:
-    """Whether a statement holds a loop or more than one assignment."""
     inner = list(statements(stmt))
     return any(isinstance(node, Loop) for node in inner) or sum(isinstance(node, Assign) for node in inner) > 1
 

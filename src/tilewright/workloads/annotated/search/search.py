@@ -142,12 +142,10 @@ class _State:
 
     @property
     def best(self) -> Point | None:
-        """The fastest point so far."""
         good = [point for point, trial in self.trials.items() if math.isfinite(trial.seconds)]
         return min(good, key=lambda point: self.trials[point].seconds, default=None)
 
     def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
-        """Return the costs of a batch, and whether anything in it was new."""
         fresh: list[Point] = []
         for point in dict.fromkeys(batch):
             if point in self.trials or point in self.excluded:

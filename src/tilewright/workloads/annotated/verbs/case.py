@@ -338,7 +338,6 @@ def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, Regi
 
 
 def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Mapping[str, str]) -> list[str]:
-    """Return scalars that the regions leave behind: those that are assigned and not private to an iteration."""
     found: dict[str, None] = {}
     for loop in site.loops:
         plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
@@ -354,7 +353,6 @@ def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Map
 def _live(
     site: RegionGroup, old: Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]
 ) -> list[RegionInput]:
-    """Return the scalars that the code takes from outside, or leaves behind, with their first values."""
     chosen = subscripts(old)
     found = []
     names = [name for name in sorted(scalars(old) - taken - counters(old)) if exposed(old, name)[0]]

@@ -233,7 +233,6 @@ def _result(
     extra: Mapping[str, Any] = MappingProxyType({}),
     **more: Any,  # noqa: ANN401
 ) -> SizeResult:
-    """Return what became of a size: code for a device."""
     return SizeResult(
         numbers=dict(case.numbers),
         notes=(*made.notes, *notes),

@@ -187,7 +187,6 @@ class _Count:
             self.slopes[self.kernel.loop.index] = self.kernel.loop.step
 
     def statement(self, stmt: Stmt, known: dict[str, int | float], times: float) -> None:
-        """Count a statement that is done so often."""
         if isinstance(stmt, Loop):
             turns, middle = _turns(stmt, known)
             copies = next((int(each.split()[1]) for each in stmt.pragmas if each.startswith("unroll ")), 0)
@@ -228,7 +227,6 @@ class _Count:
             known.pop(target.name, None)
 
     def expression(self, expr: Expr, known: Known, times: float) -> None:
-        """Count an expression that is computed so often."""
         if isinstance(expr, Item):
             self.access(expr.array, times, self.stride(expr, known))
             self.integers += times * (2.0 * len(expr.index) - 1.0)
@@ -244,7 +242,6 @@ class _Count:
             self.expression(part, known, times)
 
     def operation(self, op: str, expr: Expr, times: float) -> None:
-        """Count one operation by the type in which it is computed."""
         kind = type_of(expr, self.case.types)
         if op in {"/", "%"}:
             self.specials += times
@@ -263,7 +260,6 @@ class _Count:
             self.load(array, times, stride)
 
     def load(self, array: str, times: float, stride: int | None) -> None:
-        """Count accesses to an array in memory."""
         size = bytes_of(self.case.types.get(array, "double"))
         nbytes = next((float(each.nbytes) for each in self.case.inputs if each.name == array), float(size))
         held = self.accesses.get((array, stride), ElementAccess(count=0.0, itemsize=size, stride=stride, nbytes=nbytes))

@@ -137,7 +137,6 @@ def _found(case: Case, loop: LoopRegion) -> Recognised | None:
 
 
 def _problem(case: Case, found: Recognised, *, asked: bool) -> Problem | None:
-    """Return the problem, if the region's cells are those that the stencil updates."""
     program = found.program
     dtypes = {each.name: each.dtype for each in case.inputs}
     used = (*program.fields, *(name for name, _ in found.mirrors))
