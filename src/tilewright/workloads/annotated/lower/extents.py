@@ -19,6 +19,7 @@ from tilewright.workloads.annotated.nests.nest import (
     Call,
     Choose,
     Declare,
+    Directive,
     Expr,
     If,
     Item,
@@ -28,10 +29,12 @@ from tilewright.workloads.annotated.nests.nest import (
     Stmt,
     Transform,
     Unary,
+    Verbatim,
     children,
     counters,
     integer,
     names,
+    parts,
     rebuild,
     statements,
     substitute,
@@ -70,7 +73,7 @@ def extents_of(stmt: Stmt) -> dict[str, Extent]:
     import islpy
 
     mentions: dict[str, list[_Mention]] = {}
-    for array, mention in _mentions(stmt, (), ()):
+    for array, mention in _mentions(stmt):
         mentions.setdefault(array, []).append(mention)
     own = {node.name for node in statements(stmt) if isinstance(node, Declare)}
     if sum(map(len, mentions.values())) > MOST_ACCESSES:
@@ -90,46 +93,32 @@ def extents_of(stmt: Stmt) -> dict[str, Extent]:
     return found
 
 
-def _mentions(stmt: Stmt, loops: tuple[Loop, ...], tests: tuple[Expr, ...]) -> Iterator[tuple[str, _Mention]]:
+def _mentions(
+    node: Stmt | Expr, loops: tuple[Loop, ...] = (), tests: tuple[Expr, ...] = ()
+) -> Iterator[tuple[str, _Mention]]:
     """Every mention of an array with what has to hold for it to be evaluated."""
-    match stmt:
+    inside: list[tuple[Stmt | Expr | None, tuple[Loop, ...], tuple[Expr, ...]]]
+    match node:
         case Loop(first=first, last=last, body=body):
-            for expr in (first, last):
-                yield from _inside(expr, loops, tests)
-            yield from _mentions(body, (*loops, stmt), tests)
-        case If(test, then, other):
-            yield from _inside(test, loops, tests)
-            yield from _mentions(then, loops, (*tests, test))
-            if other is not None:
-                yield from _mentions(other, loops, (*tests, Unary("!", test)))
-        case Block(body):
-            for each in body:
-                yield from _mentions(each, loops, tests)
-        case Transform(body=body):
-            yield from _mentions(body, loops, tests)
-        case Assign(target, _, value):
-            yield from _inside(target, loops, tests)
-            yield from _inside(value, loops, tests)
-        case Declare(value=value) if value is not None:
-            for expr in value if isinstance(value, tuple) else (value,):
-                yield from _inside(expr, loops, tests)
-
-
-def _inside(expr: Expr, loops: tuple[Loop, ...], tests: tuple[Expr, ...]) -> Iterator[tuple[str, _Mention]]:
-    match expr:
+            inside = [(first, loops, tests), (last, loops, tests), (body, (*loops, node), tests)]
+        case If(test, then, other) | Choose(test, then, other):
+            unless = (*tests, Unary("!", test))
+            inside = [(test, loops, tests), (then, loops, (*tests, test)), (other, loops, unless)]
         case Binary("&&" | "||" as op, left, right):
-            yield from _inside(left, loops, tests)
-            yield from _inside(right, loops, (*tests, left if op == "&&" else Unary("!", left)))
-            return
-        case Choose(test, then, other):
-            yield from _inside(test, loops, tests)
-            yield from _inside(then, loops, (*tests, test))
-            yield from _inside(other, loops, (*tests, Unary("!", test)))
-            return
-        case Item(array, index):
-            yield array, _Mention(index[0], loops, tests)
-    for part in children(expr):
-        yield from _inside(part, loops, tests)
+            inside = [(left, loops, tests), (right, loops, (*tests, left if op == "&&" else Unary("!", left)))]
+        case Assign(target, _, value):
+            inside = [(target, loops, tests), (value, loops, tests)]
+        case Declare(value=value):
+            inside = [(each, loops, tests) for each in (value if isinstance(value, tuple) else (value,))]
+        case Block() | Transform() | Directive() | Verbatim():
+            inside = [(each, loops, tests) for each in parts(node)]
+        case _:
+            if isinstance(node, Item):
+                yield node.array, _Mention(node.index[0], loops, tests)
+            inside = [(each, loops, tests) for each in children(node)]
+    for each, around, conditions in inside:
+        if each is not None:
+            yield from _mentions(each, around, conditions)
 
 
 @dataclass(slots=True)
