@@ -52,6 +52,22 @@ def test_annotations_that_do_not_match_are_named(text, says):
         regions(text)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        'printf("/*@ begin Loop(x) @*/");',
+        "// it's \" /*@ end @*/",
+        'char c = \'"\', *d = "a\\"/*@ end @*/";',
+        "/* it's \" #pragma Orio Loop(x)\n#pragma Oiro\n*/",
+        "/* the mark @*/",
+    ],
+)
+def test_marks_inside_texts_and_comments_are_none(words):
+    body = f"for (i = 0; i < n; i++) y[i] = 0; {words}"
+    text = f"void f(int n, double *y) {{ int i; {words}\n/*@ Loop() @*/{body}\n/*@ end @*/ {words}\n }}"
+    assert [region.body(text) for region in regions(text)] == [f"{body}\n"]
+
+
 def test_a_specification_is_read_as_written():
     spec = read_spec(SPEC)
     assert [(each.name, each.values) for each in spec.params] == [("UF", (1, 2, 3, 4)), ("CFLAGS", (" -O2", "-g -O2"))]

@@ -13,13 +13,16 @@ from tilewright.base.errors import UsageError
 MAX_TOKENS = 200_000
 """Most tokens that an expansion may produce."""
 _MAX_DEPTH = 32
+LITERAL = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.){1,8}'"
+COMMENT = r"//[^\n]*|/\*.*?(?:\*/|(?P<open>\Z))"
+"""Regular expressions; what is not closed goes on to the end of its line or the text, so that a search is linear."""
 _TOKEN = re.compile(
     r"[A-Za-z_]\w*|(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[uUlLfF]*"
     r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\s+|<<=|>>=|[-+*/%&|^!=<>]=|<<|>>|&&|\|\||\+\+|--|->|.',
     re.DOTALL,
 )
 _DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<args>\([^()]*\))?(?P<body>.*)", re.DOTALL)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
+_QUOTED = re.compile(f"(?P<literal>{LITERAL})|{COMMENT}", re.DOTALL)
 KEPT = frozenset({"min", "max"})
 """Macros that are not expanded: their names mean what they say."""
 
@@ -34,14 +37,13 @@ class Macro:
 
 def without_comments(text: str) -> str:
     """Replace comments by white space; line ends stay."""
-    if text.count("/*") > 20_000:
-        raise UsageError("a file has at most 20000 comments, got more")
-    plain = _COMMENT.sub(
-        lambda match: match[0] if match[0].startswith('"') else " " + "\n" * match[0].count("\n"), text
-    )
-    if "/*" in re.sub(r"\"(?:[^\"\\\n]|\\.)*\"", "", plain):
-        raise UsageError("a comment is not closed")
-    return plain
+
+    def change(match: "re.Match[str]") -> str:
+        if match["open"] is not None:
+            raise UsageError("a comment is not closed")
+        return match["literal"] or " " + "\n" * match[0].count("\n")
+
+    return _QUOTED.sub(change, text)
 
 
 def tokens(text: str) -> list[str]:
