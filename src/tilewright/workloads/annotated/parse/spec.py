@@ -120,7 +120,7 @@ class _Reader:
 
     def definition(self, kind: str, text: str) -> None:
         local = dict(self.spec.lets)
-        *parts, rest = _split(text, ";")
+        *parts, rest = split(text, ";")
         for number, part in enumerate([*parts, rest]):
             *open_ones, last = _lines(part)
             if open_ones or (number == len(parts) and last.strip()):
@@ -190,7 +190,7 @@ class _Reader:
         if given.startswith("{"):
             if not given.endswith("}"):
                 self.fail(f"the values of {match['name']!r} are not closed by a brace")
-            init = tuple(formula(part, where) for part in _split(given[1:-1], ",") if part.strip())
+            init = tuple(formula(part, where) for part in split(given[1:-1], ",") if part.strip())
         elif given != "random":
             init = formula(given, where)
         static = bool(dims) and "static" in match["storage"].split()
@@ -208,11 +208,12 @@ class _Reader:
         return plain[match.end() : end]
 
 
-def _no_files(name: str) -> str:
-    raise UsageError(f"the specification {name[:60]!r} is imported, but there is no folder to look in")
+def no_files(name: str) -> str:
+    """Stand for a folder where there is none."""
+    raise UsageError(f"the file {name[:60]!r} is named, but there is no folder to look in")
 
 
-def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) -> TuningSpec:
+def read_spec(code: str, line: int = 1, load: Callable[[str], str] = no_files) -> TuningSpec:
     """Read a tuning specification.
 
     ``import spec NAME;`` stands for the text of the file ``NAME.spec`` beside the annotated one, which may be wrapped
@@ -270,7 +271,7 @@ def find(text: str, wanted: str, start: int) -> int:
     return next((place for place, character in _scan(text, start) if character == wanted), -1)
 
 
-def _split(text: str, separator: str) -> list[str]:
+def split(text: str, separator: str) -> list[str]:
     """Split at a separator outside quotes and brackets."""
     places = [place for place, character in _scan(text) if character == separator]
     bounds = [-1, *places, len(text)]
@@ -284,7 +285,7 @@ def arguments(text: str, where: str, separator: str = ",") -> tuple[tuple[str, s
     (('ufactor', '4'), ('tile', "[('i',T,'ii')]"))
     """
     found: dict[str, str] = {}
-    for part in _split(text, separator):
+    for part in split(text, separator):
         if not part.strip():
             continue
         match = _SETTING.fullmatch(part)
