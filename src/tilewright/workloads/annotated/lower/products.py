@@ -19,22 +19,7 @@ from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.openmp import on_cpu
 from tilewright.workloads.annotated.lower.parallel import distributed
 from tilewright.workloads.annotated.lower.transforms import NestContext
-from tilewright.workloads.annotated.nests.nest import (
-    Block,
-    Call,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Stmt,
-    Verbatim,
-    block,
-    names,
-    statements,
-    substitute,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.products import ProductLoops, product_loops, summed_in_place
 from tilewright.workloads.annotated.nests.types import ELEMENTS
 
@@ -42,7 +27,7 @@ _CHUNK = 6
 """Blocks of the kernel's rows that a thread computes at a time."""
 
 
-def block_products(stmt: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, tuple[str, ...]]:
+def block_products(stmt: tree.Stmt, setting: NestContext, how: Blocking) -> tuple[tree.Stmt, tuple[str, ...]]:
     """Distribute loops, and replace those that add products, whose element types are returned as well."""
     separated = _separated(summed_in_place(stmt, setting.types), setting)
     found: list[str] = []
@@ -50,66 +35,66 @@ def block_products(stmt: Stmt, setting: NestContext, how: Blocking) -> tuple[Stm
     return (_threaded(new, setting), tuple(dict.fromkeys(found))) if found else (stmt, ())
 
 
-def _separated(stmt: Stmt, setting: NestContext) -> Stmt:
+def _separated(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Distribute every loop as finely as its dependences allow, the innermost first."""
     match stmt:
-        case Loop(body=body):
+        case tree.Loop(body=body):
             loop = replace(stmt, body=_separated(body, setting))
-            return block(*distributed(loop, loop, setting, finest=True))
-        case Block(body):
-            return block(*(_separated(each, setting) for each in body))
-        case If(test, then, other):
-            return If(test, _separated(then, setting), None if other is None else _separated(other, setting))
+            return tree.block(*distributed(loop, loop, setting, finest=True))
+        case tree.Block(body):
+            return tree.block(*(_separated(each, setting) for each in body))
+        case tree.If(test, then, other):
+            return tree.If(test, _separated(then, setting), None if other is None else _separated(other, setting))
     return stmt
 
 
-def _replaced(stmt: Stmt, setting: NestContext, how: Blocking, found: list[str]) -> Stmt:
+def _replaced(stmt: tree.Stmt, setting: NestContext, how: Blocking, found: list[str]) -> tree.Stmt:
     match stmt:
-        case Loop(body=body):
+        case tree.Loop(body=body):
             loops = _product(stmt, setting)
             if loops is not None:
                 found.append(ELEMENTS[loops.ctype])
-                return Verbatim(_call(loops, stmt, how))
+                return tree.Verbatim(_call(loops, stmt, how))
             return replace(stmt, body=_replaced(body, setting, how, found))
-        case Block(body):
-            return Block(tuple(_replaced(each, setting, how, found) for each in body))
-        case If(test, then, other):
+        case tree.Block(body):
+            return tree.Block(tuple(_replaced(each, setting, how, found) for each in body))
+        case tree.If(test, then, other):
             last = None if other is None else _replaced(other, setting, how, found)
-            return If(test, _replaced(then, setting, how, found), last)
+            return tree.If(test, _replaced(then, setting, how, found), last)
     return stmt
 
 
-def _product(loop: Loop, setting: NestContext) -> ProductLoops | None:
+def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
     """Read a loop as products whose sums are added to different elements, and to no operand."""
     loops = product_loops(loop, setting.types)
     if loops is None:
         return None
     nest = setting.nest(loop)
     apart = all(nest.carried(each) is None for each in (loops.row, loops.column))
-    bounds = {name for each in loops.loops for bound in (each.first, each.last) for name in names(bound)}
-    return loops if apart and not bounds & written(loop) else None
+    bounds = {name for each in loops.loops for bound in (each.first, each.last) for name in tree.names(bound)}
+    return loops if apart and not bounds & tree.written(loop) else None
 
 
-def _threaded(stmt: Stmt, setting: NestContext) -> Stmt:
+def _threaded(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Run what is left of the loops on threads, where it holds no call."""
-    if isinstance(stmt, Block):
-        return Block(tuple(_threaded(each, setting) for each in stmt.body))
-    if not isinstance(stmt, Loop) or any(isinstance(node, Verbatim) for node in statements(stmt)):
+    if isinstance(stmt, tree.Block):
+        return tree.Block(tuple(_threaded(each, setting) for each in stmt.body))
+    if not isinstance(stmt, tree.Loop) or any(isinstance(node, tree.Verbatim) for node in tree.statements(stmt)):
         return stmt
     return on_cpu(stmt, {}, setting)[0]
 
 
-def _call(loops: ProductLoops, old: Stmt, how: Blocking) -> str:
+def _call(loops: ProductLoops, old: tree.Stmt, how: Blocking) -> str:
     """Print the code that copies both operands, a range of the inner counter at a time, and adds their products."""
     texts, dtype = blocks("products.h", Path(__file__).parent), ELEMENTS[loops.ctype]
     row, column, inner = loops.loops
     low, high = _hull(loops)
-    corner: dict[str, Expr] = {row.index: Name("tw_row"), column.index: Name("tw_column")}
-    below: dict[str, Expr] = {**corner, row.index: Name("tw_row") + 1}
+    corner: dict[str, tree.Expr] = {row.index: tree.Name("tw_row"), column.index: tree.Name("tw_column")}
+    below: dict[str, tree.Expr] = {**corner, row.index: tree.Name("tw_row") + 1}
     bounds = ["0, 0", "tw_columns - 1, 0"]
     sloped = loops.sloped
     if sloped is not None:
-        at = text(sloped.at(Name("tw_row") + Name("tw_r")))
+        at = text(sloped.at(tree.Name("tw_row") + tree.Name("tw_r")))
         bounds[sloped in loops.high] = f"({at}) - tw_column, {sloped.slope}"
     words = {
         "first_row": text(loops.rows[0]),
@@ -142,22 +127,24 @@ def _columns(loops: ProductLoops) -> str:
     """A condition that a row has columns at all, where they depend on it."""
     if loops.sloped is None:
         return ""
-    row = Name(loops.row.index)
+    row = tree.Name(loops.row.index)
     pairs = [(low.at(row), high.at(row)) for low in loops.low for high in loops.high]
     return "".join(f" && {text(low, 8)} <= {text(high, 8)}" for low, high in pairs)
 
 
-def _hull(loops: ProductLoops) -> tuple[Expr, Expr]:
+def _hull(loops: ProductLoops) -> tuple[tree.Expr, tree.Expr]:
     """Return the first and the last column of any row."""
 
-    def reached(function: str, bounds: Sequence[Expr]) -> Expr:
-        return reduce(lambda one, other: Call(function, (one, other)), bounds)
+    def reached(function: str, bounds: Sequence[tree.Expr]) -> tree.Expr:
+        return reduce(lambda one, other: tree.Call(function, (one, other)), bounds)
 
-    ends = (Name("tw_row"), Name("tw_row") + Name("tw_rows") - 1)
-    low = [each.rest if not each.slope else Call("min", tuple(each.at(end) for end in ends)) for each in loops.low]
-    high = [each.rest if not each.slope else Call("max", tuple(each.at(end) for end in ends)) for each in loops.high]
+    ends = (tree.Name("tw_row"), tree.Name("tw_row") + tree.Name("tw_rows") - 1)
+    low = [each.rest if not each.slope else tree.Call("min", tuple(each.at(end) for end in ends)) for each in loops.low]
+    high = [
+        each.rest if not each.slope else tree.Call("max", tuple(each.at(end) for end in ends)) for each in loops.high
+    ]
     return reached("max", low), reached("min", high)
 
 
-def _at(item: Item, values: dict[str, Expr]) -> Item:
-    return Item(item.array, tuple(substitute(each, values) for each in item.index))
+def _at(item: tree.Item, values: dict[str, tree.Expr]) -> tree.Item:
+    return tree.Item(item.array, tuple(tree.substitute(each, values) for each in item.index))
