@@ -14,7 +14,7 @@ from tilewright.runtime.toolchains.build_command import parse_build_command, sub
 from tilewright.workloads.annotated.call import RegionInput
 from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
 from tilewright.workloads.annotated.lower.edges import split_edges
-from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_reference, emit_unit
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
 from tilewright.workloads.annotated.lower.openmp import on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
@@ -61,7 +61,9 @@ class Case:
             tree.Block((body, *loop.finals)) if loop.finals else body
             for body, loop in zip(bodies, self.site.loops, strict=True)
         ]
-        body = self.site.filled(closed)
+        return self._unit(self.site.filled(closed), prelude)
+
+    def _unit(self, body: tree.Stmt | str, prelude: str = "") -> str:
         return emit_unit(
             body, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying, prelude=prelude
         )
@@ -72,13 +74,13 @@ class Case:
 
     def reference(self) -> str:
         """Return the unit that runs the regions as the file has them."""
-        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying)
+        return self._unit(self.site.text)
 
     def initial(self) -> str:
         """Return the unit that only initialises the inputs, or an empty text."""
         if self.init == tree.Block(()):
             return ""
-        return emit_unit(self.init, self.bound, numbers=self.numbers, loose={})
+        return emit_unit(self.init, self.bound, numbers=self.numbers)
 
     @property
     def spec(self) -> TuningSpec:
