@@ -1,5 +1,6 @@
 """Transformations that put elements of arrays, and bounds of loops, into variables of their own."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -19,18 +20,13 @@ def scalar_replace(stmt: tree.Stmt, setting: NestContext, prefix: str = "itv_", 
     After: ``{ double t = c[i][j]; for (k…) t += a[i][k] * b[k][j]; c[i][j] = t; }``.
     ``ctype`` stands in for an array's type that is not known.
     """
-    number = 0
     taken = tree.used(stmt)
+    fresh = (name for number in itertools.count(1) if (name := f"{prefix}{number}") not in taken)
     for loop in innermost(stmt):
         items = [item for item in _invariant(loop) if _alone(loop, item, setting)]
         if not items:
             continue
-        values: dict[tree.Item, tree.Name] = {}
-        for item in items:
-            number += 1
-            while f"{prefix}{number}" in taken:
-                number += 1
-            values[item] = tree.Name(f"{prefix}{number}")
+        values = {item: tree.Name(next(fresh)) for item in items}
         stmt = tree.swap(stmt, loop, _with_scalars(loop, values, setting, ctype))
     return stmt
 

@@ -113,7 +113,12 @@ class Case:
         lets: dict[str, Any] = {**(self.site.spec.lets if self.site.spec else {}), **self.numbers, **values}
         where = f"a transform of line {loop.region.line}"
         return apply_transforms(
-            code, setting, lambda text: formula(text, where).value(lets), reference, strict=strict, openmp=openmp
+            code,
+            setting,
+            lambda text: formula(text, where).value(lets),
+            lambda text: parse_expression(text, "an array reference"),
+            strict=strict,
+            openmp=openmp,
         )
 
     def threaded(
@@ -376,14 +381,6 @@ def _check_memory(inputs: Sequence[RegionInput]) -> None:
             f"the inputs take {total / 2**30:.1f} GiB, more than 15% of the free memory",
             "choose a smaller size with --set NAME=VALUE",
         )
-
-
-def reference(text: str) -> tree.Expr:
-    """Read an array reference."""
-    found = parse_expression(text, "an array reference")
-    if isinstance(found, tree.Item):
-        return found
-    raise UsageError(f"an array reference is like 'a[i][k]', got {text[:40]!r}")
 
 
 def command_of(spec: TuningSpec | None, values: Mapping[str, object] | None = None) -> str:
