@@ -7,7 +7,6 @@ element's terms are still added in the order of k. Where there is no memory for 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -37,31 +36,18 @@ def block_products(stmt: tree.Stmt, setting: NestContext, how: Blocking) -> tupl
 
 def _separated(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Distribute every loop as finely as its dependences allow, the innermost first."""
-    match stmt:
-        case tree.Loop(body=body):
-            loop = replace(stmt, body=_separated(body, setting))
-            return tree.block(*distributed(loop, loop, setting, finest=True))
-        case tree.Block(body):
-            return tree.block(*(_separated(each, setting) for each in body))
-        case tree.If(test, then, other):
-            return tree.If(test, _separated(then, setting), None if other is None else _separated(other, setting))
-    return stmt
+    new = tree.with_parts(stmt, tuple(_separated(each, setting) for each in tree.parts(stmt)))
+    if isinstance(new, tree.Loop):
+        return tree.block(*distributed(new, new, setting, finest=True))
+    return tree.block(*new.body) if isinstance(new, tree.Block) else new
 
 
 def _replaced(stmt: tree.Stmt, setting: NestContext, how: Blocking, found: list[str]) -> tree.Stmt:
-    match stmt:
-        case tree.Loop(body=body):
-            loops = _product(stmt, setting)
-            if loops is not None:
-                found.append(ELEMENTS[loops.ctype])
-                return tree.Verbatim(_call(loops, stmt, how))
-            return replace(stmt, body=_replaced(body, setting, how, found))
-        case tree.Block(body):
-            return tree.Block(tuple(_replaced(each, setting, how, found) for each in body))
-        case tree.If(test, then, other):
-            last = None if other is None else _replaced(other, setting, how, found)
-            return tree.If(test, _replaced(then, setting, how, found), last)
-    return stmt
+    loops = _product(stmt, setting) if isinstance(stmt, tree.Loop) else None
+    if loops is not None:
+        found.append(ELEMENTS[loops.ctype])
+        return tree.Verbatim(_call(loops, stmt, how))
+    return tree.with_parts(stmt, tuple(_replaced(each, setting, how, found) for each in tree.parts(stmt)))
 
 
 def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
@@ -79,9 +65,8 @@ def _threaded(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Run what is left of the loops on threads, where it holds no call."""
     if isinstance(stmt, tree.Block):
         return tree.Block(tuple(_threaded(each, setting) for each in stmt.body))
-    if not isinstance(stmt, tree.Loop) or any(isinstance(node, tree.Verbatim) for node in tree.statements(stmt)):
-        return stmt
-    return on_cpu(stmt, {}, setting)[0]
+    whole = isinstance(stmt, tree.Loop) and not any(isinstance(node, tree.Verbatim) for node in tree.statements(stmt))
+    return on_cpu(stmt, {}, setting)[0] if whole else stmt
 
 
 def _call(loops: ProductLoops, old: tree.Stmt, how: Blocking) -> str:
