@@ -14,8 +14,8 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs.gradients import checkpoints, predict
-from tilewright.verbs.gradients.back import at_once, split_problem
 from tilewright.verbs.gradients.checkpoints import Forward, Reverse, schedule
+from tilewright.verbs.gradients.problems import at_once, split_problem
 
 LARGE = {"shape": (2048, 2048), "steps": 500, "machine": "zen3"}
 

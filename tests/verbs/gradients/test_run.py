@@ -18,9 +18,8 @@ from tilewright.runtime.kernels import CpuKernel
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients import run
-from tilewright.verbs.gradients.back import OneByOne
 from tilewright.verbs.gradients.points import Pulled
-from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions
+from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions, OneByOne
 from tilewright.verbs.gradients.vjp import _asked, gradients
 
 pytestmark = [

@@ -20,8 +20,8 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.tuning.choice import choose_tiling, whole_run_seconds
 from tilewright.verbs.dispatch import AnyProgram, workload_of
-from tilewright.verbs.gradients.back import Band, at_once, bands_of, split_problem
 from tilewright.verbs.gradients.checkpoints import Forward, Reverse, schedule
+from tilewright.verbs.gradients.problems import Band, at_once, bands_of, split_problem
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workload import Request
 

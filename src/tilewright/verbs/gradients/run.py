@@ -15,6 +15,7 @@ from tilewright.inputs.arrays import Array, Given, as_array
 from tilewright.inputs.memo import prepared
 from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.adjoint_parts import Split
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points, SourceList
 from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
@@ -25,11 +26,11 @@ from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
 from tilewright.runtime.memory import frame
 from tilewright.runtime.points import MOST_BYTES, PointData, Sources, bytes_of
-from tilewright.runtime.session import SHARED, Inputs
-from tilewright.verbs.gradients.back import Band, Bands, OneByOne, at_once, bands_of, split_problem
+from tilewright.runtime.session import SHARED, Inputs, Session
 from tilewright.verbs.gradients.checkpoints import Forward, Reverse, StatesOnDisk, schedule, slots_of
 from tilewright.verbs.gradients.edges import EdgeSums
 from tilewright.verbs.gradients.points import Pulled
+from tilewright.verbs.gradients.problems import Band, at_once, bands_of, split_problem
 from tilewright.verbs.running.forcing import gather_points, unscaled_sources
 
 State = dict[str, tuple[Array, ...]]
@@ -197,7 +198,7 @@ class DifferentiatedRun:
         finally:
             back.close()
 
-    def _bands(self, worth: dict[str, Array], points: Pulled | None) -> Bands | None:
+    def _bands(self, worth: dict[str, Array], points: Pulled | None) -> "Bands | None":
         """Return what takes bands of steps back; None where that cannot be."""
         back, forward = Band(problem=replace(self._by_cells, steps=self.problem.steps)), None
         if self.needs_states:
@@ -413,6 +414,108 @@ class DifferentiatedRun:
                     levels[0][slab] += older[slab]
                     older[slab] = 0.0
         return levels
+
+
+class Bands:
+    """Bands that are taken back one after the other."""
+
+    def __init__(
+        self,
+        run: DifferentiatedRun,
+        back: StateInMemory,  # of the adjoint, by regions of cells where cells are told apart
+        forward: tuple[CpuKernel, Problem] | None,  # what computes a band's states; None where none are needed
+        worth: Mapping[str, Array],  # the last state's; what kept cells are worth is added to in place
+        points: Pulled | None,
+    ) -> None:
+        """Start with what the last state is worth."""
+        self._run, self._back, self._kernel, self._worth, self._points = run, back, forward, worth, points
+        self._forward: Session | None = None
+
+    def take_back(self, state: State, begin: int, steps: int) -> None:
+        """Take back some steps, at most those of a band."""
+        if self._kernel is not None:
+            self._read_states(self._kernel, state, begin, steps)
+        self._back.advance(steps)
+
+    def _read_states(self, forward: tuple[CpuKernel, Problem], state: State, begin: int, steps: int) -> None:
+        adjoint, inputs = self._run.adjoint, self._run.inputs(state, begin)
+        if self._forward is None:
+            kernel, problem = forward
+            self._forward = kernel.start(problem, inputs, self._run.threads)
+        else:
+            self._forward.begin(inputs.arrays, inputs.first)
+        after = {name: adjoint.states[name] for name in adjoint.changing}
+        # The last step's own new values are read by no derivative but that of statements that read them.
+        self._forward.advance(steps if any(level == 1 for _, level in after.values()) else steps - 1, last=True)
+        assert isinstance(self._back, Session)  # noqa: S101  (as wherever there are states)
+        for name, (field, level) in after.items():
+            self._back.read_from(name, self._forward.address(field, self._forward.steps - (steps - 1 + level)))
+
+    def results(self) -> dict[str, Array]:
+        """Return what everything is worth."""
+        split = self._run.adjoint.split
+        found = self._back.results() if split is None else self._joined(split, self._back.newest)
+        if self._points is not None:
+            self._points.take_records(found.__getitem__)
+        return found
+
+    def _joined(self, split: Split, newest: Callable[[str], Array]) -> dict[str, Array]:
+        """Put each side's kept cells together."""
+        parts = {name for names in split.rims.values() for name in names}
+        threads = self._run.threads
+        found = {name: SHARED.copied(newest(name), threads) for name in split.program.updated if name not in parts}
+        for rim, names in split.rims.items():
+            total = found[rim] = self._worth[rim]
+            for name in names:
+                box = tuple(slice(low, high or None) for low, high in split.regions[name])
+                total[box] += newest(name)[box]
+        return found
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        self._back.close()
+        if self._forward is not None:
+            self._forward.close()
+
+
+class OneByOne:
+    """Steps back, one at a time: a session of the adjoint, whose forward states are given anew for each."""
+
+    def __init__(self, run: DifferentiatedRun, worth: Mapping[str, Array], points: Pulled | None) -> None:
+        """Start with what the last state is worth."""
+        self._run, self._worth, self._points = run, worth, points
+        self._session: StateInMemory | None = None
+
+    def take_back(self, state: State, begin: int, steps: int) -> None:
+        """Take back some steps, whose states are all in memory meanwhile."""
+        states = [state, *self._run.states_at(state, range(begin, begin + steps))] if state else [state] * steps
+        for number in reversed(range(begin, begin + steps)):
+            self.step(states.pop(), number)
+
+    def step(self, state: State, number: int) -> None:
+        """Take back one step, its sources and what was recorded after it."""
+        states = self._run.states_back(state, number)
+        if self._session is None:
+            self._session = self._run.start_back({**self._worth, **states})
+        else:
+            for name, values in states.items():
+                self._session.replace(name, values)
+        if self._points is None:
+            self._session.advance(1)
+            return
+        self._points.add_traces(self._session.newest, number)
+        before = self._points.before(self._session.newest)
+        self._session.advance(1)
+        self._points.take_sources(self._session.newest, before, number)
+
+    def results(self) -> dict[str, Array]:
+        """Return what everything is worth."""
+        return dict(self._worth) if self._session is None else self._session.results()
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        if self._session is not None:
+            self._session.close()
 
 
 def _levels(session: StateInMemory, problem: Problem) -> State:
