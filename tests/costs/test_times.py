@@ -25,7 +25,7 @@ from tilewright.schedules.families.orthogonal import complete_table
 from tilewright.schedules.pipelines.rows import RowTile
 from tilewright.schedules.tiling import parse
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
-from tilewright.workloads.chains import time as chains
+from tilewright.workloads.chains import times as chains
 
 CPU, GPU = load("zen3"), load("k20c")
 SIZES = [np.array([float(size)]) for size in (936, 1008, 552, 368)]
