@@ -170,13 +170,16 @@ def solve(sizes: Ints, searches: Sequence[ChainSearch]) -> list[Floats]:
 
 def _decide(level: Sequence[Cuts], table: Floats) -> None:
     """Put the best cut of every range of a level into a table."""
-    found = None
+    found, count = None, table.shape[-1]
+    costs = table[:2].reshape(2, table.shape[1], -1)
     for cuts in level:
-        cost = sum(table[:2, :, first, end] for first, end in pairwise(cuts.bounds)) + cuts.price
+        parts = (costs.take(first * count + end, axis=-1) for first, end in pairwise(cuts.bounds))
+        cost = sum(parts) + cuts.price
         least = cost[0].min(axis=-1, keepdims=True)
-        at = np.argmin(np.where(cost[0] == least, cost[1], np.inf), axis=-1)[..., None]
-        every = (*cost, cuts.kind, *cuts.bounds[1:3])
-        best = np.stack([np.take_along_axis(np.broadcast_to(each, cost[0].shape), at, -1)[..., 0] for each in every])
+        at = np.argmin(np.where(cost[0] == least, cost[1], np.inf), axis=-1)
+        chain, row = np.arange(at.shape[0])[:, None], np.arange(at.shape[1])
+        kind = np.broadcast_to(cuts.kind, cost[0].shape)[chain, row, at]
+        best = np.stack([*cost[:, chain, row, at], kind, *(cut[row, at] for cut in cuts.bounds[1:3])])
         found = best if found is None else np.where(_less(best, found), best, found)
     first, *_, end = level[0].bounds
     table[:, :, first[:, 0], end[:, 0]] = found

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.published import chains as published
@@ -44,8 +44,7 @@ class Moves:
 
 def check_model(model: str, memory: int) -> None:
     """Refuse an unknown model or on-chip size."""
-    if model not in MODELS:
-        raise UsageError(f"the model of a chain is one of {', '.join(MODELS)}, got {model!r}")
+    one_of("the model of a chain", model, MODELS)
     if isinstance(memory, bool) or not isinstance(memory, int) or not 1 <= memory <= 2**40:
         raise UsageError(f"the on-chip memory is a number of words from 1 to 2^40, got {memory!r}")
 
@@ -100,8 +99,8 @@ def moves(model: str, memory: int, fusion: str, p: Sequence[Floats]) -> Moves:
         return Moves(words=words, schedule=np.full(words.shape, first, dtype=np.int64))
     kinds = SCHEDULES[:3] if fusion == "none" else (fusion,)
     every = np.stack([_words(kind, p, memory, counted=model == "counts") for kind in kinds])
-    best = np.argmin(every, axis=0)  # of equally cheap ones the first
-    return Moves(words=np.take_along_axis(every, best[None], 0)[0], schedule=best + first)
+    # Of equally cheap ones the first.
+    return Moves(words=every.min(axis=0), schedule=np.argmin(every, axis=0) + first)
 
 
 def kept_result(model: str, memory: int, p: Sequence[Floats]) -> Floats:
