@@ -10,7 +10,6 @@ from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.cli.codesign import area_range, axes_of, values_of
 from tilewright.costs.gpu import blocks
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.costs.work import hexagonal
@@ -23,6 +22,7 @@ from tilewright.workloads.codesign import files
 from tilewright.workloads.codesign.codesign import WIDEST, codesign
 from tilewright.workloads.codesign.design import Axes, DesignOptions, load_workload
 from tilewright.workloads.codesign.insights import INSIGHTS
+from tilewright.workloads.codesign.separable import SeparableForm
 
 AXES = Axes(sm_count=(8, 16), vector_width=(128, 256), shared_kb=(48, 96))
 SMALL = ["--axis", "sm=8,16", "--axis", "width=128,256", "--axis", "shared=48,96", "--grid", "coarse"]

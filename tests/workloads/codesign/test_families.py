@@ -7,13 +7,13 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as model
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.schedules.family import family_named
 from tilewright.workloads.codesign.design import STRATEGIES, Axes, DesignOptions, expand, make_cases
 from tilewright.workloads.codesign.designs import tiling_of
+from tilewright.workloads.codesign.separable import SeparableForm
 from tilewright.workloads.codesign.solve import energy_of, solve, value
 
 GTX980, K20C = load("gtx980"), load("k20c")

@@ -24,7 +24,6 @@ from tilewright.base.documents import Shape
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
@@ -32,6 +31,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.space import families
 from tilewright.verbs.load import load_program
+from tilewright.workloads.codesign.separable import SeparableForm
 
 METRICS = ("time", "energy", "edp", "per_area")
 STRATEGIES = ("tiled", "none", *(each for each in catalogue.families() if each.diamonds or each.parallelograms))

@@ -14,7 +14,6 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import make_folder, read_bounded, write_rows, written
 from tilewright.costs.arrays import Floats
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs.predict import as_machine
@@ -23,6 +22,7 @@ from tilewright.workloads.codesign.codesign import Codesign, solve_stock
 from tilewright.workloads.codesign.design import IN_2D, IN_3D, Axes, DesignOptions, WeightedProblem, expand
 from tilewright.workloads.codesign.designs import DesignTable, Exploration
 from tilewright.workloads.codesign.plots import DesignPanel, draw_designs, draw_shares
+from tilewright.workloads.codesign.separable import SeparableForm
 from tilewright.workloads.codesign.solve import NOTHING, Choices, DesignSolution, every_configuration
 
 _VERSION = 2

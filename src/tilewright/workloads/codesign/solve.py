@@ -25,7 +25,6 @@ from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.energy.constants import Constants, require_known
 from tilewright.costs.energy.price import rule
 from tilewright.costs.gpu import blocks
-from tilewright.costs.pipelines import separable
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.costs.work.families import tiles_of
@@ -36,6 +35,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning import energy as choices
 from tilewright.tuning.spaces.space import families
+from tilewright.workloads.codesign import separable
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem
 from tilewright.workloads.codesign.tiles import Configurations, configurations, others_of
 
