@@ -10,27 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.affine import terms
 from tilewright.workloads.annotated.nests.nest import (
     Assign,
     Binary,
     Block,
-    Declare,
     Expr,
     Item,
     Loop,
     Name,
     Num,
     Stmt,
-    Unary,
-    arrays,
-    block,
-    map_statements,
     names,
-    substitute,
-    used,
-    walk,
-    written,
 )
 from tilewright.workloads.annotated.nests.types import REAL_TYPES
 from tilewright.workloads.annotated.nests.values import evaluate, type_of
@@ -112,7 +104,7 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
         return None
     found: list[tuple[Expr, Expr]] = []
     for pair in factors:
-        if pair is None or target.array in arrays(pair[0]) | arrays(pair[1]):
+        if pair is None or target.array in nest.arrays(pair[0]) | nest.arrays(pair[1]):
             return None
         if any(type_of(each, types) not in {ctype, "int"} for each in pair):
             return None
@@ -160,9 +152,9 @@ def _summands(expr: Expr, *, minus: bool) -> list[Expr]:
     match expr:
         case Binary("+" | "-" as op, left, right):
             return [*_summands(left, minus=minus), *_summands(right, minus=minus != (op == "-"))]
-        case Unary("-" | "+" as op, operand):
+        case nest.Unary("-" | "+" as op, operand):
             return _summands(operand, minus=minus != (op == "-"))
-    return [Unary("-", expr) if minus else expr]
+    return [nest.Unary("-", expr) if minus else expr]
 
 
 def _side_by_side(target: Item, counter: str) -> bool:
@@ -181,7 +173,7 @@ def _linear(expr: Expr, counter: str) -> bool:
 
 def _slope(expr: Expr, counter: str) -> int | None:
     """Return the factor of a counter in an expression; None if it is no such sum, or other names are its factors."""
-    if not any(isinstance(part, Name) and part.name == counter for part in walk(expr)):
+    if not any(isinstance(part, Name) and part.name == counter for part in nest.walk(expr)):
         return 0
     found = terms(expr)
     mine = [(number, factors) for number, factors in found or () if Name(counter) in factors]
@@ -195,10 +187,10 @@ def _parted(term: Expr, row: str, column: str, inner: str) -> tuple[Expr, Expr] 
     left: list[Expr] = []
     right: list[Expr] = []
     for factor in _factors(term):
-        used = names(factor)
-        if {row, column} <= used:
+        inside = names(factor)
+        if {row, column} <= inside:
             return None
-        (right if column in used else left).append(factor)
+        (right if column in inside else left).append(factor)
     if not any(row in names(each) for each in left) or not any(column in names(each) for each in right):
         return None
     if not any(inner in names(each) for each in (*left, *right)):
@@ -210,9 +202,9 @@ def _factors(expr: Expr) -> list[Expr]:
     match expr:
         case Binary("*", left, right):
             return [*_factors(left), *_factors(right)]
-        case Unary("-", operand):
+        case nest.Unary("-", operand):
             first, *others = _factors(operand)
-            return [Unary("-", first), *others]
+            return [nest.Unary("-", first), *others]
     return [expr]
 
 
@@ -243,19 +235,19 @@ def _ranges(
         if slope == 0:
             hull.append(bound)
             continue
-        rest = substitute(bound, {column.index: Num("0")})
+        rest = nest.substitute(bound, {column.index: Num("0")})
         # first <= row: column + rest <= row, or rest - column <= row; the last row the other way round.
-        turned = ColumnBound(slope=1, rest=Unary("-", rest)) if slope == 1 else ColumnBound(slope=-1, rest=rest)
+        turned = ColumnBound(slope=1, rest=nest.Unary("-", rest)) if slope == 1 else ColumnBound(slope=-1, rest=rest)
         (high if first == (slope == 1) else low).append(turned)
         end = column.first if (slope == 1) == first else column.last
-        hull.append(substitute(bound, {column.index: end}))
+        hull.append(nest.substitute(bound, {column.index: end}))
     return (hull[0], hull[1]), tuple(low), tuple(high)
 
 
 def _bound(expr: Expr, slope: int | None, row: str) -> ColumnBound | None:
     if slope not in {-1, 0, 1}:
         return None
-    return ColumnBound(slope=slope, rest=substitute(expr, {row: Num("0")}))
+    return ColumnBound(slope=slope, rest=nest.substitute(expr, {row: Num("0")}))
 
 
 def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
@@ -270,11 +262,11 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
             return node
         items = node.body
         for each in node.body:
-            if isinstance(each, Declare) and not each.dims and not isinstance(each.value, tuple):
+            if isinstance(each, nest.Declare) and not each.dims and not isinstance(each.value, tuple):
                 items = _stored(items, each, types) or items
-        return block(*items)
+        return nest.block(*items)
 
-    return map_statements(stmt, change)
+    return nest.map_statements(stmt, change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +280,7 @@ class _Sum:
     places: tuple[int, ...]  # in the block: of the statement that sets it, the loop and the store
 
 
-def _stored(items: Sequence[Stmt], declared: Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
+def _stored(items: Sequence[Stmt], declared: nest.Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
     """Sum where a scalar of a block is stored, if it is what one loop adds to and one assignment stores."""
     found = _sum(items, declared)
     if found is None or not isinstance(found.store.target, Item):
@@ -298,11 +290,11 @@ def _stored(items: Sequence[Stmt], declared: Declare, types: Mapping[str, str]) 
     if linear is None or types.get(to.array) != declared.ctype:
         return None
     factors, rest = linear
-    read = {name for part in (*found.terms, *factors, loop.first, loop.last) for name in arrays(part)}
-    needed = {name for part in (*rest, *factors, *to.index) for name in names(part) | arrays(part)}
+    read = {name for part in (*found.terms, *factors, loop.first, loop.last) for name in nest.arrays(part)}
+    needed = {name for part in (*rest, *factors, *to.index) for name in names(part) | nest.arrays(part)}
     inside = [each for place, each in enumerate(items) if found.places[0] < place < found.places[-1]]
-    changed = {name for each in inside for name in written(each)} | {loop.index}
-    if to.array in read or needed & changed or any(to.array in used(each) for each in inside if each is not loop):
+    changed = {name for each in inside for name in nest.written(each)} | {loop.index}
+    if to.array in read or needed & changed or any(to.array in nest.used(each) for each in inside if each is not loop):
         return None
     kept: list[Expr] = [*([to] if found.store.op != "=" else []), *rest]
     if evaluate(found.start, {}) != 0:
@@ -318,9 +310,9 @@ def _stored(items: Sequence[Stmt], declared: Declare, types: Mapping[str, str]) 
     return tuple(new)
 
 
-def _sum(items: Sequence[Stmt], declared: Declare) -> _Sum | None:
+def _sum(items: Sequence[Stmt], declared: nest.Declare) -> _Sum | None:
     """Read what a block does with a scalar as a sum: set, added to in a loop, and stored; None if it is more."""
-    places = [place for place, each in enumerate(items) if each is not declared and declared.name in used(each)]
+    places = [place for place, each in enumerate(items) if each is not declared and declared.name in nest.used(each)]
     start = declared.value
     first = items[places[0]] if places else declared
     if isinstance(first, Assign) and first.target == Name(declared.name) and first.op == "=":
@@ -349,8 +341,8 @@ def _linear_in(expr: Expr, scalar: Name, *, minus: bool) -> tuple[list[Expr], li
     if len(mine) != 1:
         return None
     factors = _factors(mine[0])
-    negative = Unary("-", scalar) in factors
-    bare = Unary("-", scalar) if negative else scalar
+    negative = nest.Unary("-", scalar) in factors
+    bare = nest.Unary("-", scalar) if negative else scalar
     if factors.count(bare) != 1 or sum(scalar.name in names(each) for each in factors) != 1:
         return None
     factors.remove(bare)

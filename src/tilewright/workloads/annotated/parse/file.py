@@ -9,20 +9,9 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded
+from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Block,
-    Declare,
-    Name,
-    Stmt,
-    Transform,
-    counters,
-    map_statements,
-    parts,
-    statements,
-    used,
-)
+from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
 from tilewright.workloads.annotated.nests.scalars import distinct_names
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
@@ -76,11 +65,11 @@ class RegionGroup:
             number = _number(node)
             return node if number is None else bodies[number]
 
-        return map_statements(self.around, change)
+        return nest.map_statements(self.around, change)
 
 
 def _number(node: Stmt) -> int | None:
-    if isinstance(node, Assign) and isinstance(node.target, Name) and node.target.name.startswith(_MARK):
+    if isinstance(node, Assign) and isinstance(node.target, nest.Name) and node.target.name.startswith(_MARK):
         return int(node.target.name[len(_MARK) :])
     return None
 
@@ -131,7 +120,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
     loops = tuple(_loop_region(text, each, known, load) for each in inner)
     types = {name: each.ctype for name, each in scope.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
-    types |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare)}
+    types |= {node.name: node.ctype for node in nest.statements(code) if isinstance(node, Declare)}
     loops = tuple(_settled(each, types, scope, functions) for each in loops)
     return RegionGroup(
         region=region,
@@ -155,19 +144,19 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, fu
     """Return a region with what lives on behind it, typed counters, and its own variables under distinct names."""
     where, start = f"the region of line {loop.region.line}", loop.region.start
     function = functions.around(start)
-    for node in (loop.old, *parts(loop.old)):
+    for node in (loop.old, *nest.parts(loop.old)):
         if isinstance(node, Declare) and node.ctype != "void" and function.reads(start, node.name):
             raise UsageError(
                 f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
             )
     outer = types.keys() | scope.declared.keys()
     old, code = (distinct_names(each, outer) for each in (loop.old, loop.code))
-    mentioned = used(old)
+    mentioned = nest.used(old)
     for pointer, name in function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
     live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
-    old, finals = settle(old, live & counters(old) & types.keys(), types, where)
+    old, finals = settle(old, live & nest.counters(old) & types.keys(), types, where)
     return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
 
 
@@ -289,7 +278,7 @@ def _loop_region(
         said = macros.preprocess(macros.without_comments(region.code), known)[0]
         code = parse_code(said, where)
         code = _with_body(code, old) if _bare(code) and old is not None else code
-    plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
+    plain = nest.map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
     if old is None and plain == Block(()):
         raise unread or UsageError(f"{where} is empty", f"{region.module} stands before the loops that it transforms")
     return LoopRegion(
