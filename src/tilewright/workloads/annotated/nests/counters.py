@@ -37,8 +37,6 @@ def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: s
 
 @dataclass(slots=True, kw_only=True)
 class _Walker:
-    """A walk in the order of the text."""
-
     types: dict[str, str]  # by name
     where: str  # what an error calls the region
     # values of counters behind their loops; None where not known
@@ -223,7 +221,6 @@ class _Walker:
 
 
 def _outer_counters(stmt: Stmt) -> set[str]:
-    """Return the counters that the loops of a statement do not declare themselves."""
     return {node.index for node in nest.statements(stmt) if isinstance(node, Loop) and not node.ctype}
 
 

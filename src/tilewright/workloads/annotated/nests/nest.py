@@ -267,6 +267,11 @@ def operands(stmt: Stmt) -> Iterator[Expr]:
     return (part for node in statements(stmt) for expr in expressions(node) for part in walk(expr))
 
 
+def only(stmt: Stmt) -> Stmt:
+    """Return what a block of one statement holds, and any other statement as it is."""
+    return stmt.body[0] if isinstance(stmt, Block) and len(stmt.body) == 1 else stmt
+
+
 def outermost(stmt: Stmt) -> "list[Loop]":
     """Return the loops that are in no loop."""
     return [stmt] if isinstance(stmt, Loop) else [loop for part in parts(stmt) for loop in outermost(part)]

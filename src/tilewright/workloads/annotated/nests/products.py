@@ -78,14 +78,15 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     What is read may be written in no case; whether other iterations are told apart by the target is the caller's to
     ask of the dependences.
     """
-    loops, body = _perfect(stmt)
-    if loops is None or not isinstance(body, Assign) or not isinstance(body.target, Item):
+    loops: list[Loop] = []
+    body = nest.only(stmt)
+    while isinstance(body, Loop) and body.step == 1 and len(loops) < _DEPTH:
+        loops.append(body)
+        body = nest.only(body.body)
+    if not isinstance(body, Assign) or not isinstance(body.target, Item):
         return None
-    counters = [loop.index for loop in loops]
-    added = _added(body)
-    target = body.target
-    ctype = types.get(target.array, "")
-    if added is None or ctype not in REAL_TYPES or len(set(counters)) < _DEPTH:
+    target, added, ctype = body.target, _added(body), types.get(body.variable, "")
+    if added is None or ctype not in REAL_TYPES or len({loop.index for loop in loops}) < _DEPTH:
         return None
     inner = [loop for loop in loops if not any(loop.index in names(each) for each in target.index)]
     column = [loop for loop in loops if _side_by_side(target, loop.index)]
@@ -94,7 +95,6 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     (row,) = (loop for loop in loops if loop is not inner[0] and loop is not column[0])
     if not all(_linear(each, row.index) for each in target.index):
         return None
-    factors = [_parted(term, row.index, column[0].index, inner[0].index) for term in added]
     ranges = _ranges(row, column[0], rows_first=loops.index(row) < loops.index(column[0]))
     if ranges is None or sum(each.slope != 0 for each in (*ranges[1], *ranges[2])) > 1:
         return None
@@ -102,13 +102,13 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
         return None
     if any(inner[0].index in names(bound) for loop in loops for bound in (loop.first, loop.last)):
         return None
-    found: list[tuple[Expr, Expr]] = []
-    for pair in factors:
-        if pair is None or target.array in nest.arrays(pair[0]) | nest.arrays(pair[1]):
-            return None
-        if any(type_of(each, types) not in {ctype, "int"} for each in pair):
-            return None
-        found.append(pair)
+    pairs = [_parted(term, row.index, column[0].index, inner[0].index) for term in added]
+    factors = [pair for pair in pairs if pair is not None]
+    every = [each for pair in factors for each in pair]
+    if len(factors) < len(pairs) or any(target.array in nest.arrays(each) for each in every):
+        return None
+    if any(type_of(each, types) not in {ctype, "int"} for each in every):
+        return None
     return ProductLoops(
         row=row,
         column=column[0],
@@ -117,22 +117,9 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
         low=ranges[1],
         high=ranges[2],
         target=target,
-        terms=tuple(found),
+        terms=tuple(factors),
         ctype=ctype,
     )
-
-
-def _perfect(stmt: Stmt) -> tuple[list[Loop] | None, Stmt]:
-    """Return three loops, each all that is in the one before, and what they repeat."""
-    loops: list[Loop] = []
-    while len(loops) < _DEPTH:
-        if isinstance(stmt, Block) and len(stmt.body) == 1:
-            stmt = stmt.body[0]
-        if not isinstance(stmt, Loop) or stmt.step != 1:
-            return None, stmt
-        loops.append(stmt)
-        stmt = stmt.body
-    return loops, stmt.body[0] if isinstance(stmt, Block) and len(stmt.body) == 1 else stmt
 
 
 def _added(stmt: Assign) -> list[Expr] | None:
@@ -160,9 +147,7 @@ def _summands(expr: Expr, *, minus: bool) -> list[Expr]:
 def _side_by_side(target: Item, counter: str) -> bool:
     """Whether elements of neighbouring values of a counter are neighbours in memory."""
     *outer, last = target.index
-    if any(counter in names(each) for each in outer):
-        return False
-    return _slope(last, counter) == 1
+    return _slope(last, counter) == 1 and not any(counter in names(each) for each in outer)
 
 
 def _linear(expr: Expr, counter: str) -> bool:
@@ -173,7 +158,7 @@ def _linear(expr: Expr, counter: str) -> bool:
 
 def _slope(expr: Expr, counter: str) -> int | None:
     """Return the factor of a counter in an expression; None if it is no such sum, or other names are its factors."""
-    if not any(isinstance(part, Name) and part.name == counter for part in nest.walk(expr)):
+    if counter not in names(expr):
         return 0
     found = terms(expr)
     mine = [(number, factors) for number, factors in found or () if Name(counter) in factors]
@@ -216,38 +201,27 @@ def _ranges(
     row: Loop, column: Loop, *, rows_first: bool
 ) -> tuple[tuple[Expr, Expr], tuple[ColumnBound, ...], tuple[ColumnBound, ...]] | None:
     """Return first and last row, and the bounds of a row's columns; None where these are not affine of slope 1."""
-    if rows_first:
-        slopes = [_slope(each, row.index) for each in (column.first, column.last)]
-        if column.index in names(row.first) | names(row.last):
-            return None
-        bounds = [
-            _bound(each, slope, row.index) for each, slope in zip((column.first, column.last), slopes, strict=True)
-        ]
-        if bounds[0] is None or bounds[1] is None:
-            return None
-        return (row.first, row.last), (bounds[0],), (bounds[1],)
-    slopes = [_slope(each, column.index) for each in (row.first, row.last)]
-    if row.index in names(column.first) | names(column.last) or any(slope not in {-1, 0, 1} for slope in slopes):
+    inside, around = (column, row) if rows_first else (row, column)
+    bounds = [(each, _slope(each, around.index)) for each in (inside.first, inside.last)]
+    if inside.index in names(around.first) | names(around.last) or any(slope not in {-1, 0, 1} for _, slope in bounds):
         return None
+    rests = [
+        ColumnBound(slope=slope or 0, rest=nest.substitute(each, {around.index: Num("0")})) for each, slope in bounds
+    ]
+    if rows_first:
+        return (row.first, row.last), (rests[0],), (rests[1],)
     low, high = [ColumnBound(slope=0, rest=column.first)], [ColumnBound(slope=0, rest=column.last)]
     hull: list[Expr] = []
-    for bound, slope, first in ((row.first, slopes[0], True), (row.last, slopes[1], False)):
+    for (bound, slope), straight, first in zip(bounds, rests, (True, False), strict=True):
         if slope == 0:
             hull.append(bound)
             continue
-        rest = nest.substitute(bound, {column.index: Num("0")})
         # first <= row: column + rest <= row, or rest - column <= row; the last row the other way round.
-        turned = ColumnBound(slope=1, rest=nest.Unary("-", rest)) if slope == 1 else ColumnBound(slope=-1, rest=rest)
+        turned = ColumnBound(slope=1, rest=nest.Unary("-", straight.rest)) if slope == 1 else straight
         (high if first == (slope == 1) else low).append(turned)
         end = column.first if (slope == 1) == first else column.last
         hull.append(nest.substitute(bound, {column.index: end}))
     return (hull[0], hull[1]), tuple(low), tuple(high)
-
-
-def _bound(expr: Expr, slope: int | None, row: str) -> ColumnBound | None:
-    if slope not in {-1, 0, 1}:
-        return None
-    return ColumnBound(slope=slope, rest=nest.substitute(expr, {row: Num("0")}))
 
 
 def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
@@ -271,8 +245,6 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """A scalar that one loop adds to, and what stores it."""
-
     start: Expr  # what it is before the loop
     loop: Loop
     terms: tuple[Expr, ...]  # what an iteration adds
@@ -322,8 +294,7 @@ def _sum(items: Sequence[Stmt], declared: nest.Declare) -> _Sum | None:
     if len(places) != 3 or start is None or isinstance(start, tuple) or declared.name in names(start):
         return None
     loop, store = (items[place] for place in places[1:])
-    body = loop.body if isinstance(loop, Loop) else None
-    body = body.body[0] if isinstance(body, Block) and len(body.body) == 1 else body
+    body = nest.only(loop.body) if isinstance(loop, Loop) else None
     if not isinstance(body, Assign) or not isinstance(loop, Loop) or not isinstance(store, Assign):
         return None
     added = _added(body) if body.target == Name(declared.name) else None

@@ -84,7 +84,6 @@ def subscripts(stmt: Stmt) -> set[str]:
 
 
 def _indices(stmt: Stmt) -> list[Expr]:
-    """Return the subscripts of a statement."""
     targets = (node.target for node in nest.statements(stmt) if isinstance(node, Assign))
     every = itertools.chain(nest.operands(stmt), (part for each in targets for part in nest.walk(each)))
     return [each for part in every if isinstance(part, Item) for each in part.index]
@@ -99,7 +98,6 @@ def _choosing(stmt: Stmt) -> set[str]:
 
 
 def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
-    """Inline one temporary everywhere, or nowhere."""
     done = 0
     local = local_types(stmt, types)
 

@@ -295,7 +295,6 @@ class _Reader:
 
 
 def _parts(words: Sequence[str], separator: str) -> list[list[str]]:
-    """Split tokens at one that stands outside brackets."""
     out: list[list[str]] = [[]]
     depth = 0
     for word in words:
@@ -345,12 +344,10 @@ def _effect(words: Sequence[str], name: str) -> str:
 
 
 def _mentioned(words: Sequence[str]) -> Iterator[str]:
-    """Yield the names of an expression; those of members are none."""
     return (word for place, word in enumerate(words) if place == 0 or words[place - 1] not in {".", "->"})
 
 
 def _addresses(words: Sequence[str]) -> Iterator[str]:
-    """Yield the names whose addresses an expression takes."""
     for place, word in enumerate(words):
         left = words[place - 1] if place else ""
         # Behind a closing parenthesis it may be a cast.
