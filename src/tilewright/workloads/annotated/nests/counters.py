@@ -113,7 +113,7 @@ class _Walker:
     def _changed(self, changed: Collection[str]) -> None:
         """Forget values that are made of what is overwritten."""
         for name, value in self.left.items():
-            if value is not None and (names(value) | nest.arrays(value)) & set(changed):
+            if value is not None and nest.mentioned(value) & set(changed):
                 self.left[name] = None
 
     def _assign(self, stmt: Assign, target: Name | Item, op: str, value: Expr) -> Assign:
@@ -162,7 +162,7 @@ class _Walker:
         body = self.visit(loop.body)
         self.unsigned = kept
         self.types[index] = outer or declared
-        steady = not (names(first) | nest.arrays(first)) & changed
+        steady = not nest.mentioned(first) & changed
         runs = Binary("<=" if loop.step > 0 else ">=", first, last)
         for name in inner:
             value = self.left[name] if steady else None
@@ -188,7 +188,7 @@ class _Walker:
             raise UsageError(f"{what} ends at a floating-point number", hint)
         if loop.index in inner:
             raise UsageError(f"{what} has another one inside that counts with the same variable", "use another one")
-        if (names(last) | nest.arrays(last)) & (nest.written(loop.body) | set(inner)):
+        if nest.mentioned(last) & (nest.written(loop.body) | set(inner)):
             raise UsageError(f"{what} changes its own bound", hint)
 
     def _whole(self, bound: Expr) -> Expr:

@@ -263,7 +263,7 @@ def _stored(items: Sequence[Stmt], declared: nest.Declare, types: Mapping[str, s
         return None
     factors, rest = linear
     read = {name for part in (*found.terms, *factors, loop.first, loop.last) for name in nest.arrays(part)}
-    needed = {name for part in (*rest, *factors, *to.index) for name in names(part) | nest.arrays(part)}
+    needed = set[str]().union(*map(nest.mentioned, (*rest, *factors, *to.index)))
     inside = [each for place, each in enumerate(items) if found.places[0] < place < found.places[-1]]
     changed = {name for each in inside for name in nest.written(each)} | {loop.index}
     if to.array in read or needed & changed or any(to.array in nest.used(each) for each in inside if each is not loop):
