@@ -262,9 +262,18 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     return ()
 
 
-def operands(stmt: Stmt) -> Iterator[Expr]:
-    """Yield every part of every expression that a statement reads, those of inner statements among them."""
-    return (part for node in statements(stmt) for expr in expressions(node) for part in walk(expr))
+def reads(stmt: Stmt) -> Iterator[Expr]:
+    """Yield every part of every expression that a statement and those inside it read."""
+    for node in statements(stmt):
+        for expr in expressions(node):
+            yield from walk(expr)
+
+
+def mentions(stmt: Stmt) -> Iterator[Expr]:
+    """Yield every part of every expression of a statement and of those inside it, targets among them."""
+    for node in statements(stmt):
+        for expr in (*expressions(node), *((node.target,) if isinstance(node, Assign) else ())):
+            yield from walk(expr)
 
 
 def only(stmt: Stmt) -> Stmt:
@@ -378,4 +387,4 @@ def block(*items: Stmt) -> Stmt:
 
 def size(stmt: Stmt) -> int:
     """Return the number of statements and of parts of expressions."""
-    return sum(1 for _ in statements(stmt)) + sum(1 for _ in operands(stmt))
+    return sum(1 for _ in statements(stmt)) + sum(1 for _ in reads(stmt))

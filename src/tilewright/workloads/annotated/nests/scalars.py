@@ -84,9 +84,7 @@ def subscripts(stmt: Stmt) -> set[str]:
 
 
 def _indices(stmt: Stmt) -> list[Expr]:
-    targets = (node.target for node in nest.statements(stmt) if isinstance(node, Assign))
-    every = itertools.chain(nest.operands(stmt), (part for each in targets for part in nest.walk(each)))
-    return [each for part in every if isinstance(part, Item) for each in part.index]
+    return [each for part in nest.mentions(stmt) if isinstance(part, Item) for each in part.index]
 
 
 def _choosing(stmt: Stmt) -> set[str]:
@@ -245,8 +243,7 @@ def _items(stmt: Stmt) -> tuple[Stmt, ...]:
 
 
 def _mentions(stmt: Stmt, name: str) -> int:
-    assigned = sum(isinstance(node, Assign) and node.target == Name(name) for node in nest.statements(stmt))
-    return assigned + sum(part == Name(name) for part in nest.operands(stmt))
+    return sum(part == Name(name) for part in nest.mentions(stmt))
 
 
 def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
@@ -287,7 +284,7 @@ def _operation(loop: Loop, target: Name | Item, types: Mapping[str, str]) -> str
         flat = isinstance(node.target, Name) or len(node.target.index) == 1
         ops.add(accumulation(node) if exact and flat else None)
         own += sum(part == node.target for expr in nest.expressions(node) for part in nest.walk(expr))
-    parts = (part for part in nest.operands(loop) if isinstance(part, type(target)))
+    parts = (part for part in nest.reads(loop) if isinstance(part, type(target)))
     mentions = sum((part.array if isinstance(part, Item) else part.name) == variable for part in parts)
     return ops.pop() if len(ops) == 1 and own == mentions else None
 
