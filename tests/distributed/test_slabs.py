@@ -44,9 +44,7 @@ def test_rows_are_read_once_but_those_that_a_periodic_grid_begins_and_ends_with(
     assert chosen.slabs > 4
     values = np.random.default_rng(0).random((problem.program.history("u"), 60, 9))
     source, out = [Read(each) for each in values], Written(np.empty((60, 9)))
-    windows = slabs.slabs(problem, chosen, 4)
-    buffers = slabs.Buffers(problem, chosen.rows, 1)
-    slabs.stream(windows, 60, {"u": source}, {"u": [out]}, buffers, computer)
+    slabs.Slabs(problem, chosen, computer).stream(4, {"u": source}, {"u": [out]}, 0)
     right = tw.run(program, tuple(values), steps=4, boundary=boundary, backend="numpy", strict=True)
     np.testing.assert_array_equal(out._values, right)
     again = np.zeros(60, int)

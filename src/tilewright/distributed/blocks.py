@@ -1,10 +1,10 @@
 """Blocks of a grid on ranks, and what each needs of the others for a number of steps: known without any message."""
 
-import functools
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.distributed.windows import Box, Range, Window, depths, part, pieces, placed, window
@@ -28,10 +28,6 @@ class WindowPart:
     def target(self) -> tuple[slice, ...]:
         """Where it lies in the window."""
         return tuple(slice(at, at + high - low) for at, (low, high) in zip(self.at, self.box, strict=True))
-
-    def source(self, block: Box) -> tuple[slice, ...]:
-        """Where it lies in an array that holds a block."""
-        return tuple(slice(low - start, high - start) for (low, high), (start, _) in zip(self.box, block, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +85,10 @@ def halo(problem: Problem, layout: Decomposition, rank: int, steps: int) -> Halo
     axes = [_along(layout, axis, span) for axis, span in enumerate(found.span)]
     parts: dict[int, list[WindowPart]] = {}
     for segments in itertools.product(*axes):
-        owner = functools.reduce(lambda so_far, pair: so_far * pair[1] + pair[0], _places(segments, layout), 0)
+        owner = int(np.ravel_multi_index([place for place, _, _ in segments], layout.topology))
         part = WindowPart(box=tuple(cells for _, cells, _ in segments), at=tuple(at for _, _, at in segments))
         parts.setdefault(owner, []).append(part)
     return Halo(window=found, parts={owner: tuple(each) for owner, each in sorted(parts.items())})
-
-
-def _places(segments: Sequence[tuple[int, Range, int]], layout: Decomposition) -> list[tuple[int, int]]:
-    return [(place, ranks) for (place, _, _), ranks in zip(segments, layout.topology, strict=True)]
 
 
 def _along(layout: Decomposition, axis: int, span: Range) -> list[tuple[int, Range, int]]:

@@ -19,6 +19,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.distributed import disk, journal
 from tilewright.distributed.blocks import Decomposition
 from tilewright.distributed.ranks import Array, together
+from tilewright.distributed.windows import slices
 from tilewright.runtime.formats.files import ArrayStream
 
 Grid = npt.NDArray[Any]
@@ -45,23 +46,25 @@ class Checkpoints:
 
     def begin(self, run: str, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> int:
         """Return the steps done, the last checkpoint read into ``blocks`` and ``traces``; every rank calls this."""
-        self._run, found = run, list[journal.RunProgress | None]()
+        self._run = run
 
-        def look() -> None:
+        def look() -> int:
             disk.import_zarr()
-            if like.comm.Get_rank() == 0:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                found.append(journal.read(self.folder) if self.resume else None)
-                if found[0] is not None and found[0].run != run:
-                    raise UsageError(
-                        f"the checkpoint in {str(self.folder)!r} is of another program, size or data",
-                        "run without resume=True to begin again",
-                    )
-                if found[0] is None:
-                    self._clear(but=None)
+            if like.comm.Get_rank() != 0:
+                return 0
+            self.folder.mkdir(parents=True, exist_ok=True)
+            found = journal.read(self.folder) if self.resume else None
+            if found is None:
+                self._clear(but=None)
+                return 0
+            if found.run != run:
+                raise UsageError(
+                    f"the checkpoint in {str(self.folder)!r} is of another program, size or data",
+                    "run without resume=True to begin again",
+                )
+            return found.done
 
-        together(like.comm, look)
-        self._last = like.comm.bcast(found[0].done if found and found[0] else 0, root=0)
+        self._last = like.comm.bcast(together(like.comm, look), root=0)
         if self._last:
             together(like.comm, lambda: self._read(like, blocks, traces))
         return self._last
@@ -113,15 +116,11 @@ class Checkpoints:
                 raise ValueError(f"it has the shape {tuple(array.shape)}")
             for rank in range(old.size):
                 theirs = old.block(rank)
-                common = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True)]
+                common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True))
                 if all(low < high for low, high in common):
-                    source, target = (
-                        tuple(slice(low - at, high - at) for (low, high), (at, _) in zip(common, box, strict=True))
-                        for box in (theirs, like.box)
-                    )
-                    values = array[(rank, slice(None), *source)]
+                    values = array[(rank, slice(None), *slices(common, theirs))]
                     for number, block in enumerate(blocks):
-                        block[target] = values[number]
+                        block[slices(common, like.box)] = values[number]
             for field, trace in traces.items():
                 with self._trace(self._last, field).open("rb") as file:
                     held = np.lib.format.read_array(ArrayStream(file), allow_pickle=False)

@@ -35,8 +35,13 @@ class Window:
     @property
     def inner(self) -> tuple[slice, ...]:
         """Where the box lies in the window."""
-        pairs = zip(self.box, self.span, strict=True)
-        return tuple(slice(low - start, high - start) for (low, high), (start, _) in pairs)
+        return slices(self.box, self.span)
+
+
+def slices(box: Box, within: Box | None = None) -> tuple[slice, ...]:
+    """Return where a box lies in an array of another box's cells; by default of the whole grid's."""
+    starts = [0] * len(box) if within is None else [start for start, _ in within]
+    return tuple(slice(low - start, high - start) for (low, high), start in zip(box, starts, strict=True))
 
 
 def check_cut(problem: Problem, axes: tuple[int, ...]) -> None:
