@@ -16,7 +16,6 @@ import numpy as np
 
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
 from tilewright.distributed.compute import Computer
@@ -97,18 +96,23 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
 
     bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
 
-    @functools.cache
-    def like(count: int) -> "_Choices":
-        return _Choices(replace(problem, steps=count), machine, computer)
+    ranked: dict[int, Iterator[tuple[float, float, Tiling]]] = {}
+
+    def ascending(count: int) -> Iterator[tuple[float, Tiling]]:
+        """Yield the seconds that a pass of so many steps takes, copies included, with a tiling, the fastest first."""
+        like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
+        known = ranked.get(like) or _tilings(replace(problem, steps=like), machine, computer)
+        ranked[like], again = itertools.tee(known)
+        for seconds, copied, tiling in itertools.islice(again, _MOST_TRIED):
+            yield seconds * count / like + copied, tiling
 
     best: Swept | None = None
     for count in [steps] if steps else sorted(candidates(problem.steps, 1), reverse=True):
         expected = functools.partial(sweep, case, bandwidths, count)
         if best is not None and expected(0.0, rows=0, turns=extent).seconds >= best.passes.seconds:
             break
-        # A few predictions stand for all: the time per step hardly changes.
-        choices, part, fitting = like(1 << (count.bit_length() - 1)), replace(problem, steps=count), 0
-        for seconds, tiling in choices.ascending(count):
+        part, fitting = replace(problem, steps=count), 0
+        for seconds, tiling in ascending(count):
             least = expected(seconds, rows=0, turns=extent).seconds
             if fitting == _MOST_FITTING or (best is not None and least >= best.passes.seconds):
                 break
@@ -125,46 +129,24 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
     return best
 
 
-class _Choices:
-    """Tilings of a problem that may sweep, with what the models expect of them, for passes of about so many steps."""
+def _tilings(problem: Problem, machine: Machine, computer: Computer) -> Iterator[tuple[float, float, Tiling]]:
+    """Yield what the models expect of computing and of copies by tilings that may sweep, the fastest first."""
+    workload = on_machine(problem, machine)
+    setting, copied, asked = workload.setting, copy_seconds(workload.setting), as_tiling(computer.tiling)
+    if asked is not None:
+        tiling, costs = workload.costs(catalogue.complete(problem, asked))
+        yield float(costs.seconds), copied, tiling
+        return
 
-    def __init__(self, problem: Problem, machine: Machine, computer: Computer) -> None:
-        self._problem = problem
-        workload = on_machine(problem, machine)
-        self._setting = workload.setting
-        asked = as_tiling(computer.tiling)
-        if asked is not None:
-            tiling, costs = workload.costs(catalogue.complete(problem, asked))
-            self._every = iter([(float(costs.seconds), tiling)])
-        else:
-            spaces = (
-                (family, *evaluated(workload.setting, family, "exact")) for family in _families(problem, computer)
-            )
-            self._every = heapq.merge(
-                *(
-                    self._ascending(family, sizes, run_seconds(family, costs.seconds, workload.setting, copies=False))
-                    for family, sizes, costs in spaces
-                ),
-                key=itemgetter(0),
-            )
-        self._known: list[tuple[float, Tiling]] = []
-
-    def _ascending(self, family: Family, sizes: TileSizes, seconds: Floats) -> Iterator[tuple[float, Tiling]]:
-        for index in np.argsort(seconds, kind="stable").tolist():
-            if not np.isfinite(seconds[index]):
+    def ascending(family: Family) -> Iterator[tuple[float, float, Tiling]]:
+        sizes, costs = evaluated(setting, family, "exact")
+        every = run_seconds(family, costs.seconds, setting, copies=False)
+        for index in np.argsort(every, kind="stable").tolist():
+            if not np.isfinite(every[index]):
                 return
-            yield float(seconds[index]), catalogue.complete(self._problem, space.tiling_at(family, sizes, index))
+            yield float(every[index]), copied, catalogue.complete(problem, space.tiling_at(family, sizes, index))
 
-    def ascending(self, steps: int) -> Iterator[tuple[float, Tiling]]:
-        """Yield the seconds that a pass of so many steps takes, copies included, with a tiling, the fastest first."""
-        copied = copy_seconds(self._setting)
-        for seconds, tiling in itertools.islice(itertools.chain(self._known, self._further()), _MOST_TRIED):
-            yield seconds * steps / self._problem.steps + copied, tiling
-
-    def _further(self) -> Iterator[tuple[float, Tiling]]:
-        for each in self._every:
-            self._known.append(each)
-            yield each
+    yield from heapq.merge(*map(ascending, _families(problem, computer)), key=itemgetter(0))
 
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:
