@@ -38,9 +38,9 @@ def test_rows_are_read_once_but_those_that_a_periodic_grid_begins_and_ends_with(
     problem = make_problem(tw.program(program), (60, 9), 4, "float64", boundary)
     target = read_target("numpy", 1)
     computer = Computer(target=target, threads=1, tiling=None, strict=True, scalars={}, make=memo.prepared)
-    case = Streamed(extent=60, steps=4, read_bytes=1, write_bytes=1, held_bytes=1, memory=14)
+    case = Streamed(extent=60, steps=4, read_bytes=1, write_bytes=1, bandwidths=(1.0, 1.0), held_bytes=1, memory=14)
     around, wraps = depths(problem, 4)[0], boundary == "wrap"
-    chosen = passes(case, (1.0, 1.0), lambda _: around, lambda *_: 0.0, wraps=wraps, fixed=4)
+    chosen = passes(case, lambda _: around, lambda *_: 0.0, wraps=wraps, fixed=4)
     assert chosen.slabs > 4
     values = np.random.default_rng(0).random((problem.program.history("u"), 60, 9))
     source, out = [Read(each) for each in values], Written(np.empty((60, 9)))

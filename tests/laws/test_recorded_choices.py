@@ -19,9 +19,8 @@ from tilewright.base.errors import TilewrightError
 from tilewright.costs.transfers.disk import Passes
 from tilewright.costs.transfers.network import Exchanges
 from tilewright.distributed import chunks, runs, slabs, streams, sweeps
-from tilewright.distributed.blocks import Decomposition, halo, split
 from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
-from tilewright.distributed.windows import depths, window
+from tilewright.distributed.windows import Decomposition, depths, halo, split, window
 from tilewright.machines.networks import network
 from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue as programs

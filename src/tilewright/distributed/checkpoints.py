@@ -17,9 +17,8 @@ import numpy.typing as npt
 from tilewright.base.errors import UsageError, told
 from tilewright.base.fingerprint import fingerprint
 from tilewright.distributed import disk, journal
-from tilewright.distributed.blocks import Decomposition
 from tilewright.distributed.ranks import Array, together
-from tilewright.distributed.windows import slices
+from tilewright.distributed.windows import Decomposition, slices
 from tilewright.runtime.formats.files import ArrayStream
 
 Grid = npt.NDArray[Any]

@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +76,9 @@ class MemoryRows(RowArray):
 
     def __init__(self, values: Array) -> None:
         self.shape, self.dtype, self._values = values.shape, values.dtype, values
-
-    @cached_property
-    def place(self) -> str:
-        """A digest of the values, so that a run that goes on in another process knows them again."""
-        each = tuple(slice(0, 1) if step == 0 else slice(None) for step in self._values.strides)  # repeated along it
-        return f"memory@{digest(np.ascontiguousarray(self._values[each]).tobytes())}"
+        each = tuple(slice(0, 1) if step == 0 else slice(None) for step in values.strides)  # repeated along it
+        # A run that goes on in another process knows them again.
+        self.place = f"memory@{digest(np.ascontiguousarray(values[each]).tobytes())}"
 
     def read(self, low: int, high: int, target: Array) -> None:
         """Read rows."""

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.distributed.blocks import Halo, halo
 from tilewright.distributed.ranks import TAG, Array, buffer_of
-from tilewright.distributed.windows import slices
+from tilewright.distributed.windows import Halo, halo, slices
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import layout
 

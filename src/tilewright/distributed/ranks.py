@@ -15,8 +15,7 @@ from tilewright.base.dtypes import is_number
 from tilewright.base.errors import ArrayError, TilewrightError, UsageError, told
 from tilewright.base.units import whole_number
 from tilewright.distributed import disk
-from tilewright.distributed.blocks import Decomposition
-from tilewright.distributed.windows import Box, slices
+from tilewright.distributed.windows import Box, Decomposition, slices
 
 T = TypeVar("T")
 TAG = 2717

@@ -18,14 +18,13 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchanges, strips
-from tilewright.distributed.blocks import Decomposition, Halo, halo, split
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.ghosts import Exchange as Messages
 from tilewright.distributed.ghosts import Ghosts, moving, packed_cells
 from tilewright.distributed.points import GridPoints, WindowPoints, fingerprint_of, inside
 from tilewright.distributed.ranks import Array, T, Traffic, ending, together
-from tilewright.distributed.windows import Window, check_cut, depths, slices
+from tilewright.distributed.windows import Decomposition, Halo, Window, check_cut, depths, halo, slices, split
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.points import Index
@@ -221,6 +220,7 @@ class _Advance:
         self._interior = None if parts is None else self._recorded(parts.interior)
         self._rest = [self._recorded(each) for each in ((self._own,) if parts is None else parts.strips)]
         self._key = fingerprint(job.key, computer.numbers)
+        self._traces = {} if points is None else points.traces
         self._tables: dict[str, list[Grid]] = {}
         self._columns = {} if points is None else points.window(self._own.span, self._own.box).columns
         self._first_row = 0
@@ -240,7 +240,7 @@ class _Advance:
         begin = 0
         if kept is not None:
             blocks = [grid[inner] for grid in moved]
-            begin = self._first_row = kept.begin(self._key, self._job.first, blocks, self._traces())
+            begin = self._first_row = kept.begin(self._key, self._job.first, blocks, self._traces)
         # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
         for done in range(begin, max(1, problem.steps), self._steps):
             now = min(self._steps, problem.steps - done)
@@ -258,13 +258,13 @@ class _Advance:
             if kept is not None and kept.due(done + now, self._steps, problem.steps):
                 with ending(self._comm):
                     self._hand_over(done + now)
-                kept.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces())
+                kept.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces)
         with ending(self._comm):
             self._hand_over(problem.steps)
             found = {name: tuple(map(self._result, current[name])) for name in program.updated}
             if self._state is not None:
                 self._state.close()
-        return found, self._traces()
+        return found, self._traces
 
     def _opened(self) -> tuple[dict[str, list[Grid]], dict[str, list[Grid]]]:
         """Return grids that hold this rank's block of every level, and grids for results where they need others.
@@ -295,9 +295,6 @@ class _Advance:
         assert state is not None  # noqa: S101  (else there is nothing to see)
         return {name: [state.newest(name, age) for age in range(program.history(name))] for name in program.fields}
 
-    def _traces(self) -> dict[str, Grid]:
-        return {} if self._points is None else self._points.traces
-
     def _result(self, grid: Grid) -> Array:
         ghosts, block = self._ghosts, grid[self._own.inner]
         result = self._job.first.holding(SHARED.lend_grid(block.shape, self._job.problem.dtype))
@@ -312,12 +309,7 @@ class _Advance:
         return result
 
     def _compute_apart(
-        self,
-        messages: Messages,
-        current: dict[str, list[Grid]],
-        spare: dict[str, list[Grid]],
-        now: int,
-        done: int,
+        self, messages: Messages, current: dict[str, list[Grid]], spare: dict[str, list[Grid]], now: int, done: int
     ) -> None:
         """Compute some steps in memory apart from the grids, the interior while messages travel if there is one."""
         table = {} if self._points is None else self._points.table(done, now)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_over
-from tilewright.costs.transfers.disk import Passes, Streamed, passes, sweep
+from tilewright.costs.transfers.disk import Passes, passes
 from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
 from tilewright.distributed.points import GridPoints
-from tilewright.distributed.streams import Buffers, Levels, Transfers
+from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
 from tilewright.distributed.windows import Window, depths, window
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.boundaries import FIXED
@@ -36,23 +36,16 @@ def plan(  # noqa: PLR0913
     """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`."""
     wraps = 0 in wrapped_axes(problem)
     row = problem.cells // problem.shape[0] * problem.itemsize
-    read, kept = (
-        row * sum(map(problem.program.history, names)) for names in (problem.program.fields, problem.program.updated)
-    )
-    copied = computer.copies(problem)
+    copied, case = computer.copies(problem), streamed(problem, machine)
     places, expected = (1, copied_seconds) if copied else (2, expected_seconds)
-    case = Streamed(
-        extent=problem.shape[0],
-        steps=max(1, problem.steps),
-        read_bytes=read,
-        write_bytes=kept,
-        held_bytes=places * (read + kept) + row * _session_rows(problem),
+    case = replace(
+        case,
+        held_bytes=places * (case.read_bytes + case.write_bytes) + row * _session_rows(problem),
         memory=memory,
         # Levels are then where they were; else they are moved for a last step of its own.
         unit=max(map(problem.program.history, problem.program.updated)),
     )
-    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
-    once = sweep(case, bandwidths, case.steps, 0.0, rows=0, turns=1).disk_seconds
+    once = case.passes(0.0, steps=case.steps, rows=0, slabs=1).disk_seconds
     known: dict[tuple[int, int], float] = {}
 
     def seconds(rows: int, count: int) -> float:
@@ -65,7 +58,7 @@ def plan(  # noqa: PLR0913
         return known[rows, like] * count / like
 
     while True:
-        chosen = passes(case, bandwidths, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
+        chosen = passes(case, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
         if chosen is None:
             rows = min(problem.shape[0], sum(depths(problem, steps or min(case.steps, case.unit))[0]) + 1)
             least = rows * case.held_bytes + memory - case.memory

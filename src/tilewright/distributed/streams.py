@@ -7,9 +7,11 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
+from tilewright.costs.transfers.disk import Streamed
 from tilewright.distributed import disk
 from tilewright.distributed.disk import Array, RowArray
 from tilewright.distributed.windows import Range, pieces
+from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import allocate
 
@@ -17,6 +19,17 @@ Levels = Mapping[str, Sequence[RowArray]]
 """By field its levels on disk, newest first; missing older ones of what is read are those of the oldest given."""
 Rows = dict[str, list[Array]]
 """By field some rows of its levels, newest first."""
+
+
+def streamed(problem: Problem, machine: Machine) -> Streamed:
+    """Return what passes over a problem's grid on disk move."""
+    row = problem.cells // problem.shape[0] * problem.itemsize
+    read, written = (
+        row * sum(map(problem.program.history, fields)) for fields in (problem.program.fields, problem.program.updated)
+    )
+    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
+    steps = max(1, problem.steps)
+    return Streamed(extent=problem.shape[0], steps=steps, read_bytes=read, write_bytes=written, bandwidths=bandwidths)
 
 
 class Buffers:

@@ -17,9 +17,9 @@ import numpy as np
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.run import copy_seconds, run_seconds
-from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
+from tilewright.costs.transfers.disk import Passes, candidates
 from tilewright.distributed.compute import Computer
-from tilewright.distributed.streams import Buffers, Levels, Transfers
+from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
 from tilewright.distributed.windows import Range
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
@@ -87,15 +87,7 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
     """Choose the tiles and steps of a pass of the least expected time; None where no sweep is possible or fits."""
     if not applies(problem, computer):
         return None
-    program, extent = problem.program, problem.shape[0]
-    row = problem.cells // extent * problem.itemsize
-    read, kept = (row * sum(map(program.history, names)) for names in (program.fields, program.updated))
-    case = Streamed(
-        extent=extent, steps=problem.steps, read_bytes=read, write_bytes=kept, held_bytes=0, memory=memory
-    )  # fmt: skip
-
-    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
-
+    case, extent = streamed(problem, machine), problem.shape[0]
     ranked: dict[int, Iterator[tuple[float, float, Tiling]]] = {}
 
     def ascending(count: int) -> Iterator[tuple[float, Tiling]]:
@@ -108,12 +100,12 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
 
     best: Swept | None = None
     for count in [steps] if steps else sorted(candidates(problem.steps, 1), reverse=True):
-        expected = functools.partial(sweep, case, bandwidths, count)
-        if best is not None and expected(0.0, rows=0, turns=extent).seconds >= best.passes.seconds:
+        expected = functools.partial(case.passes, steps=count)
+        if best is not None and expected(0.0, rows=0, slabs=extent).seconds >= best.passes.seconds:
             break
         part, fitting = replace(problem, steps=count), 0
         for seconds, tiling in ascending(count):
-            least = expected(seconds, rows=0, turns=extent).seconds
+            least = expected(seconds, rows=0, slabs=extent).seconds
             if fitting == _MOST_FITTING or (best is not None and least >= best.passes.seconds):
                 break
             cut = catalogue.sweep(part, tiling)
@@ -123,7 +115,7 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
             if taken(part, cut, parts) > memory:
                 continue
             fitting += 1
-            passes = expected(seconds, rows=_rows(part, cut, parts), turns=ceil_div(cut.count, parts))
+            passes = expected(seconds, rows=_rows(part, cut, parts), slabs=ceil_div(cut.count, parts))
             if best is None or passes.seconds < best.passes.seconds:
                 best = Swept(passes=passes, tiling=tiling, parts=parts)
     return best
