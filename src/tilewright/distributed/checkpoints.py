@@ -108,7 +108,8 @@ class Checkpoints:
         with told(where, "run without resume=True to begin again"):
             array = disk.open_zarr(self._path(self._last), "r")
             topology = tuple(map(int, array.attrs["topology"]))
-            if len(topology) != like.ndim or not _fits(topology, like.shape):
+            fits = (1 <= ranks <= extent for ranks, extent in zip(topology, like.shape, strict=False))
+            if len(topology) != like.ndim or not all(fits):
                 raise ValueError(f"no grid of this size has blocks of the topology {topology}")
             old = Decomposition(shape=like.shape, topology=topology)
             if tuple(array.shape[:2]) != (old.size, len(blocks)):
@@ -123,7 +124,9 @@ class Checkpoints:
             for field, trace in traces.items():
                 with self._trace(self._last, field).open("rb") as file:
                     held = np.lib.format.read_array(ArrayStream(file), allow_pickle=False)
-                trace[...] = _same(held, trace)
+                if held.shape != trace.shape or held.dtype != trace.dtype:
+                    raise ValueError(f"what receivers recorded has the shape {held.shape} of {held.dtype}")
+                trace[...] = held
 
     def _path(self, done: int) -> Path:
         return self.folder / f"state-{done}.zarr"
@@ -139,14 +142,3 @@ class Checkpoints:
             found = _OWN.fullmatch(path.name)
             if found is not None and int(found[1]) != but:
                 shutil.rmtree(path) if path.suffix == ".zarr" else path.unlink()
-
-
-def _fits(topology: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return all(1 <= ranks <= extent for ranks, extent in zip(topology, shape, strict=True))
-
-
-def _same(found: Grid, like: Grid) -> Grid:
-    """An array that has the shape and the type of another."""
-    if found.shape != like.shape or found.dtype != like.dtype:
-        raise ValueError(f"what receivers recorded has the shape {found.shape} of {found.dtype}")
-    return found

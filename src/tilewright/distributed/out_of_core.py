@@ -50,7 +50,6 @@ class OutOfCoreRun:
     memory: int  # bytes that may be used
     resume: bool = False  # whether it goes on from the last complete pass
     points: PointData | None = None
-    swept: bool = True  # whether passes may be sweeps
 
 
 def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, Array]:
@@ -71,7 +70,7 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, Ar
                 "give more memory, or smaller chunks along the first axis",
             )
         fixed = past.steps if past else None
-        chosen, swept = choose(job.problem, usable - meanwhile, machine, computer, fixed, points, sweep=job.swept)
+        chosen, swept = choose(job.problem, usable - meanwhile, machine, computer, fixed, points)
         _tell(job, chosen, past, swept)
         if not job.resume and files.folder.exists():
             files.clear()
@@ -105,18 +104,16 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, Ar
     return traces
 
 
-def choose(  # noqa: PLR0913
+def choose(
     problem: Problem,
     memory: int,
     machine: Machine,
     computer: Computer,
     steps: int | None = None,  # per pass, if an earlier part of the run has decided
     points: GridPoints | None = None,
-    *,
-    sweep: bool = True,
 ) -> tuple[Passes, sweeps.Swept | None]:
     """Choose how passes go over a grid on disk: slab by slab, or as a sweep."""
-    swept = sweeps.plan(problem, memory, machine, computer, steps) if sweep else None
+    swept = sweeps.plan(problem, memory, machine, computer, steps)
     within = math.inf if swept is None else swept.passes.seconds
     cut = slabs.plan(problem, memory, machine, computer, steps, points, within=within)
     if cut is not None:
