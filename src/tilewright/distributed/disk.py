@@ -10,7 +10,7 @@ import errno
 import math
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -152,26 +152,26 @@ class FileRows(RowArray):
         return [(first, min(high, first + step)) for first in range(low, high, step)]
 
     def _read(self, low: int, target: Array) -> None:
-        at, view = self._offset + low * self._row, target.view(np.uint8).reshape(-1)
-        for first, last, direct in self._spans(at, view):
-            done = first
-            while done < last:
-                got = self._move(os.preadv, view[done:last], at + done, direct=direct)
-                if got == 0:
-                    raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
-                done += got
-            if not direct:
-                self._forget(at + first, last - first)
+        for at, size in self._cached(os.preadv, low, target):
+            self._forget(at, size)
 
     def _write(self, low: int, source: Array) -> None:
-        at, view = self._offset + low * self._row, source.view(np.uint8).reshape(-1)
+        self._dirty += sum(size for _, size in self._cached(os.pwritev, low, source))
+        if self._dirty >= _DIRTY_BYTES:
+            self.sync()
+
+    def _cached(self, transfer: Callable[..., int], low: int, values: Array) -> Iterator[tuple[int, int]]:
+        """Read or write rows, and yield which bytes of the file passed through the page cache."""
+        at, view = self._offset + low * self._row, values.view(np.uint8).reshape(-1)
         for first, last, direct in self._spans(at, view):
             done = first
             while done < last:
-                done += self._move(os.pwritev, view[done:last], at + done, direct=direct)
-            self._dirty += 0 if direct else last - first
-        if self._dirty >= _DIRTY_BYTES:
-            self.sync()
+                moved = self._move(transfer, view[done:last], at + done, direct=direct)
+                if moved == 0:
+                    raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
+                done += moved
+            if not direct:
+                yield at + first, last - first
 
     def _spans(self, at: int, view: Array) -> list[tuple[int, int, bool]]:
         """Cut what lies at a place of the file into whole pages, which pass the cache by, and the rest."""
