@@ -1,8 +1,9 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,19 +29,18 @@ from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.search import BATCH, Meter, Progress, SearchResult, Trial, Watch, is_unstable, search
+from tilewright.tuning.search import BATCH, Progress, SearchResult, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 from tilewright.verbs import predict as model_api
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.options import TuneOptions
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.tuning.family_spaces import family_spaces
-from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, Errand, FarmMeter, Node, first_node
-from tilewright.verbs.tuning.meter import History, Limits, WorkerMeter, interruptible, read_history
+from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, FarmMeter, first_node
+from tilewright.verbs.tuning.meter import Errand, Limits, Node, WorkerMeter, interruptible, read_history
 from tilewright.verbs.tuning.plan import Plan, Tried, needed_bytes
 from tilewright.verbs.tuning.screen import said, screen, unscreened
 from tilewright.verbs.tuning.task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
-from tilewright.verbs.tuning.trial import Scalars
 from tilewright.verbs.unstable import warn_if_unstable
 
 Needs = dict[Tiling, Resources]
@@ -221,12 +221,7 @@ def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     log = log_path(tuning, steps, circumstances)
     if log is not None and not tuning.asked.resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
-    history = read_history(log)
-    scalars = tuple((name, _number(tuning.numbers.get(name))) for name in tuning.problem.program.scalars)
-    if farm is not None:
-        choice, needs = _search_on_farm(tuning, farm, scalars, steps, log, history)
-    else:
-        choice, needs = _search(tuning, scalars, steps, log, history)
+    choice, needs = _search(tuning, farm, steps, log)
     scale = tuning.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
@@ -238,73 +233,52 @@ def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
 
 
 def _search(
-    tuning: Tuning, scalars: Scalars, steps: int, log: Path | None, history: History
+    tuning: Tuning, farm: tuple[Executor, Node] | None, steps: int, log: Path | None
 ) -> tuple[SearchResult, Needs]:
-    """Search with worker processes; they are gone when this returns."""
-    workers = min(available_cpus(), _MOST_WORKERS)
-    # A GPU's driver reserves address space for all memory there is.
-    memory, limits = None, DEVICE_LIMITS
-    if tuning.device is None:
-        memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(tuning.problem)
-        limits = LIMITS
-    title = f"tuning {tuning.problem.program.name}"
-    with interruptible(), bar(title, tuning.asked.progress) as update, pool(workers, memory) as processes:
-        request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict)
-        meter = WorkerMeter(processes, request, scalars, steps, limits, log, history)
-        choice = _found(tuning, meter, history, update)
+    """Search with worker processes, which are gone when this returns, or with the nodes of an executor."""
+    history, title, cpus = read_history(log), f"tuning {tuning.problem.program.name}", available_cpus()
+    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * (farm[1].cpus if farm else cpus) + 4 * needed_bytes(tuning.problem)
+    errand = Errand(
+        plan=Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict),
+        scalars=tuple((name, _number(tuning.numbers.get(name))) for name in tuning.problem.program.scalars),
+        steps=steps,
+        limits=LIMITS if tuning.device is None else DEVICE_LIMITS,
+        # A GPU's driver reserves address space for all memory there is.
+        memory=memory if tuning.device is None else None,
+    )
+    meter: WorkerMeter | FarmMeter
+    with ExitStack() as stack:
+        stack.enter_context(interruptible())
+        update = stack.enter_context(bar(title, tuning.asked.progress))
+
+        def report(state: Progress) -> None:
+            best = "" if state.best is None else f", best {state.best:.3g} s"
+            update(state.done, state.total, state.stage + best)
+
+        if farm is None:
+            processes = stack.enter_context(pool(min(cpus, _MOST_WORKERS), errand.memory))
+            meter = WorkerMeter(processes, errand, log, history)
+        else:
+            meter = FarmMeter(*farm, errand, log=log, history=history)
+        choice = search(
+            tuning.family_spaces,
+            tuning.effort,
+            meter,
+            recorded=history.measurements,
+            watch=Watch(report=report),
+            by_prediction=tuning.asked.metric != "time",
+            at_once=AT_ONCE if farm else BATCH,
+        )
         if choice.interrupted:
             meter.stopped()
-    return _kept(choice), meter.needs
-
-
-def _search_on_farm(
-    tuning: Tuning,
-    farm: tuple[Executor, Node],
-    scalars: Scalars,
-    steps: int,
-    log: Path | None,
-    history: History,
-) -> tuple[SearchResult, Needs]:
-    """Search with the workers of an executor."""
-    executor, node = farm
-    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * node.cpus + 4 * needed_bytes(tuning.problem)
-    request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict)
-    errand = Errand(small=None, plan=request, scalars=scalars, steps=steps, limits=LIMITS, memory=memory)
-    meter = FarmMeter(executor, node, errand, log=log, history=history)
-    with interruptible(), bar(f"tuning {tuning.problem.program.name}", tuning.asked.progress) as update:
-        choice = _found(tuning, meter, history, update, AT_ONCE)
-    LOGGER.info(
-        "tuning %s: %d samples on %s", tuning.problem.program.name, sum(meter.nodes.values()), ", ".join(meter.nodes)
-    )
-    return _kept(choice), meter.needs
-
-
-def _found(
-    tuning: Tuning, meter: Meter, history: History, update: Callable[[int, int, str], None], at_once: int = BATCH
-) -> SearchResult:
-    def report(state: Progress) -> None:
-        best = "" if state.best is None else f", best {state.best:.3g} s"
-        update(state.done, state.total, state.stage + best)
-
-    return search(
-        tuning.family_spaces,
-        tuning.effort,
-        meter,
-        recorded=history.measurements,
-        watch=Watch(report=report),
-        by_prediction=tuning.asked.metric != "time",
-        at_once=at_once,
-    )
-
-
-def _kept(choice: SearchResult) -> SearchResult:
-    """Return a choice; say so where the search was stopped."""
+    if isinstance(meter, FarmMeter):
+        LOGGER.info("%s: %d samples on %s", title, sum(meter.nodes.values()), ", ".join(meter.nodes))
     if choice.interrupted:
         if choice.winner is None:
             warn_once("tuning was stopped before anything was measured; what is compiled already is kept")
             raise KeyboardInterrupt
         warn_once("tuning was stopped before its end; the best so far is kept, and tuning again goes on from here")
-    return choice
+    return choice, meter.needs
 
 
 LIMITS = Limits()
