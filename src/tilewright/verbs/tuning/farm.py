@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,24 +101,11 @@ def measuring(node: Node) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What nodes do; tests put simulated measurements in its place."""
-
-    here: Callable[[], Node] = here  # describes the node it runs on
-    attempt: Callable[[Errand], Answer] = attempt  # compiles, checks and measures a candidate once
-    finals: Callable[[Sequence[Errand], int], Answer] = finals  # measures several again
-    confirmed: Callable[[Errand, Plan[Problem], float], Answer] = (
-        confirmed  # compares a result with a second schedule's
-    )
-
-
-WORK = Work()
 _QUESTIONS = 3
 """How often workers are asked what they are, before none of them is taken to answer."""
 
 
-def first_node(executor: Executor, limits: Limits, work: Work = WORK) -> Node:
+def first_node(executor: Executor, limits: Limits, describe: Callable[[], Node] = here) -> Node:
     """Return the node that answers first: its kind is the one that is measured on.
 
     A worker that is lost while it is asked costs the question alone, which another one is asked again.
@@ -127,7 +114,7 @@ def first_node(executor: Executor, limits: Limits, work: Work = WORK) -> Node:
         raise UsageError(f"executor is a concurrent.futures.Executor, got {type(executor).__name__}")
     for _ in range(_QUESTIONS):
         try:
-            asked: Future[Node] = _submit(executor, work.here)
+            asked: Future[Node] = _submit(executor, describe)
             answer = asked.result(timeout=10 * limits.compile)
             if isinstance(answer, Node):
                 return answer
@@ -150,7 +137,7 @@ class FarmMeter(Meter):
         *,
         log: Path | None = None,
         history: History | None = None,
-        work: Work = WORK,
+        work: Callable[[Errand], Answer] = attempt,  # what a node does with a candidate
     ) -> None:
         super().__init__(errand, log, history)
         self._executor, self._kind, self._work = executor, node.kind, work
@@ -158,18 +145,18 @@ class FarmMeter(Meter):
         """By name of the node, how many candidates it measured."""
 
     def _attempt(self, errands: Iterable[Errand]) -> list[Answer]:
-        return self._answers((self._work.attempt, each) for each in errands)
+        return self._answers((self._work, each) for each in errands)
 
     def _sample(self, errand: Errand) -> Answer:
-        return self._answers([(self._work.attempt, errand)])[0]
+        return self._answers([(self._work, errand)])[0]
 
     def _compare(self, errand: Errand, second: Plan[Problem]) -> Answer:
         limit = errand.limits.run * (1 + MARGIN * errand.plan.problem.steps / errand.steps)
-        return self._answers([(self._work.confirmed, errand, second, limit)])[0]
+        return self._answers([(confirmed, errand, second, limit)])[0]
 
     def finals(self, tilings: Sequence[Tiling], rounds: int) -> Mapping[Tiling, Measurement]:
         """Measure candidates again, all on one node; nothing where it was lost."""
-        answer = self._answers([(self._work.finals, [self._candidate(tiling) for tiling in tilings], rounds)])[0]
+        answer = self._answers([(finals, [self._candidate(tiling) for tiling in tilings], rounds)])[0]
         if answer.node is None:
             LOGGER.warning("the finalists were not measured again: %s", answer.measurements[0].detail)
             return {}

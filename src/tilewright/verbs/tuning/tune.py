@@ -1,25 +1,32 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tilewright.base.errors import ToolchainError, UsageError, one_of
+from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Outcome, Resources
 from tilewright.costs.interval import interval
+from tilewright.inputs import memo
 from tilewright.inputs.arrays import problem_of
 from tilewright.inputs.stencil import ProgramLike
+from tilewright.machines.machine import Machine
 from tilewright.plan import Plan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
 from tilewright.report.progress import bar
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.found import circumstances as device_circumstances
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import available_cpus, thread_count
@@ -29,18 +36,18 @@ from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import Tiling
+from tilewright.tuning import stencil
 from tilewright.tuning.search import BATCH, Progress, SearchResult, Trial, Watch, is_unstable, search
-from tilewright.tuning.shortlist import effort_level, ranked, shortlist
-from tilewright.verbs import predict as model_api
+from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, effort_level, ranked, shortlist
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.options import TuneOptions
-from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.verbs.predict import METRICS, MachineLike, as_machine, predicted
+from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning.family_spaces import family_spaces
 from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, FarmMeter, first_node
 from tilewright.verbs.tuning.meter import Errand, Limits, Node, WorkerMeter, interruptible, read_history
 from tilewright.verbs.tuning.plan import Plan, Tried, needed_bytes
 from tilewright.verbs.tuning.screen import said, screen, unscreened
-from tilewright.verbs.tuning.task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
 from tilewright.verbs.unstable import warn_if_unstable
 
 Needs = dict[Tiling, Resources]
@@ -49,6 +56,26 @@ _MOST_WORKERS = 4
 _SPARE_BYTES = 8 * 2**30
 _SPARE_BYTES_PER_CPU = 2**28
 """Address space, not memory: stacks and heaps of threads reserve far more than they touch."""
+_PROTOCOL = 2
+"""Raised when older logs could no longer be continued."""
+_SAMPLE_SECONDS = 1.0
+"""A sample that would take longer by the model computes fewer steps, but at least two heights of the tallest tile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What is tuned, checked."""
+
+    program: Program  # as the caller gave it
+    problem: Problem  # what is tuned; scalars given as arrays are coefficient fields of its program
+    machine: Machine  # on which the model ranks
+    family_spaces: tuple[FamilySpace, ...]  # the space, by family and height, with predicted costs
+    effort: Effort  # how much is tried
+    asked: TuneOptions
+    target: Target  # where it is computed
+    device: Device | None  # the GPU that measures, or None for the processor
+    scalars: dict[str, Any]
+    numbers: dict[str, Any]  # those scalars that are numbers
 
 
 def tune(
@@ -163,7 +190,7 @@ def tune(
 
 
 def _check(asked: TuneOptions) -> Target:
-    one_of("the metric of tuning", asked.metric, model_api.METRICS, "per_area is a metric of codesign")
+    one_of("the metric of tuning", asked.metric, METRICS, "per_area is a metric of codesign")
     target = read_target(asked.backend)
     if asked.effort != "none" and target.backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {asked.backend!r}", "use c, or --effort none")
@@ -335,6 +362,64 @@ def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
         range_seconds=(scale * min(samples), scale * max(samples)) if samples else None,
         **_needed(needs.get(trial.candidate.tiling)),
     )
+
+
+def prediction_of(tuning: Tuning, tiling: Tiling) -> Prediction:
+    """Return what the task's model says of a tiling."""
+    return predicted(stencil.on_machine(tuning.problem, tuning.machine, model=tuning.asked.model), tiling)
+
+
+def seconds_of(tuning: Tuning, candidate: Candidate) -> float:
+    """Return the predicted seconds of a candidate, which was ranked by the task's metric."""
+    by_time = tuning.asked.metric == "time"
+    return candidate.predicted if by_time else prediction_of(tuning, candidate.tiling).costs.seconds
+
+
+def remember(tuning: Tuning, winner: Tried, choice: SearchResult, circumstances: wisdom.Circumstances) -> None:
+    """Put a winner by measured time into the wisdom store, where ``run`` finds it."""
+    if tuning.asked.metric != "time" or tuning.asked.strict or winner.measured_seconds is None:
+        return
+    entry = wisdom.Wisdom(
+        program=tuning.problem.program.name[:200],
+        problem_key=wisdom.problem_key(tuning.problem, "c" if tuning.device is None else tuning.device.dialect),
+        dtype=tuning.problem.dtype,
+        shape=tuning.problem.shape,
+        steps=max(1, tuning.problem.steps),
+        threads=tuning.target.threads,
+        tiling=str(winner.tiling),
+        seconds=winner.measured_seconds,
+        samples=max(1, winner.samples),
+        unstable=winner.unstable,
+        confirmed=choice.confirmed,
+        circumstances=circumstances,
+        when=wisdom.now(),
+    )
+    wisdom.remember([entry])
+    memo.forget()
+
+
+def sample_steps(tuning: Tuning) -> int:
+    """Return the steps of one sample: all, unless that would take too long by the model."""
+    first = shortlist(tuning.family_spaces, tuning.effort.candidates)
+    per_step = seconds_of(tuning, first[0]) / max(1, tuning.problem.steps)
+    tallest = max(candidate.tiling.time for candidate in first)
+    return min(tuning.problem.steps, max(2 * tallest, math.ceil(_SAMPLE_SECONDS / max(per_step, 1e-12))))
+
+
+def log_path(tuning: Tuning, steps: int, circumstances: wisdom.Circumstances) -> Path | None:
+    """Return where the task's measurements are kept, or None where nothing can be kept."""
+    root = store.directory()
+    if root is None:
+        return None
+    problem, threads, here = tuning.problem, tuning.target.threads, dataclasses.asdict(circumstances)
+    key = fingerprint(_PROTOCOL, problem, threads, tuning.asked.strict, steps, here, tuning.asked.metric)
+    folder = root / "tunes"
+    try:
+        folder.mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        warn_once(f"what is measured cannot be kept for later runs: {error}")
+        return None
+    return folder / f"{key}.jsonl"
 
 
 def _needed(code: Resources | None) -> dict[str, Any]:
