@@ -31,7 +31,7 @@ from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
-from tilewright.verbs.calibrate_large import calibrate_disk
+from tilewright.verbs.calibrate import calibrate_disk
 
 PROGRAMS = ("heat2d", "wave3d")
 
