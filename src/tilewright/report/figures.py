@@ -167,8 +167,8 @@ def _pareto(axes: "Axes", study: Study) -> None:
         axes.plot(*zip(*dots, strict=True), "o", color="0.6", markersize=4, linestyle="none", label="candidates")
     for colour, each in zip(_FAMILIES, study.families, strict=False):
         label = f"best {each.tiling.partition(':')[0]}"
-        axes.plot(each.seconds, each.joules, "s", color=colour, markersize=6, linestyle="none", label=label)
-    front = [(each.seconds, each.joules) for each in study.front]
+        axes.plot(each.predicted, each.joules, "s", color=colour, markersize=6, linestyle="none", label=label)
+    front = [(each.predicted, each.joules) for each in study.front]
     axes.plot(
         *zip(*front, strict=True),
         "o-",
@@ -179,7 +179,7 @@ def _pareto(axes: "Axes", study: Study) -> None:
         label="Pareto set",
     )
     axes.set(xlabel="predicted seconds", ylabel="predicted joules", title="Time and energy")
-    _near(axes, [*dots, *front, *((each.seconds, each.joules) for each in study.families)])
+    _near(axes, [*dots, *front, *((each.predicted, each.joules) for each in study.families)])
     _below(axes)
     axes.grid(color="#dddddd", linewidth=0.6)
 
