@@ -24,14 +24,14 @@ import numpy as np
 
 import environment
 from summary import paired_ratio, spread
-from tilewright.programs.pipelines.catalogue import gaussian_radius, gaussian_weights, pipeline
-from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
 from tilewright.runtime.store.hosts import host
-from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import FusionCandidate, RowChoice, best_choices, best_rows, search
-from tilewright.verbs.pipelines.fusion import fuse
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.call import compile_pipeline, execute, new_grid
+from tilewright.workloads.pipelines.catalogue import gaussian_radius, gaussian_weights, pipeline
+from tilewright.workloads.pipelines.fuse import fuse
+from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
+from tilewright.workloads.pipelines.search import FusionCandidate, RowChoice, best_choices, best_rows, search
 
 _PAUSE = 0.02
 """Seconds between runs, so that one contender's idle threads sleep when the next one starts."""

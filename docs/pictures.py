@@ -17,7 +17,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
 from tilewright.verbs import explain
-from tilewright.verbs.pipelines import image
+from tilewright.workloads.pipelines import image
 
 TILINGS = {
     "none": "none",

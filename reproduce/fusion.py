@@ -18,17 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load
-from tilewright.programs.pipelines.catalogue import pipeline
-from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
 from tilewright.runtime.store.hosts import host
-from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import RowChoice, VendorFilter, all_blocks, basic_choice, best_choices, filtered
-from tilewright.verbs.pipelines.fusion import fuse
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.call import compile_pipeline, execute, new_grid
+from tilewright.workloads.pipelines.catalogue import pipeline
+from tilewright.workloads.pipelines.fuse import fuse
+from tilewright.workloads.pipelines.gpu_costs import card, evaluate
+from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
+from tilewright.workloads.pipelines.search import (
+    RowChoice,
+    VendorFilter,
+    all_blocks,
+    basic_choice,
+    best_choices,
+    filtered,
+)
 
 CARDS = ("gtx590", "gtx780", "gtx750")
 RADII = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)

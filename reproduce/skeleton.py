@@ -10,10 +10,11 @@ filter, which (21) says is Op:SP. Conversions between element types belong to th
 import argparse
 from dataclasses import dataclass
 
-from tilewright.programs.pipelines.pipeline import halo_text
-from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
-from tilewright.schedules.pipelines.fusion import Fusion, GroupPlan, parse, plan_group
-from tilewright.verbs.load import load_pipeline
+from tilewright.verbs.load import load_value
+from tilewright.workloads.pipelines.fusions import Fusion, GroupPlan, parse, plan_group
+from tilewright.workloads.pipelines.pipeline import halo_text
+from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
+from tilewright.workloads.pipelines.verbs import as_pipeline
 
 _OPERATIONS = {"float32": "SP", "float64": "DP"}
 
@@ -202,7 +203,7 @@ def main() -> None:
     parser.add_argument("--dtype", default="float32", help="element type of the inputs")
     parser.add_argument("--no-shared", action="store_true", help="read single stencils from global memory (listing 2)")
     given = parser.parse_args()
-    pipeline = load_pipeline(given.pipeline, {})
+    pipeline = as_pipeline(load_value(given.pipeline), {})
     problem = make_pipeline_problem(pipeline, (4096,) * pipeline.rank, given.dtype)
     print(skeleton(problem, parse(pipeline, given.fusion), shared=not given.no_shared))
 

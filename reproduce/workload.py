@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.workloads.codesign.codesign import Codesign, codesign
 from tilewright.workloads.codesign.design import DesignOptions
 from tilewright.workloads.codesign.plots import draw_needs
+from tilewright.workloads.codesign.separable import SeparableForm
 from tilewright.workloads.codesign.workload import IN_2D, IN_3D, NAMED
 
 PUBLISHED = {

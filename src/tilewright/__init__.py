@@ -61,9 +61,6 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
-    from tilewright.verbs.pipelines import image
-    from tilewright.verbs.pipelines.fusion import fuse
-    from tilewright.verbs.pipelines.pipelines import StencilPipeline, pipeline
     from tilewright.verbs.predict import choose_tiling, predict, select
     from tilewright.verbs.running.record import Run
     from tilewright.verbs.running.run import run
@@ -78,6 +75,9 @@ if TYPE_CHECKING:
     from tilewright.workloads.chains import chain
     from tilewright.workloads.codesign.area import area
     from tilewright.workloads.codesign.codesign import codesign
+    from tilewright.workloads.pipelines import image
+    from tilewright.workloads.pipelines.fuse import fuse
+    from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
 
     __version__: str
 
@@ -122,8 +122,8 @@ _HOMES = {
         "where",
     ),
     "tilewright.inputs.arrays": ("PerStep", "per_step"),
-    "tilewright.verbs.pipelines.fusion": ("fuse",),
-    "tilewright.verbs.pipelines.pipelines": ("StencilPipeline", "pipeline"),
+    "tilewright.workloads.pipelines.fuse": ("fuse",),
+    "tilewright.workloads.pipelines.verbs": ("StencilPipeline", "pipeline"),
     "tilewright.verbs.predict": ("choose_tiling", "predict", "select"),
     "tilewright.verbs.running.record": ("Run",),
     "tilewright.verbs.running.run": ("run",),
@@ -239,7 +239,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "__version__",
 ]
 
-_MODULES = {"chain": "tilewright.workloads.chains.chain", "image": "tilewright.verbs.pipelines.image"}
+_MODULES = {"chain": "tilewright.workloads.chains.chain", "image": "tilewright.workloads.pipelines.image"}
 
 
 def __getattr__(name: str) -> object:

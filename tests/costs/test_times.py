@@ -8,24 +8,24 @@ import pytest
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.costs.arrays import BlockShapes
 from tilewright.costs.breakdown import Times
-from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
-from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.costs.setting import make_setting
 from tilewright.costs.tables import alignment, orthogonal
 from tilewright.costs.time import evaluate as evaluate_tiles
 from tilewright.costs.time import sizes_of
 from tilewright.costs.transfers import disk, network
 from tilewright.machines.files import load
-from tilewright.programs.pipelines.catalogue import pipeline
-from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.families.orthogonal import complete_table
-from tilewright.schedules.pipelines.rows import RowTile
 from tilewright.schedules.tiling import parse
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
 from tilewright.workloads.chains import time as chains
+from tilewright.workloads.pipelines.catalogue import pipeline
+from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
+from tilewright.workloads.pipelines.gpu_costs import card, evaluate
+from tilewright.workloads.pipelines.problem import make_pipeline_problem
+from tilewright.workloads.pipelines.rows import RowTile
 
 CPU, GPU = load("zen3"), load("k20c")
 SIZES = [np.array([float(size)]) for size in (936, 1008, 552, 368)]

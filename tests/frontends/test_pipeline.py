@@ -4,7 +4,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.pipelines.problem import make_pipeline_problem
+from tilewright.workloads.pipelines.problem import make_pipeline_problem
 
 
 @tw.stencil

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen.pipelines.group import GroupLayout, emit_group
 from tilewright.codegen.source import KernelSource
-from tilewright.frontends.pipeline import apply_stencil, trace_pipeline
 from tilewright.frontends.trace import trace
-from tilewright.programs.pipelines.problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
 from tilewright.programs.stencil.expression import Value, apply
 from tilewright.runtime.call import CompiledFunction
-from tilewright.runtime.pipelines.cpu import Step, execute
 from tilewright.runtime.toolchains.cpu import Toolchain
-from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.schedules.pipelines.fusion import Fusion
-from tilewright.schedules.pipelines.rows import RowTile
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.builder import trace_pipeline
+from tilewright.workloads.pipelines.call import Step, execute
+from tilewright.workloads.pipelines.fusions import Fusion
+from tilewright.workloads.pipelines.lower.group import GroupLayout, emit_group
+from tilewright.workloads.pipelines.problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
+from tilewright.workloads.pipelines.rows import RowTile
 
 from .harness import Poisoned
 
@@ -167,7 +167,7 @@ def _apply(draw: random.Random, rank: int, grids: Sequence[Any], number: Any = N
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     body.__signature__ = inspect.Signature([inspect.Parameter(word, kind) for word in words])  # type: ignore[attr-defined]
     program = trace(body, "piece")
-    return apply_stencil(program, body, (*grids, *([number] if number is not None else [])))
+    return grids[0].apply_stencil(program, body, (*grids, *([number] if number is not None else [])))
 
 
 def _border(draw: random.Random, pipeline: Any, rank: int) -> Any:

@@ -22,13 +22,13 @@ from tilewright.driver import emit_tilings
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import call, cpu
 from tilewright.runtime.devices import gpu, opencl
-from tilewright.runtime.pipelines import cpu as runtime_pipelines
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import Toolchain
 from tilewright.schedules import catalogue
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+from tilewright.workloads.pipelines import call as runtime_pipelines
 
 from . import frontends, nests, pipelines, test_random_strategies, test_random_streaming
 from .generator import DRAW, LawCase, make_case

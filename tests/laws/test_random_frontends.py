@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tilewright.codegen.pipelines import rows
 from tilewright.programs.stencil import reference
-from tilewright.runtime.pipelines import cpu as runtime_pipelines
+from tilewright.workloads.pipelines import call as runtime_pipelines
+from tilewright.workloads.pipelines.lower import rows
 
 from . import frontends, nests, pipelines
 from .generator import make_case

@@ -31,7 +31,6 @@ from bratu_kernel import emit_bratu
 from tilewright.base.errors import TilewrightError
 from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.codegen.gpu.micro import at_rest
-from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.codegen.products.matmul import emit_fused
@@ -41,16 +40,12 @@ from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.driver import emit_tiling
-from tilewright.programs.pipelines.catalogue import pipeline
-from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.tables.catalogue import names, recurrence_named
 from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import GroupBlock, TableShape
-from tilewright.schedules.pipelines import fusion
-from tilewright.schedules.pipelines.rows import plan_rows, ring_bytes
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.sparse.lower.cg import emit_cg
@@ -66,6 +61,11 @@ from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import Num
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
 from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.pipelines import fusions as fusion
+from tilewright.workloads.pipelines.catalogue import pipeline
+from tilewright.workloads.pipelines.lower.device import emit_gpu_group
+from tilewright.workloads.pipelines.problem import make_pipeline_problem
+from tilewright.workloads.pipelines.rows import plan_rows, ring_bytes
 
 from . import nests, pipelines
 from .generator import make_case

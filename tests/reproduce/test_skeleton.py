@@ -6,9 +6,9 @@ import pytest
 
 import skeleton as script
 from skeleton import skeleton
-from tilewright.programs.pipelines.catalogue import pipeline
-from tilewright.programs.pipelines.problem import make_pipeline_problem
-from tilewright.schedules.pipelines import fusion as fusions
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.catalogue import pipeline
+from tilewright.workloads.pipelines.problem import make_pipeline_problem
 
 
 def actions(name, fusion="full", dtype="float32", *, shared=True, **options):

@@ -14,7 +14,7 @@ import pytest
 import tilewright as tw
 from tilewright.runtime import call
 from tilewright.runtime.interrupts import HOOK
-from tilewright.runtime.pipelines import cpu as pipelines
+from tilewright.workloads.pipelines import call as pipelines
 
 PATIENCE = 300.0
 """Seconds for what takes a few; every run below would take many times as long to its end."""

@@ -15,13 +15,13 @@ from tilewright.verbs import options
 from tilewright.verbs.energy.energy import compare
 from tilewright.verbs.energy.fit import fit_energy
 from tilewright.verbs.options import REFUSED, RunFiles, RunOptions, refuse
-from tilewright.verbs.pipelines.image import process
 from tilewright.verbs.running.grids import batch, dask, device, disk, memory, ranks, series
 from tilewright.verbs.running.grids.engine import Engine
 from tilewright.verbs.validate import validate_here
 from tilewright.verbs.whatif import reuse
 from tilewright.workloads.chains.chain import plan
 from tilewright.workloads.codesign.area import area
+from tilewright.workloads.pipelines.image import process
 
 VERBS = {
     tw.run: options.RunOptions,

@@ -139,8 +139,8 @@ class Asked(Options):
 
     def design(self) -> "DesignOptions":
         """Return what the thesis leaves open."""
-        from tilewright.costs.pipelines.separable import SeparableForm
         from tilewright.workloads.codesign.design import DesignOptions
+        from tilewright.workloads.codesign.separable import SeparableForm
 
         same = ("scope", "blocks_per_sm", "metric", "grid", "block_threads", "thread_registers")
         return DesignOptions(

@@ -86,11 +86,11 @@ def fuse(
 
     Example: tilewright fuse canny --shape 2048x2048 --machine gtx780 --top 3
     """
-    from tilewright.verbs.load import load_pipeline
-    from tilewright.verbs.pipelines.fusion import fuse as rank
+    from tilewright.verbs.load import load_value
+    from tilewright.workloads.pipelines.fuse import fuse as rank
 
     filters = {name: getattr(more, name) for name in more.given("radius", "sigma", "gradient")}
-    plan = rank(load_pipeline(pipeline, filters), **asked.keywords())
+    plan = rank(load_value(pipeline), **asked.keywords(), **filters)
     document = plan.to_dict()
     parts: list[Shown] = [str(plan)]
     if more.configurations:
@@ -113,7 +113,7 @@ def image(
 
     Example: tilewright image canny photo.png edges.png --sigma 1.4 --low 0.1 --high 0.2
     """
-    from tilewright.verbs.pipelines.image import process
+    from tilewright.workloads.pipelines.image import process
 
     done = process(operation, source, target, **asked.keywords())
     output.tell(done, as_json)

@@ -1,1 +1,1 @@
-"""What a user writes -> programs: traced Python functions, recurrences, pipelines and annotated C."""
+"""What a user writes -> programs: traced Python functions and recurrences."""

@@ -5,10 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.pipeline import apply_stencil
 from tilewright.frontends.replay import body_of
 from tilewright.frontends.trace import argument_names, trace
-from tilewright.programs.pipelines.builder import GridBuilder
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.expression import Value
 from tilewright.programs.stencil.printing import describe
@@ -16,6 +14,16 @@ from tilewright.programs.stencil.program import FieldBuilder, Program
 
 _FUNCTION = frozenset({"__wrapped__", "__annotations__", "__type_params__"})
 """Attributes that a decorated function has of the function itself."""
+
+
+class WholeGrid(FieldBuilder):
+    """A grid to which stencils are applied as a whole, such as one of a pipeline."""
+
+    __slots__ = ()
+
+    def apply_stencil(self, program: Program, body: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401
+        """Return what a stencil of this body makes of grids and numbers."""
+        raise NotImplementedError
 
 
 class Stencil:
@@ -57,8 +65,9 @@ class Stencil:
         Raises:
             UsageError: If an argument is an array: arrays go to ``tw.run``.
         """
-        if any(isinstance(argument, GridBuilder) for argument in arguments):
-            return apply_stencil(self.program, functools.partial(self.__wrapped__, **named), arguments)
+        grid = next((argument for argument in arguments if isinstance(argument, WholeGrid)), None)
+        if grid is not None:
+            return grid.apply_stencil(self.program, functools.partial(self.__wrapped__, **named), arguments)
         for argument in (*arguments, *named.values()):
             if not isinstance(argument, FieldBuilder | Value | bool | int | float | complex):
                 raise UsageError(

@@ -2,7 +2,6 @@
 
 import importlib.util
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.names import meant
 from tilewright.inputs.stencil import Stencil
-from tilewright.programs.pipelines.pipeline import Pipeline
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.tables.table import Recurrence
 from tilewright.verbs.dispatch import program_of, stencil_of
-from tilewright.verbs.pipelines.pipelines import as_pipeline
 from tilewright.verbs.tables.table import Table
 
 
@@ -25,16 +22,14 @@ def load_program(name: str) -> Program:
     ``file.py:function`` imports the user's own file, which runs it like any Python script; its folder is importable
     while that lasts.
     """
-    found = _load(name)
-    if found is None and name in catalogue.names():
+    if name in catalogue.names():
         return catalogue.program(name)
-    return stencil_of(name if found is None else found)
+    return stencil_of(load_value(name))
 
 
 def load_any(name: str) -> Program | Recurrence:
     """Return the program or the recurrence that a name stands for, as :func:`load_program` does."""
-    found = _load(name)
-    return program_of(name if found is None else found)
+    return program_of(load_value(name))
 
 
 def load_run(name: str, steps: int | None) -> Program | Recurrence:
@@ -51,24 +46,18 @@ def steps_of(program: Program | Recurrence, steps: int | None) -> int:
     return 1 if steps is None else steps
 
 
-def _load(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
-    """Return what ``file.py:function`` stands for, or None for any other name."""
+def load_value(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
+    """Return what ``file.py:function`` stands for, or any other name as it is."""
     path, separator, function = name.rpartition(":")
     if name.removesuffix(":").endswith(".py"):
         file = name.removesuffix(":")
         raise UsageError(f"{file!r} names a file but no function", f"write {file}:FUNCTION")
     if not separator or not path.endswith(".py"):
-        return None
+        return name
     found = getattr(_import(Path(path)), function, None)
     if found is None:
         raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
     return found
-
-
-def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
-    """Return a pipeline, ``FILE.py:FUNCTION`` or one that ships, with options ``sigma``, ``radius``, ``gradient``."""
-    found = _load(name)
-    return as_pipeline(name if found is None else found, options)
 
 
 def _import(path: Path) -> ModuleType:

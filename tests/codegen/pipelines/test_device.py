@@ -5,15 +5,15 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import UsageError
-from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.costs.arrays import BlockShapes
-from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load
-from tilewright.programs.pipelines.catalogue import pipeline
-from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
 from tilewright.programs.stencil.boundaries import parse_boundary
-from tilewright.schedules.pipelines import fusion as fusions
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.catalogue import pipeline
+from tilewright.workloads.pipelines.gpu_costs import card, evaluate
+from tilewright.workloads.pipelines.lower.device import emit_gpu_group
+from tilewright.workloads.pipelines.problem import compute, make_pipeline_problem
 
 CASES = [
     ("canny", {"sigma": 0.5}, "reflect", (13, 19), (4, 8, 1, 1), "full", "float32"),

@@ -8,15 +8,15 @@ import pytest
 from tests.sampling import some
 
 import tilewright as tw
-from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
 from tilewright.machines.files import load
-from tilewright.programs.pipelines.catalogue import pipeline
-from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
 from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
-from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.schedules.pipelines.rows import RowTile, plan_rows, ring_bytes, streamable
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.call import compile_pipeline, execute, new_grid
+from tilewright.workloads.pipelines.catalogue import pipeline
+from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
+from tilewright.workloads.pipelines.problem import compute, make_pipeline_problem
+from tilewright.workloads.pipelines.rows import RowTile, plan_rows, ring_bytes, streamable
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 

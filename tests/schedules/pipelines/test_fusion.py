@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.programs.pipelines.catalogue import pipeline
-from tilewright.schedules.pipelines import fusion as fusions
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.catalogue import pipeline
 
 CANNY = {"G1": (7, 7), "G2": (7, 4), "G3": (4, 4), "G4": (4, 1), "G5": (1, 1), "G6": (4, 1), "G7": (1, 1), "G8": (1, 1)}
 

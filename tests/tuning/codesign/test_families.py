@@ -7,7 +7,6 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as model
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
@@ -16,6 +15,7 @@ from tilewright.workloads.codesign.design import STRATEGIES, Axes, DesignOptions
 from tilewright.workloads.codesign.designs import tiling_of
 from tilewright.workloads.codesign.energy import energy_of, value
 from tilewright.workloads.codesign.families import others_of
+from tilewright.workloads.codesign.separable import SeparableForm
 from tilewright.workloads.codesign.solve import solve
 
 GTX980, K20C = load("gtx980"), load("k20c")

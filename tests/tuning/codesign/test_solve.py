@@ -12,7 +12,6 @@ from tilewright.costs import time as time_model
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.gpu import blocks
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.published import time as published
 from tilewright.costs.setting import make_setting
 from tilewright.costs.work import hexagonal
@@ -24,6 +23,7 @@ from tilewright.workloads.codesign import tiles as codesign_tiles
 from tilewright.workloads.codesign.design import Axes, DesignOptions, make_cases
 from tilewright.workloads.codesign.designs import tiling_of
 from tilewright.workloads.codesign.energy import DesignEnergy
+from tilewright.workloads.codesign.separable import SeparableForm
 from tilewright.workloads.codesign.solve import solve
 
 GTX980 = load("gtx980")

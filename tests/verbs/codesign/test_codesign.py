@@ -10,7 +10,6 @@ from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.cli.codesign import area_range, axes_of, values_of
 from tilewright.costs.gpu import blocks
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.costs.work import hexagonal
@@ -22,6 +21,7 @@ from tilewright.workloads.codesign import area as area_api
 from tilewright.workloads.codesign import files
 from tilewright.workloads.codesign.codesign import INSIGHTS, WIDEST, codesign
 from tilewright.workloads.codesign.design import Axes, DesignOptions
+from tilewright.workloads.codesign.separable import SeparableForm
 from tilewright.workloads.codesign.workload import load_workload
 
 AXES = Axes(sm_count=(8, 16), vector_width=(128, 256), shared_kb=(48, 96))

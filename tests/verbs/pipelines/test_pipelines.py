@@ -7,14 +7,14 @@ from scipy import ndimage
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
-from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.costs.arrays import BlockShapes
-from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load
-from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.warn import forget_warnings
-from tilewright.tuning.fusion import BASIC, basic_choice
+from tilewright.workloads.pipelines.gpu_costs import card, evaluate
+from tilewright.workloads.pipelines.lower.device import emit_gpu_group
+from tilewright.workloads.pipelines.problem import make_pipeline_problem
+from tilewright.workloads.pipelines.search import BASIC, basic_choice
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 
@@ -57,7 +57,7 @@ def test_canny_is_scikit_images(name):
 
 
 def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
-    from tilewright.runtime.pipelines import hysteresis as module
+    from tilewright.workloads.pipelines import hysteresis as module
 
     values = ndimage.gaussian_filter(np.random.default_rng(3).random((60, 70)), 1.0)
     low, high = np.quantile(values, [0.6, 0.97])
@@ -77,7 +77,7 @@ def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_value_equal_to_a_threshold_reaches_it(dtype):
-    from tilewright.runtime.pipelines import hysteresis as module
+    from tilewright.workloads.pipelines import hysteresis as module
 
     values = np.array([[0.5, 0.25, 0.125, 0.25], [0.0, 0.0, 0.0, 0.0], [0.25, 0.0, 0.0, 0.5]], dtype)
     for low, high, edges in ((0.25, 0.5, [(0, 0), (0, 1), (2, 3)]), (0.5, 0.5, [(0, 0), (2, 3)])):
@@ -101,7 +101,7 @@ def test_inputs_of_any_layout_are_only_read():
 
 def test_memory_of_threads_and_stacks_is_refused_before_it_is_taken(monkeypatch):
     from tilewright.runtime import memory
-    from tilewright.runtime.pipelines.hysteresis import hysteresis
+    from tilewright.workloads.pipelines.hysteresis import hysteresis
 
     image = np.random.default_rng(0).random((8, 8)).astype(np.float32)
     blur = tw.pipeline("blur", radius=1)
@@ -181,7 +181,7 @@ def test_fuse_ranks_every_fusion_of_canny():
 
 def _impossible(plan):
     """Fusions with a group that fits no block."""
-    from tilewright.schedules.pipelines import fusion as fusions
+    from tilewright.workloads.pipelines import fusions
 
     shown = {candidate.fusion for candidate in plan.candidates}
     missing = [f for f in fusions.fusions(plan.problem.pipeline) if f not in shown]
@@ -294,7 +294,7 @@ def photo():
 
 
 def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo, tmp_path):
-    from tilewright.verbs.pipelines.image import process
+    from tilewright.workloads.pipelines.image import process
 
     Image.fromarray(photo).save(tmp_path / "in.png")
     for operation, found in (

@@ -1,9 +1,10 @@
 """What a kernel costs on a GPU whose threads share the iterations of one loop.
 
 The card, the share of a throughput that resident warps reach, and the sum of accesses, shared memory and operations
-are those of fused pipelines (Ben Cheikh et al. 2015, (29) and (31)-(35); :mod:`tilewright.costs.pipelines.gpu`). What
-is different: a grid of a given number of blocks walks over the iterations in turns (OrCuda, Mametjanov et al. 2012),
-and the code is a C compiler's, with its registers, spills and shared memory.
+are those of fused pipelines (Ben Cheikh et al. 2015, (29) and (31)-(35);
+:mod:`tilewright.workloads.pipelines.gpu_costs`). What is different: a grid of a given number of blocks walks over the
+iterations in turns (OrCuda, Mametjanov et al. 2012), and the code is a C compiler's, with its registers, spills and
+shared memory.
 
 Before: a kernel's work per iteration, its launch and what its code needs. After: seconds of one launch.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT, WORD
 from tilewright.costs.breakdown import Times
-from tilewright.costs.pipelines.gpu import SECTOR
+from tilewright.costs.gpu.blocks import SECTOR
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError, one_of
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.space import families
+from tilewright.workloads.codesign.separable import SeparableForm
 
 METRICS = ("time", "energy", "edp", "per_area")
 STRATEGIES = ("tiled", "none", *(each for each in catalogue.families() if each.diamonds or each.parallelograms))

@@ -15,7 +15,6 @@ from tilewright.base.errors import UsageError
 from tilewright.base.paths import make_folder, read_bounded, write_rows, written
 from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
-from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
@@ -27,6 +26,7 @@ from tilewright.workloads.codesign.families import others_of
 from tilewright.workloads.codesign.insights import shares
 from tilewright.workloads.codesign.plots import DesignPanel, draw_designs, draw_shares
 from tilewright.workloads.codesign.search import NOTHING
+from tilewright.workloads.codesign.separable import SeparableForm
 from tilewright.workloads.codesign.solve import Choices, DesignSolution
 from tilewright.workloads.codesign.tiles import configurations
 from tilewright.workloads.codesign.workload import IN_2D, IN_3D

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats, ceil_div
-from tilewright.costs.pipelines import separable
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.machines.machine import Machine
@@ -25,6 +24,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.space import families
+from tilewright.workloads.codesign import separable
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem
 from tilewright.workloads.codesign.energy import DesignEnergy, value
 from tilewright.workloads.codesign.families import DesignQuery, family_search, others_of, strategies_of

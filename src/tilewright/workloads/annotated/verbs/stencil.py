@@ -21,8 +21,7 @@ from tilewright.workloads.annotated.nests.nest import Verbatim
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries
 from tilewright.workloads.annotated.nests.values import evaluate
 from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.parse.stencil import read_stencil
-from tilewright.workloads.annotated.parse.sweeps import Recognised, recognise
+from tilewright.workloads.annotated.parse.sweeps import Recognised, read_stencil, recognise
 from tilewright.workloads.annotated.verbs.case import Case
 from tilewright.workloads.annotated.verbs.guard import visible_sizes
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant, shown_command

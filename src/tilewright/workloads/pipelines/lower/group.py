@@ -1,8 +1,8 @@
 """Fused groups of a pipeline on CPUs: tiles shared by threads, rows streamed through rings that stay in cache.
 
-The loops over cells are made in :mod:`tilewright.codegen.pipelines.loops`, what a thread keeps and how rows come there
-in :mod:`tilewright.codegen.pipelines.rows`; what walks over tiles and rows is made here, once per group. Nothing of the
-shape is in the text but whether the group can be streamed at all.
+The loops over cells are made in :mod:`~tilewright.workloads.pipelines.lower.loops`, what a thread keeps and how rows
+come there in :mod:`~tilewright.workloads.pipelines.lower.rows`; what walks over tiles and rows is made here, once per
+group. Nothing of the shape is in the text but whether the group can be streamed at all.
 """
 
 import functools
@@ -12,13 +12,13 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_name
-from tilewright.codegen.pipelines.loops import PassPorts, RowSource, conversion_function, pass_function, ports
-from tilewright.codegen.pipelines.rows import Rings, RowFunctions, choose
 from tilewright.codegen.print import c
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.schedules.pipelines.fusion import Group
-from tilewright.schedules.pipelines.rows import Pass, RowTile, plan_rows
+from tilewright.workloads.pipelines.fusions import Group
+from tilewright.workloads.pipelines.lower.loops import PassPorts, RowSource, conversion_function, pass_function, ports
+from tilewright.workloads.pipelines.lower.rows import Rings, RowFunctions, choose
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.rows import Pass, RowTile, plan_rows
 
 _BYTE, _DOUBLE = ir.element("uint8"), ir.element("float64")
 _ARRAYS, _SIZES = ir.const_pointer(ir.pointer(_BYTE)), ir.const_pointer(ir.INDEX)

@@ -1,9 +1,16 @@
-"""Building pipelines: grids are made one stencil after the other; frontend and catalogue use the same builder."""
+"""Building pipelines: grids are made one stencil after the other, by a traced function or by the catalogue.
 
+A Python function of grids becomes a pipeline by being called once; stencils called on grids build the graph.
+"""
+
+import inspect
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from tilewright.base.errors import TraceError
-from tilewright.programs.pipelines.pipeline import DTYPES, ROUNDINGS, Pipeline, PipelineStencil, check, without_dead
+from tilewright.base.errors import TilewrightError, TraceError
+from tilewright.frontends.trace import RESERVED, Argument
+from tilewright.inputs.stencil import WholeGrid
 from tilewright.programs.stencil.expression import (
     Node,
     Operand,
@@ -14,11 +21,13 @@ from tilewright.programs.stencil.expression import (
     as_value,
     complex_constant,
     flatten,
+    reads,
 )
-from tilewright.programs.stencil.program import FieldBuilder, refuse_places
+from tilewright.programs.stencil.program import Program, refuse_places
+from tilewright.workloads.pipelines.pipeline import DTYPES, ROUNDINGS, Pipeline, PipelineStencil, check, without_dead
 
 
-class GridBuilder(FieldBuilder):
+class GridBuilder(WholeGrid):
     """A grid under construction: ``g[0, 1]`` reads it inside a stencil, ``g.astype(...)`` converts it."""
 
     __slots__ = ("builder",)
@@ -34,6 +43,25 @@ class GridBuilder(FieldBuilder):
         type's range become its nearest end.
         """
         return self.builder.converted(self, str(dtype), rounding)
+
+    def apply_stencil(
+        self, program: Program, body: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> "GridBuilder | tuple[GridBuilder, ...]":
+        """Apply a stencil to grids: one new grid per field that it updates."""
+        if any(isinstance(a, GridBuilder) and a.builder is not self.builder for a in arguments):
+            raise TraceError(f"stencil {program.name!r} was called on grids of different pipelines")
+        result = body(*arguments)
+        values = list(result.values()) if isinstance(result, dict) else result
+        several = isinstance(values, tuple | list)
+        grids = []
+        for value in values if several else (values,):
+            if any(read.level != 0 for read in reads(flatten(as_value(value)))):
+                raise TraceError(
+                    f"stencil {program.name!r} reads another time level, which a grid of a pipeline does not have",
+                    "a stencil of a pipeline is applied once; call it again for another step",
+                )
+            grids.append(self.builder.apply(program.name, value))
+        return tuple(grids) if several else grids[0]
 
 
 class PipelineBuilder:
@@ -132,3 +160,40 @@ def _renamed(pipeline: Pipeline) -> Pipeline:
 def scalar(name: str) -> Value:
     """Return a number that is given when the pipeline runs."""
     return Value(Scalar(name))
+
+
+class GridArgument(GridBuilder, Argument):
+    """An argument of a pipeline: a grid, or a number if it is used as one."""
+
+    __slots__ = ()
+
+
+def trace_pipeline(function: Callable[..., Any], name: str = "") -> Pipeline:
+    """Trace a function that calls stencils on grids and numbers, and returns grids, into a pipeline."""
+    title = name or getattr(function, "__name__", "pipeline").replace("<lambda>", "pipeline")
+    builder = PipelineBuilder(title)
+    arguments = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            raise TraceError(f"pipeline {title!r} takes a fixed list of arguments, got {parameter}")
+        if parameter.name in RESERVED:
+            raise TraceError(f"the argument {parameter.name!r} of {title!r} clashes with an option", "rename it")
+        builder.titles.append(parameter.name)
+        arguments.append(GridArgument(parameter.name, builder))
+    try:
+        result = function(*arguments)
+    except TilewrightError:
+        raise
+    except Exception as error:
+        raise TraceError(
+            f"tracing pipeline {title!r} failed: {type(error).__name__}: {error}",
+            "a pipeline's body only calls stencils on grids",
+        ) from error
+    outputs = result if isinstance(result, tuple | list) else (result,)
+    for output in outputs:
+        if not isinstance(output, GridBuilder):
+            raise TraceError(
+                f"pipeline {title!r} returns grids, got a value of type {type(output).__name__}",
+                "compute with @tw.stencil functions, and call them on grids",
+            )
+    return builder.finish(tuple(outputs), (inspect.getdoc(function) or "").partition("\n")[0])

@@ -10,15 +10,16 @@ from tilewright.base.records import Record
 from tilewright.base.tables import Shown, Table, table
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
 from tilewright.costs.interval import unmeasured
-from tilewright.costs.pipelines.gpu import FORMS, MODELS
 from tilewright.machines.machine import Machine
-from tilewright.programs.pipelines.catalogue import INPUT_DTYPE
-from tilewright.programs.pipelines.pipeline import Halo, halo_text
-from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
 from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
 from tilewright.report import tables
-from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import (
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.catalogue import INPUT_DTYPE
+from tilewright.workloads.pipelines.gpu_costs import FORMS, MODELS
+from tilewright.workloads.pipelines.pipeline import Halo, halo_text
+from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
+from tilewright.workloads.pipelines.search import (
     BASIC,
     BlockChoice,
     Choice,
@@ -31,8 +32,7 @@ from tilewright.tuning.fusion import (
     configurations,
     search,
 )
-from tilewright.verbs.pipelines.pipelines import as_pipeline
-from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.workloads.pipelines.verbs import as_pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -237,9 +237,9 @@ class GroupConfigurations(Record):
 
 def _listed(plan: FusionPlan, group: fusions.Group, basic: BlockChoice | None) -> GroupConfigurations:
     """List a group's configurations; the best of a GPU are compiled where the compiler makes code for it."""
-    from tilewright.codegen.pipelines.device import emit_gpu_group
     from tilewright.runtime.devices.nvrtc import compile_cuda
     from tilewright.verbs.tuning.screen import architecture, unscreened
+    from tilewright.workloads.pipelines.lower.device import emit_gpu_group
 
     choices = configurations(plan.problem, group, plan.hardware, model=plan.model, vendor=plan.vendor)
     blocks = [each for each in (*choices[:COMPILED], basic) if isinstance(each, BlockChoice)]

@@ -3,7 +3,7 @@
 The equations are kept as they stand, errata included: (27) pads for the wider side of a halo alone; (28) keeps a grid's
 shared memory when nothing reads it any more; (32) counts the window of (18); (34) moves #Elem x ElemSize at the
 bandwidths of table 8; (36) counts the remaining blocks by threads. What both forms share, and what the corrected one
-says in place of these, is in :mod:`tilewright.costs.pipelines.gpu`.
+says in place of these, is in :mod:`tilewright.workloads.pipelines.gpu_costs`.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ import numpy as np
 from tilewright.costs.arrays import BlockShapes, Ints
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
-from tilewright.programs.pipelines.pipeline import Pipeline, PipelineStencil
-from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.schedules.pipelines.fusion import GroupPlan
+from tilewright.workloads.pipelines.fusions import GroupPlan
+from tilewright.workloads.pipelines.pipeline import Pipeline, PipelineStencil
+from tilewright.workloads.pipelines.problem import PipelineProblem
 
 TABLE_8 = {"gtx590": (164e9, 1476e9), "gtx780": (288e9, 2592e9), "gtx750": (224e9, 2016e9)}
 """Bandwidths of global and shared memory in B/s as printed; the catalogue has those that the GTX 750 really reaches."""

@@ -14,13 +14,13 @@ import numpy as np
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import BlockShapes
-from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
-from tilewright.costs.pipelines.gpu import BlockCosts, card, evaluate
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
-from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.schedules.pipelines.fusion import Fusion, Group, groups, ideals, in_order, members
-from tilewright.schedules.pipelines.rows import RowTile, streamable
+from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
+from tilewright.workloads.pipelines.fusions import Fusion, Group, groups, ideals, in_order, members
+from tilewright.workloads.pipelines.gpu_costs import BlockCosts, card, evaluate
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.rows import RowTile, streamable
 
 MAX_PER_THREAD = 8
 WIDTHS = (128, 256, 512, 1024, 2048, 4096)

@@ -10,20 +10,19 @@ from tilewright.base.arguments import checked
 from tilewright.base.deprecations import refuse
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
 from tilewright.base.units import whole_number
-from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.inputs.arrays import as_array, like
-from tilewright.programs.pipelines import catalogue
-from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline, halo_text
-from tilewright.programs.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
 from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
 from tilewright.runtime.call import by_cells
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, new_grid
 from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn_once
-from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import FusionCandidate, RowChoice, best_choices, search
+from tilewright.workloads.pipelines import catalogue, fusions
+from tilewright.workloads.pipelines.builder import trace_pipeline
+from tilewright.workloads.pipelines.call import Step, compile_pipeline, execute, new_grid
+from tilewright.workloads.pipelines.pipeline import DTYPES, Pipeline, halo_text
+from tilewright.workloads.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
+from tilewright.workloads.pipelines.search import FusionCandidate, RowChoice, best_choices, search
 
 _KEEP = 2**26
 _workspace = Workspace(keep=_KEEP)

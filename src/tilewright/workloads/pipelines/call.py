@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.codegen.pipelines.group import GroupLayout, emit_group
-from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.runtime.call import CompiledFunction, functions, scratch
 from tilewright.runtime.memory import Array, Workspace, check_memory
-from tilewright.schedules.pipelines.fusion import Fusion
-from tilewright.schedules.pipelines.rows import RowTile
+from tilewright.workloads.pipelines.fusions import Fusion
+from tilewright.workloads.pipelines.lower.group import GroupLayout, emit_group
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.rows import RowTile
 
 _STREAM_BYTES = 2**25
 """Arrays above this size do not stay in a cache, so they are written past it."""

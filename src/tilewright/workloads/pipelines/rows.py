@@ -2,7 +2,7 @@
 
 A *tile* is a band of rows (planes in 3D) by a strip of columns. Inside it the rows advance together, ``rows`` at a
 time: every stencil runs a few rows behind what it reads (its *lag*), so an intermediate grid needs a ring of a few rows
-instead of a tile of its own. Tiles overlap by the halos of :mod:`tilewright.schedules.pipelines.fusion`. Stencils that
+instead of a tile of its own. Tiles overlap by the halos of :mod:`tilewright.workloads.pipelines.fusions`. Stencils that
 read each other only at the cell itself and run at the same lag are computed in one *pass* over a row.
 
 Borders add reach: a row outside that stands for one inside (``reflect``, ``mirror``) lies on the cell's other
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.units import format_shape
-from tilewright.programs.pipelines.pipeline import Halo
-from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.schedules.pipelines.fusion import Group, GroupPlan, plan_group
+from tilewright.workloads.pipelines.fusions import Group, GroupPlan, plan_group
+from tilewright.workloads.pipelines.pipeline import Halo
+from tilewright.workloads.pipelines.problem import PipelineProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

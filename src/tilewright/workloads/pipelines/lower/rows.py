@@ -11,9 +11,9 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
-from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.boundaries import Boundary
-from tilewright.schedules.pipelines.rows import RowPlan, RowTile, pitch
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.rows import RowPlan, RowTile, pitch
 
 _BYTE = ir.element("uint8")
 

@@ -1,10 +1,10 @@
 """What a fused group of a pipeline costs on a GPU: resources and time of every thread-block configuration at once.
 
 Source: Ben Cheikh et al. (2015): (26)-(37), algorithm 2, tables 3-8. Two forms, as everywhere: as printed
-(:mod:`tilewright.costs.published.pipelines`), and by default the corrected one: both sides are padded, so ceil(2H'/T);
-the threads of an SM bound its blocks in algorithm 2 too (29); occupancy counts threads; a transaction moves 32 bytes,
-so (34) has those instead of ElemSize; the busiest SM has ceil(ceil(remaining / TL) / #SM) blocks more (36); a grid that
-is dead frees its shared memory for later ones.
+(:mod:`tilewright.workloads.pipelines.published`), and by default the corrected one: both sides are padded, so
+ceil(2H'/T); the threads of an SM bound its blocks in algorithm 2 too (29); occupancy counts threads; a transaction
+moves 32 bytes, so (34) has those instead of ElemSize; the busiest SM has ceil(ceil(remaining / TL) / #SM) blocks more
+(36); a grid that is dead frees its shared memory for later ones.
 
 (33) gives no latency below a threshold of resident warps. Little's law does: with W of the W_min warps that hide a
 latency, a share W / W_min of the throughput is reached.
@@ -18,21 +18,20 @@ import numpy as np
 from tilewright.base.constants import WARP
 from tilewright.costs.arrays import BlockShapes, Floats, Ints
 from tilewright.costs.breakdown import Times
-from tilewright.costs.published.pipelines import Published
+from tilewright.costs.gpu.blocks import SECTOR
 from tilewright.costs.work.threads import bank_conflicts
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
-from tilewright.programs.pipelines.pipeline import Pipeline, PipelineStencil
-from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
-from tilewright.schedules.pipelines.fusion import Group, GroupPlan, plan_group, slots
+from tilewright.workloads.pipelines.fusions import Group, GroupPlan, plan_group, slots
+from tilewright.workloads.pipelines.pipeline import Pipeline, PipelineStencil
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.published import Published
 
 Tiles = Mapping[str, tuple[Ints, Ints]]
 """Rows and columns of every grid's tile."""
-SECTOR = 32
-"""Bytes of one transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

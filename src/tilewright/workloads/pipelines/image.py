@@ -14,11 +14,11 @@ from tilewright.base.errors import ArrayError, UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.inputs.arrays import as_array
-from tilewright.programs.pipelines import catalogue
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
-from tilewright.runtime.pipelines.hysteresis import hysteresis
-from tilewright.verbs.pipelines.pipelines import StencilPipeline, pipeline
+from tilewright.workloads.pipelines import catalogue
+from tilewright.workloads.pipelines.hysteresis import hysteresis
+from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
 
 Array = npt.NDArray[Any]
 LOW, HIGH = 0.1, 0.2

@@ -18,15 +18,15 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.pipelines.rows import choose
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.programs.pipelines.pipeline import PipelineStencil
-from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Read, Scalar
-from tilewright.schedules.pipelines.fusion import Group, plan_group, slots
-from tilewright.schedules.pipelines.rows import halos_of, streamable
+from tilewright.workloads.pipelines.fusions import Group, plan_group, slots
+from tilewright.workloads.pipelines.lower.rows import choose
+from tilewright.workloads.pipelines.pipeline import PipelineStencil
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.rows import halos_of, streamable
 
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
 _WORD = ir.element("int64")

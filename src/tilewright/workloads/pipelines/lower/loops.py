@@ -6,11 +6,11 @@ from tilewright.codegen import ir
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.sums.registers import RegisterBlock, Results
-from tilewright.programs.pipelines.pipeline import PipelineStencil
-from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.schedules.code import Place
-from tilewright.schedules.pipelines.rows import Pass, RowPlan
+from tilewright.workloads.pipelines.pipeline import PipelineStencil
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.rows import Pass, RowPlan
 
 INDEX = ir.Var("i")
 

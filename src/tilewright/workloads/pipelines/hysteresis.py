@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.hysteresis import emit_hysteresis
 from tilewright.runtime.call import compiled, packed, scratch
 from tilewright.runtime.memory import Array
 from tilewright.runtime.warn import warn_once
+from tilewright.workloads.pipelines.lower.hysteresis import emit_hysteresis
 
 
 def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.units import format_shape
-from tilewright.programs.pipelines.pipeline import ITEMSIZE, Pipeline, PipelineStencil
 from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, sides_of
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import MAX_CELLS
 from tilewright.programs.stencil.reference import evaluate, pad
+from tilewright.workloads.pipelines.pipeline import ITEMSIZE, Pipeline, PipelineStencil
 
 Array = npt.NDArray[Any]
 BORDERS = ("constant", "nearest", "reflect", "mirror", "wrap")

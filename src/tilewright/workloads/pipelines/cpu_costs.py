@@ -1,4 +1,4 @@
-"""What a fused group of a pipeline costs on a CPU, streamed: see :mod:`tilewright.schedules.pipelines.rows`.
+"""What a fused group of a pipeline costs on a CPU, streamed: see :mod:`tilewright.workloads.pipelines.rows`.
 
 Our own model, with the machine's elementary parameters: the paper's is for GPUs. Per vector of cells a pass takes its
 loads (those at an offset along the row cross cache lines and count twice), its stores and its operations, each at the
@@ -14,12 +14,12 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.breakdown import Times
 from tilewright.costs.operations import count_operations, hard_cycles
 from tilewright.machines.machine import Machine
-from tilewright.programs.pipelines.pipeline import ITEMSIZE, Halo, PipelineStencil
-from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Apply, flops
 from tilewright.programs.stencil.powers import reduce_powers
-from tilewright.schedules.pipelines.fusion import Group
-from tilewright.schedules.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
+from tilewright.workloads.pipelines.fusions import Group
+from tilewright.workloads.pipelines.pipeline import ITEMSIZE, Halo, PipelineStencil
+from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
 
 _SELECT = frozenset({"where", "and", "or", "not"})
 """Operators that are no arithmetic in the papers' count but take an instruction or two each."""

@@ -1,1 +1,0 @@
-"""Pipelines of stencils on this machine."""

@@ -1,1 +1,0 @@
-"""Schedules of pipelines: fused groups, and how their rows stream."""

@@ -1,1 +1,0 @@
-"""Verbs over pipelines and pictures."""
