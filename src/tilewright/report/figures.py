@@ -38,7 +38,6 @@ def tile(study: Study) -> dict[str, str]:
 
 
 def _svg(draw: Drawing, study: Study, name: str) -> str:
-    """Draw on one pair of axes."""
     figure = plots.matplotlib().Figure(figsize=_SIZE, layout="constrained")
     axes = figure.add_subplot()
     draw(axes, study)

@@ -127,7 +127,6 @@ def _times(each: StudiedTiling) -> tuple[str, str]:
 
 
 def _with_range(seconds: float, ends: tuple[float, float] | None) -> str:
-    """Write a time and, where one is known, its range."""
     shown = [format_seconds(value, keep=True) for value in (seconds, *(ends or ()))]
     return f"{shown[0]} ({shown[1]} to {shown[2]})" if ends and shown[1] != shown[2] else shown[0]
 

@@ -153,8 +153,6 @@ def _of_log(path: Path, known: FileDefaults) -> Study:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Problem:
-    """What a file is of."""
-
     program: object
     machine: str
     shape: tuple[int, ...]
@@ -165,8 +163,6 @@ class _Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Costs:
-    """What a file predicts of a tiling."""
-
     seconds: Amount | None = None
     flops: Amount | None = None
     dram_bytes: Amount | None = None

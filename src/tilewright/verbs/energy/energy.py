@@ -188,7 +188,6 @@ def energy(
 
 
 def _intervals(tilings: Iterable[Tiling], machine: Machine, model: str, rank: int) -> tuple[str, ...]:
-    """Say how sure the predicted times of tilings are."""
     threads = model == "exact" and rank > 1
     return ranges((each.family for each in tilings), cpu=machine.kind == "cpu", threads=threads)
 

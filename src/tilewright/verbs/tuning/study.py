@@ -110,7 +110,6 @@ def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
 
 
 def _measured(chosen: StudiedTiling, one: Prediction) -> tuple[tuple[str, str], ...]:
-    """Say what was measured of the chosen tiling, where anything was."""
     if not chosen.measured:
         return ()
     speed = one.costs.gcells_per_second * one.costs.seconds / chosen.measured
@@ -118,7 +117,6 @@ def _measured(chosen: StudiedTiling, one: Prediction) -> tuple[tuple[str, str], 
 
 
 def _estimates(one: Prediction) -> tuple[str, ...]:
-    """Say what is estimated, not measured."""
     found = ["C_iter"] if one.c_iter.source == "estimated" else []
     if one.costs.energy is not None and one.costs.energy.source == "estimated":
         found.append("the energy")

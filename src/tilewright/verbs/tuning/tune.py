@@ -315,7 +315,6 @@ DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 
 
 def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: SearchResult | None) -> Plan:
-    """Return the plan of candidates of which the first is the winner."""
     candidates = tuple(_with_interval(tuning, each) for each in tried)
     winner = candidates[0]
     (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.asked.strict)
@@ -338,7 +337,6 @@ def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Search
 
 
 def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
-    """Return a candidate with the range in which its time is expected."""
     found = interval(
         tried.tiling.family,
         tried.predicted_seconds,
