@@ -166,7 +166,7 @@ def _pareto(axes: "Axes", study: Study) -> None:
         axes.plot(*zip(*dots, strict=True), "o", color="0.6", markersize=4, linestyle="none", label="candidates")
     for colour, each in zip(_FAMILIES, study.families, strict=False):
         label = f"best {each.tiling.partition(':')[0]}"
-        axes.plot(each.predicted, each.joules, "s", color=colour, markersize=6, linestyle="none", label=label)
+        axes.plot(each.predicted, each.joules or 0.0, "s", color=colour, markersize=6, linestyle="none", label=label)
     front = [(each.predicted, each.joules) for each in study.front]
     axes.plot(
         *zip(*front, strict=True),

@@ -36,7 +36,7 @@ from tilewright.verbs.tuning.meter import (
     Meter,
     Node,
     compared,
-    failed,
+    ended,
     sampled,
 )
 
@@ -62,7 +62,7 @@ def attempt(errand: Errand) -> Answer:
             if built.outcome is Outcome.OK:
                 built = processes.call(trial.check, errand.small, errand.scalars, limit=limits.compile + limits.check)
             if built.outcome is not Outcome.OK:
-                return Answer(node=node, measurements=(failed(built.outcome, built.detail),), needs=needs)
+                return Answer(node=node, measurements=(ended(built.outcome, built.detail),), needs=needs)
         with measuring(node):
             return Answer(node=node, measurements=(sampled(processes, errand, limits.run),), needs=needs)
 
@@ -184,10 +184,10 @@ class FarmMeter(Meter):
             tries[number] = 1
             hand_out(number)
         while under_way:
-            ended, _ = wait(under_way, timeout=patience, return_when=FIRST_COMPLETED)
-            for future in ended or list(under_way):
+            done, _ = wait(under_way, timeout=patience, return_when=FIRST_COMPLETED)
+            for future in done or list(under_way):
                 number = under_way.pop(future)
-                if not ended:
+                if not done:
                     future.cancel()
                     found[number] = _lost(TimeoutError(f"nothing was answered for {patience:.0f} s"))
                     continue
@@ -205,7 +205,7 @@ class FarmMeter(Meter):
                 else:
                     detail = f"nodes of another kind took it, {node.name!r} with {node.kind.device!r}: "
                     detail += f"times are those of {self._kind.device!r}"
-                    found[number] = Answer(measurements=(failed(Outcome.LAUNCH, detail),))
+                    found[number] = Answer(measurements=(ended(Outcome.LAUNCH, detail),))
         return [found[number] for number in range(len(calls))]
 
 
@@ -234,4 +234,4 @@ def _checked(answer: object, call: tuple[Any, ...]) -> tuple[Answer, Node]:
 
 def _lost(error: BaseException) -> Answer:
     why = f"its worker was lost: {type(error).__name__}: {error}"
-    return Answer(measurements=(failed(Outcome.CRASH, why),))
+    return Answer(measurements=(ended(Outcome.CRASH, why),))

@@ -131,7 +131,7 @@ class Answer:
     node: Node | None = None  # where it was measured, unless that is here
 
 
-def failed(outcome: Outcome, detail: str) -> Measurement:
+def ended(outcome: Outcome, detail: str) -> Measurement:
     """Return how an attempt ended, for a log."""
     return Measurement(outcome=outcome, detail=detail[:_DETAIL])
 
@@ -174,7 +174,7 @@ class Meter(ABC):
                     small = trial.small_problem(self._errand.plan.problem, tiling)
                     errand = replace(self._candidate(tiling), small=self._plan(tiling, problem=small))
                 except UsageError as error:
-                    failures[tiling] = failed(Outcome.ILLEGAL, str(error))
+                    failures[tiling] = ended(Outcome.ILLEGAL, str(error))
                     self._note("sample", tiling, failures[tiling])
                 else:
                     legal.append(tiling)
@@ -261,7 +261,7 @@ class WorkerMeter(Meter):
         checks = [(every[number].small, self._errand.scalars) for number in good]
         last = dict(enumerate(built)) | dict(zip(good, self._pool.map(trial.check, checks, limits.check), strict=True))
         return [
-            Answer(measurements=(failed(last[number].outcome, last[number].detail),), needs=reply.value)
+            Answer(measurements=(ended(last[number].outcome, last[number].detail),), needs=reply.value)
             for number, reply in enumerate(built)
         ]
 
@@ -269,7 +269,8 @@ class WorkerMeter(Meter):
         self._append({"kind": "begin", "tiling": str(errand.plan.tiling)})
         limit = max(errand.limits.least, MARGIN * self._best) if self._best else errand.limits.run
         measured = sampled(self._pool, errand, limit)
-        self._best = min((self._best or math.inf, *measured.seconds)) if measured.seconds else self._best
+        if measured.seconds:
+            self._best = min(self._best or math.inf, *measured.seconds)
         return Answer(measurements=(measured,))
 
     def _compare(self, errand: Errand, second: Plan[Problem]) -> Answer:
@@ -282,13 +283,13 @@ def sampled(processes: WorkerPool, errand: Errand, limit: float) -> Measurement:
     """Take one sample of a candidate in a worker process."""
     reply = processes.call(trial.sample, errand.plan, errand.scalars, errand.steps, limit=limit)
     good = reply.outcome is Outcome.OK
-    return Measurement(seconds=(float(reply.value),)) if good else failed(reply.outcome, reply.detail)
+    return Measurement(seconds=(float(reply.value),)) if good else ended(reply.outcome, reply.detail)
 
 
 def compared(processes: WorkerPool, errand: Errand, second: Plan[Problem], limit: float) -> Measurement:
     """Compare a candidate's result with that of a second schedule in a worker process."""
     reply = processes.call(trial.confirm, errand.plan, errand.scalars, second, limit=limit)
-    return failed(reply.outcome, reply.detail)
+    return ended(reply.outcome, reply.detail)
 
 
 @contextmanager
