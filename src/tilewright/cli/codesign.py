@@ -46,13 +46,8 @@ def area(
     from tilewright.workloads.codesign import report as tables
 
     if check:
-        every = api.check()
-        document = {"areas": [one.to_dict() for many in every for one in many]}
-        rows = [
-            (many[0].machine, many[0].published or 0.0, {one.process: one.error or 0.0 for one in many})
-            for many in every
-        ]
-        output.show(document, lambda: tables.check(rows), as_json)
+        every = [[one.to_dict() for one in many] for many in api.check()]
+        output.show({"areas": [one for many in every for one in many]}, lambda: tables.check(every), as_json)
         return
     if machine is None:
         raise typer.BadParameter("give a machine, such as: tilewright area gtx980, or --check")
