@@ -247,14 +247,14 @@ def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) 
     if as_json:
         output.emit({**document, "insights": found})
         return
-    front = result.pareto
+    front, best = document["pareto"], document["best"]
     shown = front[:: max(1, -(-len(front) // top))]
-    title = f"{len(front)} Pareto-optimal of {result.feasible} designs, {len(shown)} of them"
+    title = f"{len(front)} Pareto-optimal of {result.feasible} designs, {len(shown)} of them and the best"
     parts: list[Shown] = [
         "\n".join([str(result), *(f"note: {note}" for note in result.notes)]),
-        tables.designs([d.to_dict() for d in (*shown, result.best)], f"{title} and the best"),
-        tables.stock([{"name": name, **design.to_dict()} for name, design in result.stock_designs()]),
-        tables.tilings(result.tilings(result.best)),
+        tables.designs([*shown, best], title),
+        tables.stock(document["stock"]),
+        tables.tilings(best["tilings"]),
         *(tables.insight(name, rows) for name, rows in found.items()),
     ]
     if found:
