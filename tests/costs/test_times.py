@@ -20,7 +20,7 @@ from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.families.orthogonal import complete_table
 from tilewright.schedules.tiling import parse
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
-from tilewright.workloads.chains import time as chains
+from tilewright.workloads.chains import times as chains
 from tilewright.workloads.pipelines.catalogue import pipeline
 from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
 from tilewright.workloads.pipelines.gpu_costs import card, evaluate

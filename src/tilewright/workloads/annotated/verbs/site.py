@@ -8,7 +8,7 @@ from tilewright.base.errors import UsageError
 from tilewright.runtime.workers.pool import pool
 from tilewright.workloads.annotated.lower.apply import DEVICE
 from tilewright.workloads.annotated.lower.edges import has_edges
-from tilewright.workloads.annotated.nests.bounds import check_bounds
+from tilewright.workloads.annotated.nests.dependences import check_bounds
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError, limited
 from tilewright.workloads.annotated.nests.nest import Stmt, Transform, statements
 from tilewright.workloads.annotated.parse.evaluate import Plain
