@@ -13,12 +13,11 @@ from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.bodies import choose_body, cpu_schedule
-from tilewright.tuning.table_default import table_default
-from tilewright.verbs.tables.data import make_data
-from tilewright.verbs.tables.plan import plan_table
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.fill import make_data
+from tilewright.workloads.tables.schedule import plan_table, table_default
 
 C = Target(backend="c")
 ZEN3 = load("zen3")

@@ -4,9 +4,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.frontends.recurrence import trace_recurrence
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.report.recurrences import describe, lines
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.recurrence import trace_recurrence
+from tilewright.workloads.tables.report import describe, lines
 
 
 def gotoh(h, e, f, a, b, score, gap_open, gap_extend):

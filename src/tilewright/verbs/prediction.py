@@ -10,7 +10,6 @@ from tilewright.base.tables import Shown
 from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
 from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.interval import Interval, interval
-from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
@@ -19,7 +18,7 @@ from tilewright.report import tables
 from tilewright.report.page import Studied
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import Tiling
-from tilewright.workload import Workload
+from tilewright.workload import Case, Workload
 
 if TYPE_CHECKING:
     from tilewright.verbs.kernel_files import KernelText
@@ -53,8 +52,8 @@ class Prediction(Studied):
     costs: Costs
 
     @property
-    def problem(self) -> Problem | TableCase:
-        """What is computed: a stencil's problem, or a recurrence's table."""
+    def problem(self) -> Case:
+        """What is computed, such as a stencil's problem."""
         return self.work.problem
 
     @property

@@ -11,7 +11,11 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import count_operations, price
 from tilewright.costs.published import energy as energy_tiles
-from tilewright.costs.tables.orthogonal import (
+from tilewright.machines.files import load
+from tilewright.schedules.tiling import parse
+from tilewright.workloads.tables import orthogonal
+from tilewright.workloads.tables.catalogue import names, recurrence_named
+from tilewright.workloads.tables.costs import (
     best,
     fronts_by_turns,
     make_case,
@@ -20,10 +24,6 @@ from tilewright.costs.tables.orthogonal import (
     tile_usage,
     tile_words,
 )
-from tilewright.machines.files import load
-from tilewright.programs.tables.catalogue import names, recurrence_named
-from tilewright.schedules.families import orthogonal
-from tilewright.schedules.tiling import parse
 
 K20C = load("k20c")
 

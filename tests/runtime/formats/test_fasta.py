@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.runtime.formats.fasta import read_fasta
+from tilewright.workloads.tables.files import read_fasta
 
 
 def _file(tmp_path, text, name="a.fasta"):

@@ -7,18 +7,17 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.tables import gpu as gpu_table
-from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.plan import read_target
-from tilewright.programs.tables.catalogue import names, recurrence_named
-from tilewright.programs.tables.scoring import matrix_scoring
 from tilewright.runtime.devices import nvrtc, opencl
 from tilewright.runtime.devices.found import device_machine, open_device
-from tilewright.runtime.tables import table_gpu
-from tilewright.schedules.code import TableShape
 from tilewright.tuning.spaces import unrolling as rules
-from tilewright.tuning.table_default import table_default
-from tilewright.verbs.tables.table import filling
+from tilewright.workloads.tables import gpu_call as table_gpu
+from tilewright.workloads.tables.catalogue import names, recurrence_named
+from tilewright.workloads.tables.fill import filling
+from tilewright.workloads.tables.lower import gpu as gpu_table
+from tilewright.workloads.tables.lower.gpu import emit_gpu_table
+from tilewright.workloads.tables.schedule import TableShape, table_default
+from tilewright.workloads.tables.scoring import matrix_scoring
 
 pytest.importorskip("pyopencl")
 

@@ -10,13 +10,13 @@ from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import apply
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.programs.tables.table import recurrence
 from tilewright.schedules import catalogue
-from tilewright.schedules.families import orthogonal
 from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.order import walk
+from tilewright.workloads.tables import orthogonal
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.problem import recurrence
 
 isl = pytest.importorskip("islpy")
 

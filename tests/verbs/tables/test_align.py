@@ -11,14 +11,14 @@ from Bio.Align import substitution_matrices
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
-from tilewright.programs.tables.scoring import matrix_scoring
-from tilewright.runtime.formats.fasta import read_fasta
 from tilewright.runtime.store.hosts import host
-from tilewright.runtime.tables import align as kernels
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.runtime.warn import forget_warnings
-from tilewright.tuning.table_default import alignment_default
-from tilewright.verbs.tables.align import choose_scoring, rescore
+from tilewright.workloads.tables import align_call as kernels
+from tilewright.workloads.tables.align import choose_scoring, rescore
+from tilewright.workloads.tables.files import read_fasta
+from tilewright.workloads.tables.schedule import alignment_default
+from tilewright.workloads.tables.scoring import matrix_scoring
 
 AMINO = "ARNDCQEGHILKMFPSTWYV"
 DATA = Path(__file__).with_name("data")

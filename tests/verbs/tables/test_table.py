@@ -6,11 +6,11 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.inputs import memo
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.programs.tables.scoring import matrix_scoring
 from tilewright.runtime.store.hosts import host
-from tilewright.tuning.table_default import table_default
-from tilewright.verbs.tables.table import filling
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.fill import filling
+from tilewright.workloads.tables.schedule import table_default
+from tilewright.workloads.tables.scoring import matrix_scoring
 
 
 def _levenshtein(a, b):
@@ -181,7 +181,7 @@ def test_a_table_is_explained():
 def test_a_total_with_a_number_that_is_none_is_none(plus, dtype):
     from tilewright.programs.stencil.expression import apply
     from tilewright.programs.stencil.program import FieldBuilder
-    from tilewright.programs.tables.table import recurrence
+    from tilewright.workloads.tables.problem import recurrence
 
     h, c = FieldBuilder("h"), FieldBuilder("c")
     best = apply(plus, h[-1, -1] + c[0, 0], h[-1, 0] + 1.0)

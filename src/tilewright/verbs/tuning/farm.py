@@ -21,7 +21,6 @@ from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.plan import Plan
 from tilewright.planner import plans
-from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
@@ -52,8 +51,8 @@ class Node:
 class Errand:
     """What a node is asked: a candidate on a small problem, and on the user's."""
 
-    small: Plan[Problem] | None  # the candidate, planned for a small problem, or None where it was checked before
-    plan: Plan[Problem]  # the candidate
+    small: Plan | None  # the candidate, planned for a small problem, or None where it was checked before
+    plan: Plan  # the candidate
     scalars: trial.Scalars
     steps: int  # steps of a sample
     limits: Limits  # of its processes
@@ -104,7 +103,7 @@ def finals(errands: Sequence[Errand], rounds: int) -> Answer:
     return Answer(node=node, measurements=tuple(found))
 
 
-def confirmed(errand: Errand, second: Plan[Problem], limit: float) -> Answer:
+def confirmed(errand: Errand, second: Plan, limit: float) -> Answer:
     """Compare a candidate's result with that of a second schedule."""
     with pool(1, errand.memory) as processes:
         reply = processes.call(trial.confirm, errand.plan, errand.scalars, second, limit=limit)
@@ -141,9 +140,7 @@ class Work:
     here: Callable[[], Node] = here  # describes the node it runs on
     attempt: Callable[[Errand], Answer] = attempt  # compiles, checks and measures a candidate once
     finals: Callable[[Sequence[Errand], int], Answer] = finals  # measures several again
-    confirmed: Callable[[Errand, Plan[Problem], float], Answer] = (
-        confirmed  # compares a result with a second schedule's
-    )
+    confirmed: Callable[[Errand, Plan, float], Answer] = confirmed  # compares a result with a second schedule's
 
 
 WORK = Work()
@@ -261,7 +258,7 @@ class FarmMeter:
             small = self._plan(tiling, small=True)
         return replace(self._errand, small=small, plan=self._plan(tiling)) if problem.steps else self._errand
 
-    def _plan(self, tiling: Tiling, *, small: bool = False, alone: bool = False) -> Plan[Problem]:
+    def _plan(self, tiling: Tiling, *, small: bool = False, alone: bool = False) -> Plan:
         request = self._errand.plan
         target = replace(request.target, threads=1) if alone else request.target
         problem = trial.small_problem(request.problem, tiling) if small else request.problem

@@ -102,7 +102,7 @@ class WorkerMeter:
     def __init__(
         self,
         pool: WorkerPool,  # samples are all taken in the first worker
-        request: Plan[Problem],  # its tiling is replaced by every candidate's
+        request: Plan,  # its tiling is replaced by every candidate's
         scalars: trial.Scalars,
         steps: int,  # of a sample; at most the problem's
         limits: Limits,
@@ -122,7 +122,7 @@ class WorkerMeter:
     def build(self, tilings: Sequence[Tiling]) -> dict[Tiling, Measurement]:
         """Compile, then check on a small problem; return what failed."""
         failures: dict[Tiling, Measurement] = {}
-        work: dict[Tiling, tuple[Plan[Problem], Plan[Problem]]] = {}
+        work: dict[Tiling, tuple[Plan, Plan]] = {}
         for tiling in tilings:
             try:
                 small = trial.small_problem(self._request.problem, tiling)
@@ -174,7 +174,7 @@ class WorkerMeter:
         """Note that the session was stopped on purpose: the sample in progress is not to blame."""
         self._append({"kind": "stopped"})
 
-    def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> Plan[Problem]:
+    def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> Plan:
         """Plan a candidate, on one thread and in strict order if need be."""
         request = self._request
         target = replace(request.target, threads=1) if alone else request.target

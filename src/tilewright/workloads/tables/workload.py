@@ -1,34 +1,82 @@
 """Recurrences: tables in orthogonal tiles, by their own model of time and energy."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
+from tilewright.base.names import meant
+from tilewright.base.tables import Pairs, Shown
 from tilewright.costs.bottleneck import Resource, ordered
 from tilewright.costs.energy.price import Usage
-from tilewright.costs.tables import orthogonal as model
-from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
-from tilewright.programs.tables.table import Recurrence
-from tilewright.schedules.families import orthogonal
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.energy import of_costs
 from tilewright.tuning.sensitivity import moved
 from tilewright.workload import Points, Request
+from tilewright.workloads.tables import catalogue, orthogonal, report
+from tilewright.workloads.tables import costs as model
+from tilewright.workloads.tables.costs import TableCase
+from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.recurrence import Table, as_recurrence
+
+if TYPE_CHECKING:
+    from tilewright.verbs.files.run import Note
+    from tilewright.verbs.options import RunFiles, RunOptions
+    from tilewright.workloads.tables.files import TableReport
+
+KIND = "recurrence"
+LACKS = {
+    "tune": "is not tuned by measuring",
+    "supertune": "has orthogonal tiles alone, no strategies to compare",
+}
+HINT = "`predict --top 5` ranks its tiles, `whatif` moves the problem, `run --tile` takes one"
 
 
-def on_machine(program: Recurrence, asked: Request, machine: Machine) -> "TableWorkload":
+def program_of(given: Any) -> Recurrence | None:  # noqa: ANN401
+    """Return the recurrence that a user means; None where it is of another kind."""
+    if isinstance(given, str) and given not in catalogue.names():
+        return None
+    return as_recurrence(given) if isinstance(given, str | Recurrence | Table) else None
+
+
+def on_machine(
+    program: Recurrence, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine
+) -> "TableWorkload":
     """Return a table on a machine; ``float32``, the default of stencils, stands for int32, that of tables."""
+    unknown = [name for name in scalars or () if name not in program.scalars]
+    if unknown:
+        known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+        raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", meant(unknown[0], program.scalars, known))
     if asked.steps != 1:
         raise UsageError(f"the table of {program.name!r} is filled once, got {asked.steps} steps", "leave --steps out")
     if asked.model != "exact":
         raise UsageError(f"the time of a table has the model exact only, got {asked.model!r}")
     dtype = "int32" if asked.dtype == "float32" else asked.dtype
     return TableWorkload(problem=model.make_case(program, asked.shape, dtype, machine, asked.scope))
+
+
+def listing() -> tuple[str, list[dict[str, object]], Shown]:
+    """List the built-in recurrences as plain data and for people."""
+    every = [catalogue.recurrence_named(name) for name in catalogue.names()]
+    return "recurrences", [report.to_dict(each) for each in every], report.listing(every)
+
+
+def described(program: Recurrence) -> tuple[dict[str, object], Shown]:
+    """Return what there is to know about a recurrence, as plain data and for people."""
+    return report.to_dict(program), Pairs(report.facts(program), program.name)
+
+
+def run_files(program: Recurrence, options: "RunOptions", files: "RunFiles", note: "Note") -> "TableReport":
+    """Fill the table of a recurrence from files."""
+    from tilewright.workloads.tables.files import fill_files
+
+    return fill_files(program, options, files, note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import ArrayError, UsageError, one_of
-from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape, check_constants
+from tilewright.programs.stencil.expression import LOOKUP, Apply, Const, Read, Scalar, Tape, check_constants
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 from tilewright.programs.stencil.program import refuse_bits
-from tilewright.programs.tables.table import COLUMN, DTYPES, LOOKUP, ROW, Recurrence, TableStatement
+from tilewright.workloads.tables.problem import COLUMN, DTYPES, ROW, Recurrence, TableStatement
 
 Array = npt.NDArray[Any]
 
@@ -22,7 +22,7 @@ class TableData:
     """What a recurrence is filled from."""
 
     shape: tuple[int, int]  # rows and columns, each at least 1
-    dtype: str  # element type of the tables, one of :data:`tilewright.programs.tables.table.DTYPES`
+    dtype: str  # element type of the tables, one of :data:`tilewright.workloads.tables.problem.DTYPES`
     # inputs by name: whole numbers as int32, others and matrices of the tables' type
     arrays: Mapping[str, Array]
     scalars: Mapping[str, float]

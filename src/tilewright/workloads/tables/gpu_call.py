@@ -11,12 +11,12 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_over
-from tilewright.codegen.tables.gpu import ABOVE, BESIDE, emit_gpu_table
-from tilewright.programs.tables.reference import TableData, joined, outside
-from tilewright.programs.tables.table import Recurrence, TableProblem
 from tilewright.runtime.devices.device import Device
-from tilewright.runtime.tables.table import Filled
-from tilewright.schedules.code import TableShape
+from tilewright.workloads.tables.call import Filled
+from tilewright.workloads.tables.lower.gpu import ABOVE, BESIDE, emit_gpu_table
+from tilewright.workloads.tables.problem import Recurrence, TableProblem
+from tilewright.workloads.tables.reference import TableData, joined, outside
+from tilewright.workloads.tables.schedule import TableShape
 
 Array = npt.NDArray[Any]
 

@@ -7,8 +7,8 @@ one after the other (a row scan): every lane first assumes that no horizontal ga
 then gaps that do come in are carried on until the lane's own values dominate them.
 
 A tile is computed on 8 bits where the scores on its edges allow; if one saturates, it is computed again on 16 bits, and
-then on 32 (:mod:`tilewright.codegen.tables.align_tile`). Edges between tiles are 32-bit numbers; with ``keep`` all of
-them stay, from which an alignment is traced (:mod:`tilewright.codegen.tables.align_trace`).
+then on 32 (:mod:`tilewright.workloads.tables.lower.align_tile`). Edges between tiles are 32-bit numbers; with ``keep``
+all of them stay, from which an alignment is traced (:mod:`tilewright.workloads.tables.lower.align_trace`).
 
 For every row i and column j, with a gap of length k costing open + (k - 1) extend:
 
@@ -23,7 +23,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.codegen.tables.align_tile import (
+from tilewright.workloads.tables.lower.align_tile import (
     ARRAYS,
     BITS,
     BYTE,
@@ -36,7 +36,7 @@ from tilewright.codegen.tables.align_tile import (
     levels,
     plain,
 )
-from tilewright.codegen.tables.align_trace import trace
+from tilewright.workloads.tables.lower.align_trace import trace
 
 SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bits", "lowest", "own")
 """What ``size`` holds: rows, columns, letters of the alphabet, gap costs, the tile, threads, whether edges are kept,

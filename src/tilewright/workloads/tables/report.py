@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from tilewright.base.tables import Table, table
-from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
-from tilewright.programs.tables.table import LOOKUP, Input, Recurrence
+from tilewright.programs.stencil.expression import LOOKUP, Apply, Const, Read, Scalar, Tape
+from tilewright.workloads.tables.problem import Input, Recurrence
 
 _SIGNS = {
     "add": "+",
@@ -26,7 +26,7 @@ _CALLS = {"maximum": "max", "minimum": "min"}
 def expression(tape: Tape) -> str:
     """Write a tape as one expression.
 
-    >>> from tilewright.programs.tables.catalogue import recurrence_named
+    >>> from tilewright.workloads.tables.catalogue import recurrence_named
     >>> expression(recurrence_named("lcs").statements[0].tape)
     'max(max(c[-1, 0], c[0, -1]), c[-1, -1] + where(a[0] == b[0], 1, 0))'
     """

@@ -11,12 +11,12 @@ from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.inputs.memo import host
 from tilewright.plan import DEVICE_BACKENDS, read_target
-from tilewright.programs.tables.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import Tiling, as_tiling
-from tilewright.tuning.table_default import alignment_default
-from tilewright.verbs.tables.table import filling
+from tilewright.workloads.tables.fill import filling
+from tilewright.workloads.tables.schedule import alignment_default
+from tilewright.workloads.tables.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 
 _THREADED = 4_000_000
 """Cells below which a second thread costs more than it brings."""
@@ -174,7 +174,7 @@ def align(
         >>> align("GATTACA", "GCATGCATTACA", match=2, mismatch=-3, gap_open=5, gap_extend=2).a_line
         'ATTACA'
     """
-    from tilewright.runtime.tables import align as kernels
+    from tilewright.workloads.tables import align_call as kernels
 
     scoring = choose_scoring((a, b), matrix, (match, mismatch), (gap_open, gap_extend))
     for name, text in (("first", a), ("second", b)):

@@ -1,4 +1,4 @@
-"""What the alignment kernel of CPUs costs in orthogonal tiles (:mod:`tilewright.codegen.tables.align`).
+"""What the alignment kernel of CPUs costs in orthogonal tiles (:mod:`tilewright.workloads.tables.lower.align`).
 
 Neighbouring columns of a tile are dealt to the lanes of vectors, and its rows are computed one after the other. With
 k = ceil(s / lanes) vectors, a tile of t rows takes

@@ -1,17 +1,141 @@
-"""Tracing recurrences: a Python function of tables, inputs and scalars becomes a recurrence."""
+"""``@tw.recurrence``: a Python function of tables, inputs and scalars becomes a recurrence by being called once."""
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
-from tilewright.base.errors import TilewrightError, TraceError
+from tilewright.base.errors import TilewrightError, TraceError, UsageError
 from tilewright.frontends.trace import Argument, argument_names, updates
-from tilewright.programs.stencil.expression import Apply, Read, Scalar, Tape, Value, as_value, flatten
+from tilewright.inputs.stencil import without_function
+from tilewright.programs.stencil.expression import LOOKUP, Apply, Read, Scalar, Tape, Value, as_value, flatten
 from tilewright.programs.stencil.program import FieldBuilder, refuse_places
-from tilewright.programs.tables.table import COLUMN, LOOKUP, ROW, Kind, Recurrence, lookup, recurrence
+from tilewright.workloads.tables import catalogue, problem
+from tilewright.workloads.tables.problem import COLUMN, ROW, Kind, Recurrence, lookup
+from tilewright.workloads.tables.report import describe
 
 Outside = Any
 """A number, a function of the row, the column and scalars by name, or a mapping of these by table."""
+
+
+class Table:
+    """A recurrence written as a Python function.
+
+    Attributes:
+        recurrence: The traced recurrence.
+    """
+
+    recurrence: Recurrence
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], traced: Recurrence) -> None:
+        self.recurrence = traced
+        functools.update_wrapper(self, function)
+        self.__name__ = traced.name
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_function(vars(self))
+
+    def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401
+        """Recurrences are not called but filled.
+
+        Raises:
+            UsageError: Always, with the call that was meant.
+        """
+        raise UsageError(
+            f"the recurrence {self.__name__!r} was called with {len(arguments)} values",
+            f"fill its table with tw.fill({self.__name__}, …)",
+        )
+
+    def __repr__(self) -> str:
+        return describe(self.recurrence)
+
+
+RecurrenceLike = Table | Recurrence | str
+"""A decorated function, a recurrence, or the name of a built-in one."""
+
+
+@overload
+def recurrence(function: Callable[..., Any], /) -> Table: ...
+
+
+@overload
+def recurrence(
+    function: None = None,
+    /,
+    *,
+    rows: tuple[str, ...] | str = ...,
+    columns: tuple[str, ...] | str = ...,
+    outside: Outside = ...,
+    semiring: str = ...,
+    name: str = ...,
+) -> Callable[[Callable[..., Any]], Table]: ...
+
+
+def recurrence(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    rows: tuple[str, ...] | str = (),
+    columns: tuple[str, ...] | str = (),
+    outside: Outside = None,
+    semiring: str = "max_plus",
+    name: str = "",
+) -> Table | Callable[[Callable[..., Any]], Table]:
+    """Make a recurrence over a table from a Python function, which is traced.
+
+    The function's first arguments are the tables, read at cells that come before: ``h[-1, -1]``. It returns the value
+    of the cell, a tuple for several tables, or a dict by name.
+
+    Args:
+        function: The function.
+        rows: Names of inputs with one value per row, read as ``a[0]``.
+        columns: Names of inputs with one value per column.
+        outside: What lies outside the table: a number, or a function of the row and the column (negative there) and of
+            scalars by name; or a mapping of these by table. The semiring's zero by default.
+        semiring: ``max_plus``, ``min_plus`` or ``or_and``.
+        name: Its name; the function's own by default.
+
+    Returns:
+        The recurrence, for :func:`fill`.
+
+    Raises:
+        TraceError: If the function does something that a recurrence cannot.
+
+    Examples:
+        >>> @recurrence(rows="a", columns="b", outside=0)
+        ... def common(c, a, b):
+        ...     import tilewright as tw
+        ...
+        ...     return tw.where(a[0] == b[0], c[-1, -1] + 1, tw.maximum(c[-1, 0], c[0, -1]))
+        >>> from tilewright.workloads.tables.fill import fill
+        >>> int(fill(common, "GATTACA", "ATTIC", result="last"))
+        4
+    """
+
+    def make(body: Callable[..., Any]) -> Table:
+        traced = trace_recurrence(
+            body, name, rows=_names(rows), columns=_names(columns), outside=outside, semiring=semiring
+        )
+        return Table(body, traced)
+
+    return make if function is None else make(function)
+
+
+def _names(given: tuple[str, ...] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def as_recurrence(given: RecurrenceLike) -> Recurrence:
+    """Return the recurrence that a user means."""
+    if isinstance(given, Recurrence):
+        return given
+    if isinstance(given, Table):
+        return given.recurrence
+    if isinstance(given, str):
+        return catalogue.recurrence_named(given)
+    raise UsageError(f"a recurrence was expected, got a {type(given).__name__}", "decorate a function by tw.recurrence")
 
 
 class _Symbol(Argument):
@@ -63,7 +187,7 @@ def trace_recurrence(
     unknown = [each for each in (*rows, *columns) if each not in kinds]
     if unknown:
         raise TraceError(f"{unknown[0]!r} is never read by {title!r}", f"index it: {unknown[0]}[0]")
-    found = recurrence(
+    found = problem.recurrence(
         title,
         values,
         inputs=kinds,

@@ -11,7 +11,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 
 MATRICES = ("BLOSUM45", "BLOSUM62", "BLOSUM80", "PAM250")
-"""The protein matrices that are shipped; see ``programs/data/README.md`` for where they come from."""
+"""The protein matrices that are shipped; see ``matrices/README.md`` for where they come from."""
 MAX_LETTERS = 250
 MAX_SCORE = 2**15 - 1
 _MOST = 2**31 - 1
@@ -108,7 +108,9 @@ def matrix_scoring(matrix: str, gap_open: int, gap_extend: int) -> Scoring:
 
 @functools.cache
 def _shipped(name: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    text = resources.files("tilewright.programs").joinpath("data", f"{name}.txt").read_text(encoding="ascii")
+    text = (
+        resources.files("tilewright.workloads.tables").joinpath("matrices", f"{name}.txt").read_text(encoding="ascii")
+    )
     return parse_matrix(text)
 
 

@@ -20,11 +20,11 @@ from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.tables.cells import TypedRecurrence, joined
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.tables.table import Recurrence
-from tilewright.schedules.code import TableShape
-from tilewright.schedules.families.orthogonal import passed_bytes
+from tilewright.workloads.tables.lower.cells import TypedRecurrence, joined
+from tilewright.workloads.tables.orthogonal import passed_bytes
+from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.schedule import TableShape
 
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""

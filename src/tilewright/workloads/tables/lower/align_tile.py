@@ -201,7 +201,7 @@ class BitWidthFunctions:
         found, fall = b.mutable("found", x), b.mutable("fall", cost)
         lanes = 1
         while lanes * self.kind.bytes < ALIGNMENT_LANES:  # bytes of the widest vectors
-            there = ir.VECTOR_BYTES > lanes * self.kind.bytes
+            there = lanes * self.kind.bytes < ir.VECTOR_BYTES
             with b.when(there & (fall < 2 * self.high)):
                 moved = self.moved(found, lanes, self.low)
                 b.set(found, ir.largest(found, b.call(self.fall, moved, fall)))

@@ -17,9 +17,9 @@ from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.codegen.tables.cells import TypedRecurrence, joined
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.tables.table import Recurrence
+from tilewright.workloads.tables.lower.cells import TypedRecurrence, joined
+from tilewright.workloads.tables.problem import Recurrence
 
 SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
 """What ``size`` holds: extents, the tile, threads, whether tables are wanted, whether all cells are folded, and bytes

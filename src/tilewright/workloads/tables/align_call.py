@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.codegen.tables.align import emit_align
-from tilewright.programs.tables.scoring import Codes, Scoring
 from tilewright.runtime.call import CompiledFunction, compiled, packed, scratch
+from tilewright.workloads.tables.lower.align import emit_align
+from tilewright.workloads.tables.scoring import Codes, Scoring
 
 Ints = npt.NDArray[np.int32]
 _FLAG_WORDS = 16

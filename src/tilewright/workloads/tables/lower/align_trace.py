@@ -61,7 +61,7 @@ def trace(name: str) -> ir.Function:
     return b.function()
 
 
-def _directions(  # noqa: PLR0913, PLR0917  (names of the function)
+def _directions(
     b: ir.Builder,
     array: ir.Expr,
     size: ir.Expr,

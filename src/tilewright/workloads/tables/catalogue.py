@@ -7,7 +7,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.stencil.expression import Scalar, Value, apply
 from tilewright.programs.stencil.program import FieldBuilder
-from tilewright.programs.tables.table import COLUMN, ROW, Recurrence, lookup, recurrence
+from tilewright.workloads.tables.problem import COLUMN, ROW, Recurrence, lookup, recurrence
 
 _A, _B = FieldBuilder("a"), FieldBuilder("b")
 _DISTANCE = apply("maximum", Value(Scalar(ROW)), Value(Scalar(COLUMN))) + 1

@@ -9,10 +9,11 @@ overlap their transfers m' with computing, as in the time model of the stencils:
     T_alg = N_w T_sync + sum over d of (floor(q_d / k) T(k) + T(q_d mod k))
     T(0) = 0, T(1) = m' + c, T(j) = min(m', c) + j max(m', c)
 
-On a CPU the kernel (:mod:`tilewright.codegen.tables.cpu`) has other terms. A tile is t + s - 1 anti-diagonals of whole
-vectors, and those of its reach above and on the left; each starts the same few loops. They lie in a ring, in the cache
-that holds it. There is no barrier: a core takes every n_SM-th row of tiles, walks along it and waits for a flag of the
-tile above (:mod:`tilewright.costs.cpu.walks`). Tiles at the table's edges are smaller, and are charged as they are.
+On a CPU the kernel (:mod:`tilewright.workloads.tables.lower.cpu`) has other terms. A tile is t + s - 1 anti-diagonals
+of whole vectors, and those of its reach above and on the left; each starts the same few loops. They lie in a ring, in
+the cache that holds it. There is no barrier: a core takes every n_SM-th row of tiles, walks along it and waits for a
+flag of the tile above (:mod:`tilewright.costs.cpu.walks`). Tiles at the table's edges are smaller, and are charged as
+they are.
 
 Energy is the general rule, with words between on-chip memory and registers per sub-tile: its rows' inputs and what it
 takes from the left and hands to the right, besides a look-up per cell. For Smith-Waterman it is the printed
@@ -37,11 +38,11 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity, estimated
-from tilewright.programs.stencil.expression import Apply
+from tilewright.programs.stencil.expression import LOOKUP, Apply
 from tilewright.programs.stencil.operators import SPECIAL
-from tilewright.programs.tables.table import LOOKUP, Recurrence
-from tilewright.schedules.families import orthogonal
 from tilewright.schedules.tiling import Tiling
+from tilewright.workloads.tables import orthogonal
+from tilewright.workloads.tables.problem import Recurrence
 
 LETTER = 0.25
 """Words of an input's value per row or per column: a letter is a byte, as the thesis counts it."""

@@ -8,7 +8,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.programs.stencil.expression import Read, of_truths
-from tilewright.programs.tables.table import Recurrence
+from tilewright.workloads.tables.problem import Recurrence
 
 
 @dataclass(frozen=True, slots=True)

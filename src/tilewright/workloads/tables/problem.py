@@ -14,6 +14,7 @@ from typing import Literal
 from tilewright.base.errors import TraceError, one_of
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.expression import (
+    LOOKUP,
     Apply,
     Operand,
     Read,
@@ -27,8 +28,6 @@ from tilewright.programs.stencil.expression import (
 )
 from tilewright.programs.stencil.operators import BITWISE, OPERATORS, ORDERED
 
-LOOKUP = "lookup "
-"""Start of the operator that looks a matrix up; the matrix's name follows."""
 ROW, COLUMN = "i", "j"
 """Names of the row and the column in the expression of what lies outside."""
 DTYPES = ("bool", "int16", "int32", "int64", "float32", "float64")
@@ -149,7 +148,7 @@ class TableProblem:
     floating: tuple[str, ...] = ()  # inputs whose values are of the tables' type; the others are whole numbers
 
 
-def recurrence(  # noqa: PLR0913  (a constructor: one argument per part)
+def recurrence(
     name: str,
     values: Mapping[str, Operand],
     *,

@@ -11,15 +11,13 @@ from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place, read_bounded, write_text
 from tilewright.base.units import format_seconds, parse_shape
 from tilewright.plan import read_target
-from tilewright.programs.tables.reference import fill as fill_reference
-from tilewright.programs.tables.table import Recurrence
-from tilewright.runtime.formats.fasta import FastaRecord, read_fasta
 from tilewright.runtime.formats.files import check_output, read_planes, write_planes
 from tilewright.verbs.files.run import Note
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
-from tilewright.verbs.tables.align import Alignment, align, choose_scoring, rescore
-from tilewright.verbs.tables.data import make_data
-from tilewright.verbs.tables.table import Filling, filling
+from tilewright.workloads.tables.align import Alignment, align, choose_scoring, rescore
+from tilewright.workloads.tables.fill import Filling, filling, make_data
+from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.reference import fill as fill_reference
 
 _ALIGNER = "smith_waterman"
 _LETTERS = "ACGT"
@@ -27,6 +25,7 @@ _FASTA = frozenset({".fasta", ".fa", ".faa", ".fna", ".ffn", ".fas"})
 _TEXTS = frozenset({".txt"})
 _LONG_CHECK = 10**8
 _LARGEST_MATRIX = 2**20
+_LARGEST_FASTA = 2**31
 _PAIR_OPTIONS = ("match", "mismatch", "gap_open", "gap_extend")
 
 
@@ -183,6 +182,44 @@ def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note)
     return TableReport(
         program=known.name, names=names, shape=data.shape, dtype=dtype, result=found, value=float(value), error=error
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastaRecord:
+    """One sequence."""
+
+    name: str  # the first word of its header
+    title: str  # the rest of its header
+    letters: str  # its letters, as they are in the file
+
+
+def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
+    """Read every sequence of a FASTA file, in order; blank lines and lines that start with ``;`` mean nothing."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}", "give the path of a FASTA file")
+    try:
+        lines = read_bounded(path, _LARGEST_FASTA, "FASTA file").decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(path)!r} is no FASTA file: byte {error.start} is no ASCII character") from None
+    parts: list[tuple[str, list[str]]] = []
+    for number, raw in enumerate(lines, 1):
+        line = raw.strip()
+        if line.startswith(">"):
+            parts.append((line[1:].strip(), []))
+        elif line and not line.startswith(";"):
+            if not parts:
+                raise UsageError(f"line {number} of {str(path)!r} comes before any header", "a header starts with '>'")
+            parts[-1][1].append("".join(line.split()))
+    if not parts:
+        raise UsageError(f"{str(path)!r} holds no sequence", "a FASTA file has a line '>name' before each")
+    found = []
+    for header, letters in parts:
+        name, _, title = header.partition(" ")
+        text = "".join(letters).rstrip("*")  # the stop at the end of a translated sequence
+        if not text:
+            raise UsageError(f"the sequence {name or '(no name)'!r} of {str(path)!r} has no letters")
+        found.append(FastaRecord(name=name or "sequence", title=title.strip(), letters=text))
+    return tuple(found)
 
 
 def _inputs(known: Recurrence, files: RunFiles) -> tuple[tuple[Any, ...], tuple[str, ...]]:

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.tables.cpu import emit_table, work_bytes
-from tilewright.programs.tables.reference import TableData, joined, outside
-from tilewright.programs.tables.table import TableProblem
 from tilewright.runtime.call import CompiledFunction, addresses, compiled, scratch
-from tilewright.schedules.code import TableSchedule
+from tilewright.workloads.tables.lower.cpu import emit_table, work_bytes
+from tilewright.workloads.tables.problem import TableProblem
+from tilewright.workloads.tables.reference import TableData, joined, outside
+from tilewright.workloads.tables.schedule import TableSchedule
 
 Array = npt.NDArray[Any]
 _FLAG_WORDS = 16
