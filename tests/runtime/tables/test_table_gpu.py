@@ -10,8 +10,8 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import read_target
 from tilewright.runtime.devices import nvrtc, opencl
 from tilewright.runtime.devices.found import device_machine, open_device
-from tilewright.tuning.spaces import unrolling as rules
-from tilewright.workloads.tables import gpu_call as table_gpu
+from tilewright.workloads.tables import call as table_gpu
+from tilewright.workloads.tables import schedule as rules
 from tilewright.workloads.tables.catalogue import names, recurrence_named
 from tilewright.workloads.tables.fill import filling
 from tilewright.workloads.tables.lower import gpu as gpu_table

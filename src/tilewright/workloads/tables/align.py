@@ -285,7 +285,6 @@ def _warn_if_ambiguous(texts: tuple[str, str]) -> None:
 
 
 def _tile(asked: Tiling) -> tuple[int, int]:
-    """Return rows and columns of a tiling that was asked for."""
     lanes = f"the columns of a tile are dealt to {ALIGNMENT_LANES} lanes"
     if not asked.family.tables or len(asked.space) != 1:
         raise UsageError(f"alignments are cut into orthogonal tiles, got {str(asked)!r}", "orthogonal:t=512,s=2560")

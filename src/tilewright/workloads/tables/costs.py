@@ -262,7 +262,6 @@ def _space(terms: _Terms) -> Iterator[Tiling]:
 
 
 def _widths(terms: _Terms) -> list[tuple[int, int]]:
-    """Return widths of a GPU's tiles with those of their sub-tiles, in order."""
     n, left = terms.case.shape[1], terms.reach[1]
     usual = {max(size, left) for size in (*_COLUMNS, *_BETWEEN) if size < 2 * n} or {max(_COLUMNS[0], left)}
     found = set()

@@ -223,7 +223,6 @@ def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
 
 
 def _inputs(known: Recurrence, files: RunFiles) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Return the inputs: letters of FASTA files, arrays, or random letters."""
     kinds = [each.kind for each in known.inputs]
     if kinds == ["row", "column"] and not any(path.suffix.lower() == ".npy" for path in files.inputs):
         first, second = _sequences(known.name, files)
@@ -270,7 +269,6 @@ def _sequences(name: str, files: RunFiles) -> tuple[FastaRecord, FastaRecord]:
 
 
 def _settings(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return what ``--set`` says."""
     found = {}
     for text in texts:
         name, sign, value = text.partition("=")

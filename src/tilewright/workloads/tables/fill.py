@@ -138,13 +138,13 @@ def filling(
 
 def _on_gpu(plan: TablePlan, schedule: TableSchedule, data: TableData, result: str) -> tuple["Filled", int, float]:
     """Return what was filled, the threads of a group, and the seconds by the device's clock."""
-    from tilewright.workloads.tables import gpu_call
+    from tilewright.workloads.tables import call
 
     shape, rows = schedule.shape, schedule.tiling.time
     assert shape is not None  # noqa: S101  (a device's schedule has one)
     # Compiling is not part of the time.
-    kernel = gpu_call.load_table(open_device(plan.target), plan.target.backend, plan.problem, shape, rows)
-    found, seconds = gpu_call.fill_on_device(kernel, plan.problem.program, data, (result == "table", result == "sum"))
+    kernel = call.load_table(open_device(plan.target), plan.target.backend, plan.problem, shape, rows)
+    found, seconds = call.fill_on_device(kernel, plan.problem.program, data, (result == "table", result == "sum"))
     return found, shape.threads, seconds
 
 
@@ -161,7 +161,6 @@ def _compiled(plan: TablePlan, schedule: TableSchedule, data: TableData, result:
 
 
 def _values(known: Recurrence, found: "Filled", result: str) -> Any:  # noqa: ANN401
-    """Return the part of what was filled that was asked for."""
     if result != "table":
         return found.last if result == "last" else found.folded
     tables = tuple(found.tables[name] for name in known.tables)

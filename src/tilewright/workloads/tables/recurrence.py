@@ -206,7 +206,6 @@ def trace_recurrence(
 def _kinds(
     title: str, tapes: list[Tape], tables: tuple[str, ...], lines: Mapping[Literal["row", "column"], tuple[str, ...]]
 ) -> dict[str, Kind]:
-    """Find out what each input is."""
     kinds: dict[str, Kind] = {}
     for node in (node for tape in tapes for node in tape):
         if isinstance(node, Apply) and node.op.startswith(LOOKUP):

@@ -52,7 +52,6 @@ class Scoring:
 
 
 def _bytes(sequence: str) -> Codes:
-    """Return a sequence's capitals as bytes."""
     text = sequence.upper()
     try:
         given = np.frombuffer(text.encode("latin-1"), dtype=np.uint8)

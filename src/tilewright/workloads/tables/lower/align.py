@@ -99,7 +99,6 @@ class _Score:
         return b.function()
 
     def column(self, column: ir.Expr, mine: ir.Expr) -> None:
-        """Walk down a column of tiles."""
         b, size = self.b, self.size
         j0 = b.let("j0", column * size["s"])
         width = b.let("width", ir.smallest(size["s"], size["n"] - j0))

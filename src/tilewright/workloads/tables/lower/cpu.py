@@ -168,7 +168,6 @@ class _Tiles:
         return b.function()
 
     def pointer(self, place: ir.Operand, kind: ir.Element, *, const: bool = False) -> ir.Expr:
-        """An array of the caller's."""
         return self.array[place].to(ir.Pointer(kind, const=const))
 
     def above(self, k: ir.Expr) -> ir.Expr:
@@ -235,7 +234,6 @@ class _Tiles:
                 b.set(corner[place], self.above(k)[p * (self.n + left) + q])
 
     def tile(self, at: _Tile, column: ir.Expr, total: ir.Expr) -> None:
-        """Compute a tile, one anti-diagonal after the other."""
         b, up, left = self.b, self.up, self.left
         with (
             b.loop("k", 0, self.tables) as k,
@@ -305,7 +303,6 @@ class _Tiles:
                 b.call(self.keep, table, self.n, old, self.t + kept, d, at.rows, at.columns)
 
     def diagonal(self, at: _Tile, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
-        """Compute an anti-diagonal of all tables."""
         place = {name: number for number, name in enumerate(self.program.tables)}
         args: list[ir.Expr] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
         args += [self.row(at, number, d) for number in place.values()]

@@ -167,7 +167,6 @@ class _Kernel:
         return ir.smallest(self.j0 + c, self.n - 1)
 
     def staged(self, room: ir.Expr) -> dict[str, ir.Expr]:
-        """Copy matrices to the chip."""
         b, found, place = self.b, {}, room
         for name in self.chip:
             tall, wide = self.sizes[name]
@@ -208,7 +207,6 @@ class _Kernel:
                 b.set(own.above[self.line(self.a + 1, u) + q], own.beside[z])
 
     def turn(self, d: ir.Expr, i: ir.Expr, total: ir.Expr) -> None:
-        """Compute the thread's cells of a row."""
         b, program, left, sub = self.b, self.program, self.left, self.shape.sub
         rows = {name: b.let(f"y_{name}", self.inputs[name][i]) for name in self.typed.inputs("row")}
         for number, own in enumerate(self.tables.values()):
