@@ -3,18 +3,16 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
-from tilewright.base.intmath import ceil_div
 from tilewright.inputs.memo import host
 from tilewright.plan import BACKENDS, read_target
 from tilewright.programs.stencil.expression import LOOKUP, Apply, Read
-from tilewright.runtime.devices.found import open_device
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
@@ -22,10 +20,7 @@ from tilewright.workloads.tables.problem import DTYPES, Recurrence
 from tilewright.workloads.tables.recurrence import RecurrenceLike, as_recurrence
 from tilewright.workloads.tables.reference import TableData, check_data, joined
 from tilewright.workloads.tables.reference import fill as fill_reference
-from tilewright.workloads.tables.schedule import TablePlan, TableSchedule, plan_table
-
-if TYPE_CHECKING:
-    from tilewright.workloads.tables.call import Filled
+from tilewright.workloads.tables.schedule import plan_table
 
 Array = npt.NDArray[Any]
 RESULTS = ("table", "last", "sum")
@@ -108,14 +103,16 @@ def filling(
     asked = as_tiling(tiling)
     plan = plan_table(known, data, target, asked, threads, host())
     if plan.schedule is not None:
+        from tilewright.workloads.tables import call
+
+        run = call.fill_on_device if target.on_device else call.fill_tables
         try:
-            found, used, seconds = (_on_gpu if target.on_device else _compiled)(plan, plan.schedule, data, result)
+            values, used, seconds = run(plan, plan.schedule, data, result)
         except ToolchainError as error:
             if not target.fallback:
                 raise
             warn_once(f"running with NumPy, which is many times slower: {error}")
         else:
-            values = _values(known, found, result)
             tiling = plan.schedule.tiling
             return Filling(values=values, tiling=tiling, backend=target.backend, threads=used, seconds=seconds)
     elif target.backend == "c" and not target.fallback:
@@ -134,37 +131,6 @@ def filling(
     if result == "table":
         values = first if len(tables) == 1 else tuple(tables[name] for name in known.tables)
     return Filling(values=values, tiling=NONE, backend="numpy", threads=1, seconds=seconds)
-
-
-def _on_gpu(plan: TablePlan, schedule: TableSchedule, data: TableData, result: str) -> tuple["Filled", int, float]:
-    """Return what was filled, the threads of a group, and the seconds by the device's clock."""
-    from tilewright.workloads.tables import call
-
-    shape, rows = schedule.shape, schedule.tiling.time
-    assert shape is not None  # noqa: S101  (a device's schedule has one)
-    # Compiling is not part of the time.
-    kernel = call.load_table(open_device(plan.target), plan.target.backend, plan.problem, shape, rows)
-    found, seconds = call.fill_on_device(kernel, plan.problem.program, data, (result == "table", result == "sum"))
-    return found, shape.threads, seconds
-
-
-def _compiled(plan: TablePlan, schedule: TableSchedule, data: TableData, result: str) -> tuple["Filled", int, float]:
-    """Return what was filled, the threads that took part, and the seconds."""
-    from tilewright.workloads.tables import call
-
-    threads = plan.target.threads
-    call.kernel_of(plan.problem, schedule)  # compiles, which is not part of the time
-    begin = time.perf_counter()
-    found = call.fill_tables(plan.problem, schedule, threads, data, (result == "table", result == "sum"))
-    seconds = time.perf_counter() - begin
-    return found, min(threads, ceil_div(data.shape[0], schedule.tiling.time)), seconds
-
-
-def _values(known: Recurrence, found: "Filled", result: str) -> Any:  # noqa: ANN401
-    if result != "table":
-        return found.last if result == "last" else found.folded
-    tables = tuple(found.tables[name] for name in known.tables)
-    return tables[0] if len(tables) == 1 else tables
 
 
 def make_data(

@@ -4,7 +4,7 @@ A score is kept as its distance from the type's lowest value, so that an additio
 alignment's maximum with zero, for nothing. On 32 bits nothing saturates: the lowest value is 0 and is written out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.codegen import ir
@@ -23,18 +23,17 @@ _CHECKED = 64
 _CARRIED = 4
 """Vectors after which a gap that is carried on is looked at."""
 _TABLE = 256
-_FIELDS = ("span", "width", "letters", "tall", "gap_open", "gap_extend", "lowest", "largest")
 
 
 @dataclass(slots=True, kw_only=True)
 class TileColumn:
-    """What a thread keeps of the column of tiles that it walks down."""
+    """What a thread keeps of the column of tiles that it walks down; the first parameters of functions, in order."""
 
     mine: ir.Expr  # the thread's memory
-    span: ir.Expr  # columns that there is memory for
     state: ir.Expr  # see :data:`READY`
     y: ir.Expr  # the column's letters
     matrix: ir.Expr  # scores of letters
+    span: ir.Expr  # columns that there is memory for
     width: ir.Expr  # columns
     letters: ir.Expr  # of the alphabet, how many
     tall: ir.Expr  # rows of a tile
@@ -46,7 +45,7 @@ class TileColumn:
     @property
     def arguments(self) -> tuple[ir.Expr, ...]:
         """What a function is given for it, see :func:`column_params`."""
-        return (self.mine, self.state, self.y, self.matrix, *(getattr(self, name) for name in _FIELDS))
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     def plain(self, which: int) -> ir.Expr:
         """H (0) or V (1) as 32-bit numbers."""
@@ -74,9 +73,15 @@ class TileColumn:
 
 def column_params(b: ir.Builder) -> TileColumn:
     """Add a column to the parameters of a function."""
-    mine, state = b.param("mine", ir.pointer(BYTE)), b.param("state", ir.pointer(ir.INDEX))
-    y, matrix = b.param("y", ir.const_pointer(BYTE)), b.param("matrix", ir.const_pointer(SCORE))
-    return TileColumn(mine=mine, state=state, y=y, matrix=matrix, **{name: b.param(name, ir.INDEX) for name in _FIELDS})
+    pointers = {
+        "mine": ir.pointer(BYTE),
+        "state": ir.pointer(ir.INDEX),
+        "y": ir.const_pointer(BYTE),
+        "matrix": ir.const_pointer(SCORE),
+    }
+    return TileColumn(
+        **{each.name: b.param(each.name, pointers.get(each.name, ir.INDEX)) for each in fields(TileColumn)}
+    )
 
 
 def _element(bits: int) -> ir.Element:
