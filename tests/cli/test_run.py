@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 import tilewright as tw
-from tilewright.cli.app import _COMMANDS
+from tilewright.cli.app import COMMANDS
 from tilewright.inputs import files as data
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.runtime.kernels import CpuKernel
@@ -343,7 +343,7 @@ def test_a_group_alone_shows_its_help_and_a_wrong_name_its_commands(cli, group, 
     assert all(each in hint for each in commands)
 
 
-@pytest.mark.parametrize("command", [*_COMMANDS, "wisdom list", "wisdom export", "wisdom import", "wisdom forget"])
+@pytest.mark.parametrize("command", [*COMMANDS, "wisdom list", "wisdom export", "wisdom import", "wisdom forget"])
 def test_no_error_of_any_command_is_empty(refuses, command):
     assert "No such option: --nonsense" in refuses(*command.split(), "--nonsense")
 

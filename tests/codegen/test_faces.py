@@ -12,7 +12,6 @@ from tilewright.programs.stencil.reference import start, step
 from tilewright.runtime.faces import FaceSums
 from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
-from tilewright.verbs.gradients.run import _with_points
 
 SHAPES = {1: (77,), 2: (23, 41), 3: (14, 11, 37)}
 WIDTHS = {1: ((2, 1),), 2: ((3, 2), (1, 0)), 3: ((2, 0), (2, 3), (1, 2))}
@@ -52,7 +51,7 @@ def test_sums_are_the_references(private_folders, case, run):
     widths = WIDTHS[made.rank]
     kept = [FaceSums(problem, field, widths) for field in made.updated]
     data = PointData(faces=tuple(kept))
-    with_sums = _with_points(problem, data)
+    with_sums = data.on(problem)
     kernel = prepared(with_sums, read_target("c"), tiling, strict=False)
     inputs = Inputs(arrays=arrays, scalars={}, points=data)
     results = kernel.run(with_sums, inputs, 2)
@@ -72,7 +71,7 @@ def test_numpy_sums_the_same(private_folders):
     (field,) = made.updated
     sums = FaceSums(problem, field, widths)
     data = PointData(faces=(sums,))
-    with_sums = _with_points(problem, data)
+    with_sums = data.on(problem)
     prepared(with_sums, read_target("numpy"), None, strict=False).run(
         with_sums, Inputs(arrays=arrays, scalars={}, points=data), 1
     )

@@ -17,7 +17,7 @@ from tilewright.workloads.annotated.lower.edges import split_edges
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.gpu import lower
 from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit, region_text
-from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
 from tilewright.workloads.annotated.lower.openmp import on_cpu
@@ -116,9 +116,8 @@ def _on_device(name: str, loops: str, kind: str = "CUDA", **arguments: Any) -> C
 
     def write() -> str:
         made = _device(loops, kind, arguments)
-        if kind == "CUDA":
-            return "\n".join([cuda_prelude(made), cuda_body(made)])
-        return "\n".join([opencl_prelude(made), opencl_body(made)])
+        dialect = CUDA if kind == "CUDA" else OPENCL
+        return "\n".join([host_prelude(made, dialect), host_body(made, dialect)])
 
     said = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
     return Case(file=f"loops/{name}.{'cu' if kind == 'CUDA' else 'c'}", about=f"{kind} {said}".strip(), write=write)

@@ -16,8 +16,7 @@ from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, V
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_REACH, Program, Statement
 from tilewright.workloads.annotated.parse.c import parse_code
-from tilewright.workloads.annotated.parse.stencil import read_stencil
-from tilewright.workloads.annotated.parse.sweeps import recognise
+from tilewright.workloads.annotated.parse.sweeps import read_stencil, recognise
 
 NAMES = ("builder", "traced function", "loops in C", "annotation")
 _UFUNCS: dict[str, Callable[..., Any]] = {

@@ -28,7 +28,7 @@ from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.sweep import available
-from tilewright.verbs.gradients.checkpoints import longest, recomputed, segments
+from tilewright.verbs.gradients.checkpoints import Forward, Reverse, schedule, segments
 from tilewright.verbs.gradients.predict import predict_gradient
 from tilewright.verbs.predict import as_machine
 
@@ -227,7 +227,13 @@ def gradients() -> Digests:
         asked_for = ", ".join(f"{name}={value}" for name, value in asked.items()) or "nothing asked"
         yield f"{problem.program.name}, {asked_for}", digest(attempt(predicted))
     for steps, slots in itertools.product((1, 2, 3, 17, 100, 513, 2000), (1, 2, 3, 9, 40, 600)):
-        found = segments(steps, slots), longest(steps, slots), recomputed(steps, slots)
+        first, *rest = schedule(steps, slots)
+        at = [first.at[:-1], *(each.at for each in rest if isinstance(each, Forward))]
+        runs = [
+            tuple(b - a for a, b in itertools.pairwise(each)) for each in sorted(at, key=lambda at: (at[0], -at[-1]))
+        ]
+        _, bands = zip(*sorted((each.begin, each.steps) for each in rest if isinstance(each, Reverse)), strict=True)
+        found = segments(steps, slots), max(bands), ([each for each in runs if each], list(bands))
         yield f"{steps} steps, {slots} slots", digest(*found)
 
 

@@ -51,7 +51,7 @@ from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multi
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.tuning.spaces.unrolling import CG_BLOCK, blocking, unrolling
 from tilewright.workloads.annotated.lower.gpu import lower
-from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import Num
@@ -301,8 +301,9 @@ def loops_on_devices() -> Digests:
             setting = NestContext(known=nests.NUMBERS, types=dict.fromkeys(nests.RANKS, "double"))
             shapes = {name: (Num(str(nests.EXTENT)),) * rank for name, rank in nests.RANKS.items()}
             made = lower(stmt, {"kind": "CUDA", "threadCount": 32, "blockCount": 14, **arguments}, setting, shapes)
-            texts = [kernels_text(made, dialect) for dialect in (CUDA, OPENCL)]
-            return digest(*texts, cuda_prelude(made), cuda_body(made), opencl_prelude(made), opencl_body(made))
+            dialects = (CUDA, OPENCL)
+            texts = [kernels_text(made, dialect) for dialect in dialects]
+            return digest(*texts, *(part(made, dialect) for dialect in dialects for part in (host_prelude, host_body)))
 
         yield f"case {index}", attempt(written)
 

@@ -4,7 +4,8 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -13,22 +14,7 @@ from typer.core import TyperGroup
 
 from tilewright.base.deprecations import gone
 from tilewright.base.errors import TilewrightError, sentence
-from tilewright.cli import (
-    catalogues,
-    codesign,
-    energy,
-    host,
-    output,
-    predict,
-    report,
-    run,
-    settings,
-    tune,
-    validate,
-    whatif,
-    wisdom,
-    workloads,
-)
+from tilewright.cli import output
 from tilewright.cli.options import with_options
 
 _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost model for every other.
@@ -39,6 +25,65 @@ Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 
 _FRAMED = 80
 """Columns from which help is framed."""
+COMMANDS = {
+    "run": "run",
+    "tune": "tune",
+    "predict": "predict",
+    "calibrate": "host",
+    "programs": "catalogues",
+    "machines": "catalogues",
+    "tilings": "catalogues",
+    "area": "codesign",
+    "codesign": "codesign",
+    "energy": "energy",
+    "validate": "validate",
+    "whatif": "whatif",
+    "doctor": "host",
+    "petsc": "workloads",
+    "chain": "workloads",
+    "annotate": "workloads",
+    "fuse": "workloads",
+    "image": "workloads",
+    "shot": "workloads",
+    "report": "report",
+    "wisdom": "wisdom",
+}
+"""Every command and its module, where a function has its name; a group of commands is the module's ``app``."""
+_RESEARCH = ("codesign", "area", "energy", "whatif")
+"""Commands that answer questions about machines, not about a program of one's own; they have a panel of their own."""
+_PIPELINES = ("fuse", "image")
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands, each of which is loaded when it is asked for: a call needs one of them."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  (typer's)
+        if name not in self._loaded:
+            self._loaded[name] = _loaded(name, COMMANDS[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _loaded(name: str, module: str) -> Any:  # noqa: ANN401  (typer's)
+    home = import_module(f"tilewright.cli.{module}")
+    found = getattr(home, "app", None)
+    if found is None:
+        found = typer.Typer(add_completion=False)
+        panel = "Research: hardware, energy, what if" if name in _RESEARCH else None
+        found.command(name, rich_help_panel=panel)(with_options(getattr(home, name)))
+    command = typer.main.get_command(found)
+    if shutil.get_terminal_size().columns < _FRAMED:
+        for each in getattr(command, "commands", {name: command}).values():
+            each.rich_markup_mode = None  # plain text, where a group's frame folds what that would cut
+    return command
 
 
 class _Group(TyperGroup):
@@ -46,10 +91,14 @@ class _Group(TyperGroup):
 
     debug: ClassVar[str] = "tilewright.debug"
 
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401
+        super().__init__(**given | {"commands": _Commands()})
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
+        return list(self.commands)
+
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         ctx.meta[self.debug] = "--debug" in args
-        if shutil.get_terminal_size().columns < _FRAMED:
-            _without_frames(self)
         try:
             return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
         except Exception as error:
@@ -71,15 +120,6 @@ class _Group(TyperGroup):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(1) from None
             raise typer.Exit(_report(error)) from None
-
-
-def _without_frames(command: Any) -> None:  # noqa: ANN401  (typer's)
-    """Have the help of every command as plain text; a group's frame folds what plain text would cut."""
-    if not hasattr(command, "commands"):
-        command.rich_markup_mode = None
-        return
-    for each in command.commands.values():
-        _without_frames(each)
 
 
 def _report(error: Any) -> int:  # noqa: ANN401  (also typer's)
@@ -149,8 +189,12 @@ def _root(
     ] = False,
 ) -> None:
     """Read the settings that apply to every command."""
+    from tilewright.cli import settings
+
     values = settings.load(os.environ, Path("tilewright.toml"))
-    ctx.default_map = {name: _settings_of(command, values) for name, command in ctx.command.commands.items()}  # type: ignore[attr-defined]
+    name = ctx.invoked_subcommand
+    if name is not None:
+        ctx.default_map = {name: _settings_of(ctx.command.commands[name], values)}  # type: ignore[attr-defined]
 
 
 def _settings_of(command: Any, values: dict[str, str]) -> dict[str, str]:  # noqa: ANN401  (typer's)
@@ -158,35 +202,3 @@ def _settings_of(command: Any, values: dict[str, str]) -> dict[str, str]:  # noq
     flags = {flag: each.name for each in command.params for flag in each.opts}
     known = {key: value for key, value in values.items() if key != "boundary" or command.name not in _PIPELINES}
     return {flags[f"--{key}"]: value for key, value in known.items() if f"--{key}" in flags}
-
-
-_PIPELINES = ("fuse", "image")
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "run": run.run,
-    "tune": tune.tune,
-    "predict": predict.predict,
-    "calibrate": host.calibrate,
-    "programs": catalogues.programs,
-    "machines": catalogues.machines,
-    "tilings": catalogues.tilings,
-    "area": codesign.area,
-    "codesign": codesign.codesign,
-    "energy": energy.energy,
-    "validate": validate.validate,
-    "whatif": whatif.whatif,
-    "doctor": host.doctor,
-    "petsc": workloads.petsc,
-    "chain": workloads.chain,
-    "annotate": workloads.annotate,
-    "fuse": workloads.fuse,
-    "image": workloads.image,
-    "shot": workloads.shot,
-    "report": report.report,
-}
-_RESEARCH = ("codesign", "area", "energy", "whatif")
-"""Commands that answer questions about machines, not about a program of one's own; they have a panel of their own."""
-for _name, _command in _COMMANDS.items():
-    app.command(_name, rich_help_panel="Research: hardware, energy, what if" if _name in _RESEARCH else None)(
-        with_options(_command)
-    )
-app.add_typer(wisdom.app, name="wisdom")

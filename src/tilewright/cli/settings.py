@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tilewright.base.documents import decode_toml
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
@@ -37,6 +36,8 @@ def load(environ: Mapping[str, str], file: Path) -> dict[str, str]:
 def _read(file: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
+    from tilewright.base.documents import decode_toml
+
     data = read_bounded(file, _LARGEST, "settings file")
     table = decode_toml(data, repr(file.name), f"correct {file.name} or remove it")
     return {key: _text(key, value, file.name) for key, value in table.items()}

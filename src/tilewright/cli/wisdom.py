@@ -10,6 +10,8 @@ from tilewright.cli import output
 from tilewright.cli.options import Json
 
 app = typer.Typer(
+    name="wisdom",
+    add_completion=False,
     help="What tuning has learned: list, export, import, forget.\n\nExample: tilewright wisdom list",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

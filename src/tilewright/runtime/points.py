@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,6 +65,10 @@ class PointData:
             cells=sum(len(each.cells()) for each in weights),
             faces=tuple((each.field, each.widths) for each in self.faces),
         )
+
+    def on(self, problem: Problem) -> Problem:
+        """Return a problem whose kernel knows of them."""
+        return replace(problem, points=self.fields(problem))
 
     def traces(self, problem: Problem) -> dict[str, Array]:
         """Return arrays for what receivers record; shapes (steps // every, points)."""

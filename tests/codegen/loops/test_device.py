@@ -11,7 +11,7 @@ from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
 from tilewright.workloads.annotated.lower.device import DeviceProgram, launch_of
 from tilewright.workloads.annotated.lower.gpu import lower
-from tilewright.workloads.annotated.lower.host_calls import cuda_body, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import code
 from tilewright.workloads.annotated.lower.openmp import on_cpu
@@ -44,10 +44,10 @@ def made(text: str, kind: str = "CUDA", **args) -> DeviceProgram:
 
 
 def test_data_on_the_device_is_neither_allocated_nor_moved():
-    there = cuda_body(made(NEST, dataOnDevice=True))
+    there = host_body(made(NEST, dataOnDevice=True), CUDA)
     assert "<<<14, 32>>>(tw_first, tw_last, n, a, x, y)" in there
     assert not any(word in there for word in ("cudaMalloc", "cudaMemcpy", "cudaFree(", "dev_"))
-    here = cuda_body(made(NEST, dataOnDevice=False))
+    here = host_body(made(NEST, dataOnDevice=False), CUDA)
     assert "<<<14, 32>>>(tw_first, tw_last, n, dev_a, dev_x, dev_y)" in here
     for name in "axy":
         assert here.count(f"cudaMalloc((void **)&dev_{name},") == here.count(f"cudaFree(dev_{name})") == 1
@@ -57,19 +57,19 @@ def test_data_on_the_device_is_neither_allocated_nor_moved():
 
 @pytest.mark.parametrize("on_device", [True, False])
 def test_host_memory_is_pinned_while_it_is_copied(on_device):
-    text = cuda_body(made(NEST, pinHostMem=True, dataOnDevice=on_device))
+    text = host_body(made(NEST, pinHostMem=True, dataOnDevice=on_device), CUDA)
     copied = 0 if on_device else 3
     assert text.count("cudaHostRegister((void *)") == text.count("cudaHostUnregister((void *)") == copied
-    assert "cudaHostRegister" not in cuda_body(made(NEST))
+    assert "cudaHostRegister" not in host_body(made(NEST), CUDA)
 
 
 @pytest.mark.parametrize(("kilobytes", "preference"), [(16, "PreferShared"), (32, "PreferEqual"), (48, "PreferL1")])
 def test_the_cache_preference_is_set_and_taken_back(kilobytes, preference):
-    text = cuda_body(made(NEST, preferL1Size=kilobytes))
+    text = host_body(made(NEST, preferL1Size=kilobytes), CUDA)
     steps = [f"cudaFuncCache{preference}", "<<<", "cudaFuncCachePreferNone"]
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
-    assert "CacheConfig" not in cuda_body(made(NEST))
+    assert "CacheConfig" not in host_body(made(NEST), CUDA)
 
 
 @pytest.mark.parametrize("dialect", [CUDA, OPENCL], ids=lambda dialect: dialect.language.title)
@@ -90,7 +90,7 @@ def test_what_is_near_a_block_is_kept_in_shared_memory_with_its_halo():
 
 
 def test_streams_copy_what_they_read_and_wait_for_their_neighbours():
-    text = cuda_body(made(NEAR, streamCount=3))
+    text = host_body(made(NEAR, streamCount=3), CUDA)
     copies = [line for line in text.splitlines() if "cudaMemcpyAsync(dev_x" in line]
     assert len(copies) == 1
     assert text.index("cudaEventRecord") < text.index("cudaStreamWaitEvent") < text.index("<<<14, 32, 0, tw_stream")
@@ -105,11 +105,11 @@ def test_hints_and_flags_of_opencl():
     kernel = kernels_text(program, OPENCL)
     assert "__attribute__((vec_type_hint(double4)))" in kernel
     assert "__attribute__((work_group_size_hint(96, 1, 1)))" in kernel
-    assert "tw_global = (size_t)3 * 96, tw_local = 96;" in opencl_body(program)
-    assert '"-cl-mad-enable")' in opencl_body(program)
-    assert "vec_type_hint(double4)" in opencl_prelude(program)
+    assert "tw_global = (size_t)3 * 96, tw_local = 96;" in host_body(program, OPENCL)
+    assert '"-cl-mad-enable")' in host_body(program, OPENCL)
+    assert "vec_type_hint(double4)" in host_prelude(program, OPENCL)
     assert "__attribute__" not in kernels_text(made(NEST, "OpenCL"), OPENCL)
-    with_device = opencl_body(made(NEST, "OpenCL", platform=1, device=2))
+    with_device = host_body(made(NEST, "OpenCL", platform=1, device=2), OPENCL)
     assert "tw_open(1, 2)" in with_device
 
 
@@ -162,7 +162,7 @@ def test_composite_asks_for_the_same_launch_as_a_transform_of_its_own():
 )
 def test_loops_whose_bounds_only_the_device_knows_are_refused(text, on_device, fits):
     if fits:
-        assert "const int tw_last = a[0] - 1;" in cuda_body(made(text, dataOnDevice=on_device))
+        assert "const int tw_last = a[0] - 1;" in host_body(made(text, dataOnDevice=on_device), CUDA)
         return
     with pytest.raises(IllegalTransformError, match=r"bounds of the loop over .* are on the device"):
         made(text, dataOnDevice=on_device)
@@ -170,7 +170,7 @@ def test_loops_whose_bounds_only_the_device_knows_are_refused(text, on_device, f
 
 def test_the_host_decides_a_condition_around_loops():
     program = made("{ for (i=0;i<n;i++) y[i] = 0; if (m > 1) for (i=0;i<n;i++) y[i] = x[i]; else y[0] = 1; }")
-    text = cuda_body(program)
+    text = host_body(program, CUDA)
     assert re.search(r"if \(m > 1\) {.*kernel2<<<.*} else {.*kernel3<<<1, 1>>>", text, re.DOTALL)
 
 
@@ -189,7 +189,7 @@ def lowered(text: str) -> DeviceProgram:
 
 def test_every_transform_of_a_region_launches_its_own_kernel():
     program = lowered(TWO.replace("{0}", "").replace("{1}", ""))
-    text, kernels = cuda_body(program), kernels_text(program, CUDA)
+    text, kernels = host_body(program, CUDA), kernels_text(program, CUDA)
     assert [each.launch.threads for each in program.kernels] == [64, 32]
     assert "tw_kernel1<<<28, 64>>>" in text
     assert "tw_kernel2<<<3, 32>>>" in text
@@ -233,7 +233,7 @@ def test_more_streams_than_devices_had_are_clipped_with_a_note():
 
 def test_a_scalar_of_the_host_is_fetched_from_the_device():
     program = made("for (k=0;k<n;k++) { double w = y[k]; for (i=0;i<n;i++) y[i] = y[i] + w*x[i]; }")
-    text = cuda_body(program)
+    text = host_body(program, CUDA)
     assert "double w;" in text
     assert "cudaMemcpy(&w, tw_part_w" in text
     with pytest.raises(IllegalTransformError, match="the scalar 'w' is assigned on the device"):

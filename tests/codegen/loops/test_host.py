@@ -15,11 +15,11 @@ import pytest
 from tests.codegen.guessed_types import scalar_types
 from tests.sampling import covering
 
-from tilewright.codegen.print.source import OPENCL
+from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.workloads.annotated.lower.apply import apply_transforms
 from tilewright.workloads.annotated.lower.device import DeviceProgram
 from tilewright.workloads.annotated.lower.gpu import lower
-from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import code
 from tilewright.workloads.annotated.lower.transforms import NestContext
@@ -184,8 +184,8 @@ def case_text(number: int, nest: Nest, body: str, *, resident: bool) -> str:
 
 def cuda_code(program: DeviceProgram) -> tuple[str, str]:
     """What the top of the file needs, and the region; launches are calls of functions."""
-    body = re.sub(r"(\w+)<<<(.*?)>>>\((.*)\);", r"device::launch(\2)([=] { \1(\3); });", cuda_body(program))
-    return cuda_prelude(program), body
+    body = re.sub(r"(\w+)<<<(.*?)>>>\((.*)\);", r"device::launch(\2)([=] { \1(\3); });", host_body(program, CUDA))
+    return host_prelude(program, CUDA), body
 
 
 def opencl_code(program: DeviceProgram) -> tuple[str, str]:
@@ -193,7 +193,7 @@ def opencl_code(program: DeviceProgram) -> tuple[str, str]:
     text = kernels_text(program, OPENCL)
     names = re.findall(r"(\w+_kernel\w*)\(", " ".join(re.findall(r"__kernel .*", text)))
     entries = [f'static int tw_entry_{name} = device::kernel("{name}", {name});' for name in names]
-    return "\n".join([text, *entries, opencl_prelude(program)]), opencl_body(program)
+    return "\n".join([text, *entries, host_prelude(program, OPENCL)]), host_body(program, OPENCL)
 
 
 def run(folder: Path, kind: str, cases: Sequence[tuple[str, Nest, DeviceProgram | Stmt]], sizes=SIZES) -> str:

@@ -1,5 +1,8 @@
 """Annotated files: what is read."""
 
+import itertools
+import operator
+import re
 from dataclasses import replace
 
 import pytest
@@ -17,13 +20,24 @@ from tilewright.workloads.annotated.nests.nest import (
     outermost,
     statements,
 )
+from tilewright.workloads.annotated.nests.values import evaluate
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code
 from tilewright.workloads.annotated.parse.evaluate import formula
-from tilewright.workloads.annotated.parse.file import LoopRegion, read_file, read_input_files
+from tilewright.workloads.annotated.parse.file import LoopRegion, read_file, read_input_files, read_text
 from tilewright.workloads.annotated.parse.language import regions
 from tilewright.workloads.annotated.parse.scope import visible
 from tilewright.workloads.annotated.parse.spec import arguments, read_spec
+
+COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+STEPS = {"i++": 1, "++i": 1, "i += 2": 2, "i = i + 3": 3, "i = 2 + i": 2, "i -= -1": 1} | {
+    "i--": -1,
+    "--i": -1,
+    "i -= 2": -2,
+    "i = i - 3": -3,
+    "i += -2": -2,
+}
+"""What a loop's step adds to its counter."""
 
 
 def test_regions_nest_and_take_every_way_of_writing_them():
@@ -50,6 +64,22 @@ def test_regions_nest_and_take_every_way_of_writing_them():
 def test_annotations_that_do_not_match_are_named(text, says):
     with pytest.raises(UsageError, match=says):
         regions(text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'printf("/*@ begin Loop(x) @*/");',
+        "// it's \" /*@ end @*/",
+        'char c = \'"\', *d = "a\\"/*@ end @*/";',
+        "/* it's \" #pragma Orio Loop(x)\n#pragma Oiro\n*/",
+        "/* the mark @*/",
+    ],
+)
+def test_marks_inside_texts_and_comments_are_none(words):
+    body = f"for (i = 0; i < n; i++) y[i] = 0; {words}"
+    text = f"void f(int n, double *y) {{ int i; {words}\n/*@ Loop() @*/{body}\n/*@ end @*/ {words}\n }}"
+    assert [region.body(text) for region in regions(text)] == [f"{body}\n"]
 
 
 def test_a_specification_is_read_as_written():
@@ -117,6 +147,57 @@ def test_code_becomes_loops():
     assert sum(isinstance(node, Assign) for node in statements(loop)) == 3
 
 
+@pytest.mark.parametrize("step", [*STEPS])
+@pytest.mark.parametrize("op", [*COMPARISONS])
+@pytest.mark.parametrize("side", ["i {op} b", "b {turned} i"])
+def test_a_loop_counts_as_in_c_and_leaves_what_c_leaves(side, op, step):
+    turned = op.translate(str.maketrans("<>", "><"))
+    head = f"i = a; {side.format(op=op, turned=turned)}; {step}"
+    text = f"void f(int a, int b, double *y) {{ int i; /*@ Loop() @*/ for ({head}) y[i] = 0; /*@ end @*/ y[0] = i; }}"
+    if (STEPS[step] > 0) is (op in {">", ">="}):
+        with pytest.raises(UsageError, match="the loop over 'i' does not end at a bound"):
+            read_file(text)
+        return
+    (loop,) = read_file(text)[0].loops
+    (final,) = loop.finals
+    for a, b in itertools.product((-1, 0, 2, 7), (-2, 0, 3, 8)):
+        counter, counted = a, []
+        while COMPARISONS[op](counter, b):
+            counted.append(counter)
+            counter += STEPS[step]
+        first, last = (evaluate(each, {"a": a, "b": b}) for each in (loop.old.first, loop.old.last))
+        assert [*range(first, last + (1 if loop.old.step > 0 else -1), loop.old.step)] == counted
+        assert evaluate(final.value, {"a": a, "b": b}) == counter
+
+
+@pytest.mark.parametrize(
+    ("code", "says", "hint"),
+    [
+        ("y[i++] = 0;", "got '++' inside a subscript in a test, line 1", "write it as a statement of its own"),
+        ("\ny[0] = a[--i];", "got '--' inside a subscript in a test, line 2", "a statement of its own"),
+        ("y[0] = (s = 2) + 1;", "got an assignment in", "a statement of its own"),
+        ("y[(1, 2)] = 0;", "got a comma inside a subscript in", "two statements"),
+        ("y[0] = *a;", "got '*', what a pointer points to in", "p[0]"),
+        ("y[0] = p->x;", "got a member of a structure in", "a variable or array of its own"),
+        ("y[0] = 'a';", "got a character in", "its number"),
+        ("while (i < n) i++;", "got a while loop in", "for (i = first"),
+        ("for (i = 0; i < n; i++) { break; }", "got break in", "into if"),
+        ("{ typedef int q; }", "got typedef in", "before the region"),
+        ("y[0] == 1;", "got a value that is not kept in", "assign it"),
+    ],
+)
+def test_what_a_region_has_not_is_named_as_in_c(code, says, hint):
+    with pytest.raises(UsageError, match=re.escape(says)) as caught:
+        parse_code(code, "a test")
+    assert hint in caught.value.hint
+
+
+def test_lines_may_end_in_a_carriage_return(tmp_path):
+    text = annotated(f"transform Unroll(ufactor=UF) {AXPY}", spec=SPEC).replace("(", "(\n", 1)
+    (tmp_path / "a.c").write_bytes(("#define Q(x) \\\n x\n" + text).replace("\n", "\r\n").encode())
+    assert read_file(read_text(tmp_path / "a.c"))[0].loops == read_file("#define Q(x) \\\n x\n" + text)[0].loops
+
+
 def test_declarations_and_allocations_are_read():
     stmt = parse_code("double *t = (double *) malloc(n * sizeof(double)); int o[3] = {1, 2, 3}; long q = 1;", "x")
     assert isinstance(stmt, Block)
@@ -138,7 +219,7 @@ def test_parameters_of_functions():
 
 
 def test_macros_are_expanded_but_min_and_max_mean_themselves():
-    known = macros.defined(["#define sq(x) ((x)*(x))", "#define max(a,b) ((a)>(b)?(a):(b))", "#define N 10"])
+    known = macros.defined("#define sq(x) ((x)*(x))\n#define max(a,b) ((a)>(b)?(a):(b))\n#define\tN 10")
     assert macros.expand("sq(N + 1) + max(1, N)", known) == "((10 + 1)*(10 + 1)) + max(1, 10)"
 
 

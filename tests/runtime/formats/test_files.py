@@ -10,7 +10,7 @@ from PIL import Image
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.runtime.formats.files import check_output, read_planes, write_planes
 from tilewright.runtime.formats.pictures import read_picture
-from tilewright.verbs.gradients.disk import StatesOnDisk
+from tilewright.verbs.gradients.checkpoints import StatesOnDisk
 
 GREY = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
 

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces.bodies import choose_body
-from tilewright.verbs.gradients.bands import split_problem
+from tilewright.verbs.gradients.problems import split_problem
 
 _SHAPES = {1: (200,), 2: (37, 150), 3: (13, 17, 70)}
 

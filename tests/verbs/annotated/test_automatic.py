@@ -11,10 +11,11 @@ import pytest
 from tilewright.runtime.workers.pool import pool
 from tilewright.workloads.annotated.nests.nest import Loop, statements
 from tilewright.workloads.annotated.parse.file import read_file, read_text, sibling
+from tilewright.workloads.annotated.verbs.annotate import replaced
 from tilewright.workloads.annotated.verbs.automatic import hand_automatic
 from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
-from tilewright.workloads.annotated.verbs.output import replaced
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
 from tilewright.workloads.annotated.verbs.result import Handed, SiteResult
 
 FOLDER = Path(__file__).with_name("literature")
@@ -62,7 +63,7 @@ void sums(int N, double *x) {
 
 def handed(case: Case, *, loops: float, original: float = 1e6) -> Handed | None:
     with pool(1) as workers:
-        meter = CpuMeter(case=case, pool=workers, repeats=1, strict=False)
+        meter = CpuMeter(case=case, pool=workers, options=AnnotatedOptions(repeats=1))
         meter.start()
         return hand_automatic(case, meter, loops, Beside(rounds=((loops, original),), command=("cc",)))
 

@@ -17,10 +17,9 @@ from tilewright.workloads.annotated.call import make_input
 from tilewright.workloads.annotated.nests.nest import Verbatim
 from tilewright.workloads.annotated.parse.file import read_file, read_text, sibling
 from tilewright.workloads.annotated.verbs.annotate import annotate
-from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case, prepared
+from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case
 from tilewright.workloads.annotated.verbs.gpu import DeviceVariant, device_variant
-from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
-from tilewright.workloads.annotated.verbs.result import space_of
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, space_of
 
 FOLDER = Path(__file__).with_name("literature")
 DEVICE = Path(__file__).parents[2] / "codegen" / "device"
@@ -85,10 +84,9 @@ def case_of(name: str) -> Case:
 
 def variants(case: Case) -> list[DeviceVariant]:
     """The first point of the space, and one of large values."""
-    space = space_of(case.site.spec, case.numbers)
+    space = space_of(case)
     points = [[0] * len(space.values), [len(each) - 1 - n % 2 * (len(each) > 1) for n, each in enumerate(space.values)]]
-    codes = [prepared(loop, case) for loop in case.site.loops]
-    return [device_variant(case, codes, space.at(tuple(point)), AnnotatedOptions(backend="cuda")) for point in points]
+    return [device_variant(case, space.at(tuple(point)), AnnotatedOptions(backend="cuda")) for point in points]
 
 
 def outputs(folder: Path, unit: str, case: Case, seed: int, *, device: bool) -> list[np.ndarray]:

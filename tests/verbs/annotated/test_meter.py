@@ -14,7 +14,7 @@ from tilewright.workloads.annotated.search.search import Budget, Deadline, Param
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.case import input_sizes, make_case
 from tilewright.workloads.annotated.verbs.meter import CpuMeter
-from tilewright.workloads.annotated.verbs.result import nothing, space_of
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, nothing, space_of
 
 TEXT = """
 void f(int N, double *x, double *y) {
@@ -69,7 +69,7 @@ def opened(monkeypatch):
         (site,) = read_file(TEXT)
         case = make_case(site, site.spec, input_sizes(site.spec, {})[0], None)
         deadline = Deadline(end=seconds, clock=machine.clock)
-        meter = CpuMeter(case=case, pool=machine, repeats=3, strict=False, log=log, deadline=deadline)
+        meter = CpuMeter(case=case, pool=machine, options=AnnotatedOptions(repeats=3, log=log), deadline=deadline)
         return machine, meter
 
     return make
@@ -95,7 +95,7 @@ class _Inline:
 def test_compilers_and_runs_end_with_the_time(opened, compile_seconds, run_seconds):
     machine, meter = opened(90.0, compile_seconds=compile_seconds, run_seconds=run_seconds)
     meter.start()
-    space = space_of(meter.case.site.spec, meter.case.numbers)
+    space = space_of(meter.case)
     budget = Budget(runs=1000, seconds=0.7 * meter.deadline.left, clock=machine.clock)
     choice = search_loops(space, "Exhaustive", budget, meter)
     if choice.winner is not None:
@@ -135,7 +135,7 @@ def test_a_search_without_time_for_one_variant_says_what_to_give(opened):
     meter.start()
     machine.compile_seconds = 10.0
     budget = Budget(seconds=meter.deadline.left, clock=machine.clock)
-    choice = search_loops(space_of(meter.case.site.spec, meter.case.numbers), "Exhaustive", budget, meter)
+    choice = search_loops(space_of(meter.case), "Exhaustive", budget, meter)
     assert choice.winner is None
     error = nothing(choice)
     assert isinstance(error, TimeUpError)

@@ -18,11 +18,10 @@ from tilewright.runtime.devices import cuda
 from tilewright.workloads.annotated.parse.file import read_file
 from tilewright.workloads.annotated.verbs import gpu
 from tilewright.workloads.annotated.verbs.annotate import annotate
-from tilewright.workloads.annotated.verbs.case import input_sizes, make_case, prepared
+from tilewright.workloads.annotated.verbs.case import input_sizes, make_case
 from tilewright.workloads.annotated.verbs.gpu import device_variant
-from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, space_of
 from tilewright.workloads.annotated.verbs.priced import expected_seconds, kernel_launch
-from tilewright.workloads.annotated.verbs.result import space_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
 DEVICE = Path(__file__).parents[2] / "codegen" / "device"
@@ -67,9 +66,8 @@ def region(
 def first_variant(text):
     (site,) = read_file(text, pytest.fail)
     case = make_case(site, site.spec, input_sizes(site.spec, {})[0], Path())
-    values = space_of(site.spec, case.numbers).at((0,) * len(site.spec.params))
-    codes = [prepared(loop, case) for loop in site.loops]
-    return case, device_variant(case, codes, values, AnnotatedOptions(backend="cuda"))
+    values = space_of(case).at((0,) * len(site.spec.params))
+    return case, device_variant(case, values, AnnotatedOptions(backend="cuda"))
 
 
 def counted(text):

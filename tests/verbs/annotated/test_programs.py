@@ -240,7 +240,7 @@ FOUND = {
 }
 REFUSED = {
     "shadowed counter bound": "the counter 'j' is read behind its loop in the region of line 6",
-    "structure inside": "got StructRef",
+    "structure inside": "got a member of a structure",
     "comma in the head": "a loop starts with counter = value",
     "conditional inside": "depends on whether '_OPENMP' is defined, which the file does not say",
 }

@@ -17,6 +17,7 @@ from tilewright.workloads.annotated.verbs import stencil as annotate_stencil
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case
 from tilewright.workloads.annotated.verbs.meter import CpuMeter
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
 STAR = "0.2*(A[i][j] + A[i-1][j] + A[i+1][j] + A[i][j-1] + A[i][j+1])"
@@ -91,7 +92,7 @@ def failures(text: str, tilings: list[Tiling] | None = None) -> list[str]:
     assert known is not None
     case, found, problem = known
     with pool(1) as workers:
-        meter = CpuMeter(case=case, pool=workers, repeats=1, strict=False)
+        meter = CpuMeter(case=case, pool=workers, options=AnnotatedOptions(repeats=1))
         meter.start()
         made = [
             annotate_stencil.stencil_variant(case, found, problem, tiling)

@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.verbs.gradients import disk
+from tilewright.verbs.gradients import checkpoints
 
 
 def _gradient(program, levels, **options):
@@ -59,7 +59,7 @@ def test_nothing_is_written_where_states_fit_or_none_are_needed(folder):
 
 
 def test_what_has_no_room_is_refused_before_the_run(folder, monkeypatch):
-    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: SimpleNamespace(free=1500))
+    monkeypatch.setattr(checkpoints.shutil, "disk_usage", lambda _: SimpleNamespace(free=1500))
     with pytest.raises(ArrayError, match=r"4 forward states need 1\.875 KiB in .* where 1\.465 KiB are free"):
         _gradient(heat, 1, checkpoints=5, disk=folder)
     with pytest.raises(UsageError, match="disk is a folder"):

@@ -11,7 +11,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
-from tilewright.verbs.gradients.edges import inner_problem
+from tilewright.verbs.gradients.problems import inner_problem
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 

@@ -14,32 +14,34 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs.gradients import checkpoints, predict
-from tilewright.verbs.gradients.bands import split_problem
-from tilewright.verbs.gradients.checkpoints import recomputed, segments
-from tilewright.verbs.gradients.predict import _at_once
+from tilewright.verbs.gradients.checkpoints import Forward, Reverse, schedule
+from tilewright.verbs.gradients.problems import at_once, split_problem
 
 LARGE = {"shape": (2048, 2048), "steps": 500, "machine": "zen3"}
 
 
-def _most(length, slots):
-    """States in memory at a time, that of the start among them; a band of n steps has n of them."""
-    if length <= max(2, slots):
-        return length
-    lengths = segments(length, slots)
-    return max(number + _most(each, max(1, slots - number)) for number, each in enumerate(lengths))
-
-
 @pytest.mark.parametrize(("steps", "slots"), [*itertools.product((1, 7, 100, 500, 900), (2, 3, 8, 20, 64))])
-def test_every_step_is_in_one_band_and_states_fit(steps, slots):
-    _, bands = recomputed(steps, slots)
-    assert sum(bands) == sum(segments(steps, slots)) == steps
-    assert _most(steps, slots) <= slots + 2
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_every_step_is_taken_back_once_from_the_state_that_it_begins_with(steps, slots, on_disk):
+    first, *rest = schedule(steps, slots, on_disk=on_disk)
+    kept, left, most = list(first.at[:-1]), steps, 0
+    for action in rest:
+        if isinstance(action, Forward):
+            assert action.at[0] == kept[-1]
+            kept += action.at[1:]
+        else:
+            assert (action.begin, action.begin + action.steps) == (kept.pop(), left)
+            left = action.begin
+            most = max(most, action.steps + (0 if on_disk else len(kept)))  # a band of n steps has n states
+    assert (kept, left) == ([], 0)
+    assert most <= slots + 2
 
 
 def test_fewer_steps_are_computed_again_than_with_equal_segments():
-    runs, bands = recomputed(500, 20)
-    assert sum(map(sum, runs)) < 1.7 * 500  # 1.94 times with 19 equal segments
-    assert len(bands) < 60
+    _, *rest = schedule(500, 20)
+    again = sum(action.at[-1] - action.at[0] for action in rest if isinstance(action, Forward))
+    assert 500 + again < 2.7 * 500  # 1.94 times again with 19 equal segments
+    assert sum(isinstance(action, Reverse) for action in rest) < 60
 
 
 @functools.cache
@@ -115,6 +117,6 @@ def test_a_root_is_taken_once_per_cell():
 def test_what_older_versions_are_worth_is_a_run_of_its_own():
     made = adjoint_of(program("wave2d"))
     whole = make_problem(made.program, LARGE["shape"], LARGE["steps"], "float32", made.boundary)
-    first, older = _at_once(whole, made)
+    first, older = at_once(whole, made).problems
     assert (first.program, older.program) == (made.inner.program, made.inner.older)
     assert (first.steps, older.steps) == (LARGE["steps"], 1)

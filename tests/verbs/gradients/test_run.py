@@ -19,7 +19,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients import run
 from tilewright.verbs.gradients.points import Pulled
-from tilewright.verbs.gradients.run import DifferentiatedRun, _StepsBack
+from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions, OneByOne
 from tilewright.verbs.gradients.vjp import _asked, gradients
 
 pytestmark = [
@@ -492,7 +492,7 @@ def test_sources_and_receivers_go_back_in_time_tiles(private_folders, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(Pulled, "fits", lambda *_: False)
         (levels, of_m), others = gradient()
-    monkeypatch.setattr(_StepsBack, "step", lambda *_: pytest.fail("a step was taken back by itself"))
+    monkeypatch.setattr(OneByOne, "step", lambda *_: pytest.fail("a step was taken back by itself"))
     (tiled_levels, tiled_of_m), tiled = gradient()
     np.testing.assert_allclose(tiled_levels, levels, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(tiled["sources"]["u"], others["sources"]["u"], rtol=1e-12, atol=1e-14)
@@ -647,7 +647,10 @@ def test_sources_and_receivers_are_taken_back_on_processors_alone(way):
     points = {"sources": tw.Points([(2.0,)], values=np.ones(3)), "receivers": tw.Points([(2.0,)])}
     options = {way: points[way]} if way in points else {}
     if way == "neither":
-        assert _asked("jacobi1d", (np.ones(9),), 3, {}, backend="opencl").run.program.name == "jacobi1d"
+        assert (
+            _asked("jacobi1d", (np.ones(9),), {}, GradientOptions(steps=3, backend="opencl")).run.program.name
+            == "jacobi1d"
+        )
         return
     with pytest.raises(UsageError, match="are computed on the processor"):
         tw.vjp("jacobi1d", np.ones(9), steps=3, backend="opencl", **options)

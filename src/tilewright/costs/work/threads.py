@@ -166,14 +166,17 @@ def bank_conflicts(pitch: Ints, inner: Ints) -> Ints:
     >>> bank_conflicts(np.array([273, 32, 33]), np.array([256, 16, 16])).tolist()
     [1, 2, 2]
     """
+    return _conflict_table()[np.minimum(inner, WARP), pitch % BANKS]
+
+
+@functools.cache
+def _conflict_table() -> Ints:
+    """Conflicts by the columns of a warp's rows, from 0 on, and by the pitch modulo the banks."""
     lanes = np.arange(WARP)
-    narrow = np.minimum(inner, WARP)
-    if not (narrow < WARP).any():
-        return np.ones_like(pitch)
-    kinds, inverse = np.unique(np.stack([pitch % BANKS, narrow]), axis=1, return_inverse=True)
-    banks = (lanes // kinds[1][:, None] * kinds[0][:, None] + lanes % kinds[1][:, None]) % BANKS
-    most = np.array([np.bincount(row, minlength=BANKS).max() for row in banks], dtype=np.int64)
-    return np.asarray(most[inverse.ravel()])
+    columns, pitches = np.arange(1, WARP + 1)[:, None, None], np.arange(BANKS)[None, :, None]
+    banks = (lanes // columns * pitches + lanes % columns) % BANKS
+    most = (banks[..., None] == np.arange(BANKS)).sum(axis=2).max(axis=2)
+    return np.concatenate([most[:1], most])
 
 
 def distinct_reads(columns: tuple[tuple[int, ...], ...], stride: int, most: int) -> Floats:

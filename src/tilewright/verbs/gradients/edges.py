@@ -21,12 +21,6 @@ from tilewright.runtime.faces import FaceSums
 Box = tuple[slice, ...]
 
 
-def inner_problem(whole: Problem, inner: Inner) -> Problem:
-    """Return an adjoint's problem of updated cells alone, without sums."""
-    problem = make_problem(inner.program, whole.shape, whole.steps, whole.dtype, inner.boundary, whole.varying)
-    return replace(problem, regions=tuple(inner.regions.items()))
-
-
 class EdgeSums:
     """Sums near the sides during the steps back, and what they make."""
 

@@ -1,6 +1,7 @@
 """``tw.predict_gradient``: what a gradient costs on a machine, by the models of the runs that it is made of."""
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +20,8 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.tuning.choice import choose_tiling, whole_run_seconds
 from tilewright.verbs.dispatch import AnyProgram, workload_of
-from tilewright.verbs.gradients.bands import Band, bands_of, split_problem
-from tilewright.verbs.gradients.checkpoints import longest, recomputed, segments
-from tilewright.verbs.gradients.edges import inner_problem
+from tilewright.verbs.gradients.checkpoints import Forward, Reverse, schedule
+from tilewright.verbs.gradients.problems import Band, at_once, bands_of, split_problem
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workload import Request
 
@@ -113,20 +113,15 @@ def predict_gradient(
     adjoint = adjoint_of(problem.program, sides, wrt, problem.varying)
     whole = make_problem(adjoint.program, shape, steps, dtype, adjoint.boundary, problem.varying)
     run = _run_seconds(problem, where)
-    if not adjoint.changing:
-        back = sum(_run_seconds(each, where) for each in _at_once(whole, adjoint))
-        return _found(problem, where, 0, run, (run, 0.0, back))
-    slots = _slots(problem, memory, checkpoints)
-    return _found(problem, where, slots, run, _with_states(problem, whole, adjoint, where, slots))
-
-
-def _found(
-    problem: Problem, machine: Machine, states: int, run: float, parts: tuple[float, float, float]
-) -> GradientPrediction:
-    forward, again, back = parts
+    if adjoint.changing:
+        states = _slots(problem, memory, checkpoints)
+        forward, again, back = _with_states(problem, whole, adjoint, where, states)
+    else:
+        states, forward, again = 0, run, 0.0
+        back = sum(_run_seconds(each, where) for each in at_once(whole, adjoint).problems)
     return GradientPrediction(
         problem=problem,
-        machine=machine,
+        machine=where,
         states=states,
         run_seconds=run,
         forward_seconds=forward,
@@ -138,26 +133,10 @@ def _found(
 def _slots(problem: Problem, memory: int | str | None, checkpoints: int | None) -> int:
     if checkpoints is not None:
         return checkpoints
+    if memory is None:
+        return problem.steps
     levels = sum(problem.program.history(field) for field in problem.program.updated)
-    return (
-        problem.steps if memory is None else max(2, parse_bytes(memory) // (levels * problem.cells * problem.itemsize))
-    )
-
-
-def _at_once(whole: Problem, adjoint: Adjoint) -> list[Problem]:
-    """The runs that take back steps that depend on no state, as ``vjp`` chooses them."""
-    inner, steady = adjoint.inner, adjoint.steady
-    if adjoint.split is not None and not adjoint.sums:
-        if inner is None:
-            return [split_problem(whole, adjoint.split)]
-        first, older = inner_problem(whole, inner), inner.older
-        if older is None:
-            return [first]
-        return [first, make_problem(older, whole.shape, 1, whole.dtype, inner.older_boundary)]
-    if steady is None:
-        return [whole]
-    some = make_problem(steady.program, whole.shape, whole.steps, whole.dtype, steady.boundary)
-    return [some, replace(whole, steps=1)]
+    return max(2, parse_bytes(memory) // (levels * problem.cells * problem.itemsize))
 
 
 def _run_seconds(problem: Problem, machine: Machine) -> float:
@@ -169,11 +148,12 @@ def _with_states(
     problem: Problem, whole: Problem, adjoint: Adjoint, machine: Machine, slots: int
 ) -> tuple[float, float, float]:
     """Seconds forward, of states computed again, and back, for a program whose derivative depends on its states."""
-    lengths = segments(problem.steps, slots)
-    most = max(longest(each, max(1, slots - number)) for number, each in enumerate(lengths))
+    plan = schedule(problem.steps, slots)
+    runs = [[b - a for a, b in itertools.pairwise(each.at)] for each in plan if isinstance(each, Forward)]
+    lengths = [each.steps for each in plan if isinstance(each, Reverse)]
     back = whole if adjoint.split is None else split_problem(whole, adjoint.split)
-    bands = bands_of(problem, back, adjoint, most)
-    kept, taken = bands or (Band(problem=replace(each, steps=1), storage=PLAIN) for each in (problem, back))
+    bands = bands_of(problem, back, adjoint, max(lengths))
+    kept, taken = bands or (Band(problem=replace(each, steps=1)) for each in (problem, back))
     step = problem.cells * problem.itemsize
     setting = make_setting(problem, machine)
     # What is copied is read, fetched and written.
@@ -197,11 +177,8 @@ def _with_states(
         copies = 0.0 if newest and each[0][1] else start + copy * len(steps)
         return copies + sum(seconds for seconds, _ in each)
 
-    parts = [recomputed(each, max(1, slots - number)) for number, each in enumerate(lengths)]
-    lists = [each for _, some in parts for each in some]
-    # Without bands every step goes back by itself.
-    each = lists if bands else [1] * problem.steps
-    again = start + sum(advanced(run) for runs, _ in parts for run in runs)
+    each = lengths if bands else [1] * problem.steps  # without bands every step goes back by itself
+    again = start + sum(map(advanced, runs[1:]))
     again += sum(copy + kernel(kept.problem, steps, kept.storage)[0] for steps in each)
     last = copy_seconds(make_setting(taken.problem, machine, storage=taken.storage))
-    return advanced(lengths), again, last + sum(kernel(taken.problem, steps, taken.storage)[0] for steps in each)
+    return advanced(runs[0]), again, last + sum(kernel(taken.problem, steps, taken.storage)[0] for steps in each)

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,28 +10,27 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.units import parse_bytes, whole_number
+from tilewright.base.options import Options
 from tilewright.inputs.arrays import Array, Given, as_array
 from tilewright.inputs.memo import prepared
-from tilewright.plan import Target
+from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
-from tilewright.programs.stencil.adjoint_parts import Inner
+from tilewright.programs.stencil.adjoint_parts import Split
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points, SourceList
 from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
 from tilewright.programs.stencil.program import Program, Statement
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.runtime.host import available_bytes, thread_count
+from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
 from tilewright.runtime.memory import frame
 from tilewright.runtime.points import MOST_BYTES, PointData, Sources, bytes_of
-from tilewright.runtime.session import SHARED, Inputs
-from tilewright.verbs.gradients.bands import BandsBack, bands_of, joined, split_problem
-from tilewright.verbs.gradients.checkpoints import fits, longest, segments
-from tilewright.verbs.gradients.disk import StatesOnDisk, equal_segments
-from tilewright.verbs.gradients.edges import EdgeSums, inner_problem
+from tilewright.runtime.session import SHARED, Inputs, Session
+from tilewright.verbs.gradients.checkpoints import Forward, Reverse, StatesOnDisk, schedule, slots_of
+from tilewright.verbs.gradients.edges import EdgeSums
 from tilewright.verbs.gradients.points import Pulled
+from tilewright.verbs.gradients.problems import Band, at_once, bands_of, split_problem
 from tilewright.verbs.running.forcing import gather_points, unscaled_sources
 
 State = dict[str, tuple[Array, ...]]
@@ -39,67 +38,63 @@ State = dict[str, tuple[Array, ...]]
 _Key = tuple[Program, int, PointFields]
 
 
+class GradientOptions(Options):
+    """What :func:`tilewright.vjp` is asked."""
+
+    steps: int
+    boundary: BoundarySpec = "fixed"
+    dtype: Any = None
+    backend: str = "auto"
+    threads: int | None = None
+    strict: bool = False
+    sources: Mapping[str, SourceList] | SourceList | None = None
+    receivers: Mapping[str, Points] | Points | None = None
+    wrt: Sequence[str] | None = None
+    memory: int | str | None = None  # bytes for forward states
+    checkpoints: int | None = None  # forward states in memory at a time
+    disk: str | Path | None = None  # a folder for further ones
+
+
 class DifferentiatedRun:
     """A program on a grid and its adjoint, with the kernels of both."""
 
-    def __init__(
-        self,
-        given: Given,
-        steps: int,
-        boundary: BoundarySpec,
-        target: Target,
-        *,
-        strict: bool,
-        wrt: Sequence[str] | None,
-    ) -> None:
+    def __init__(self, given: Given, boundary: BoundarySpec, options: GradientOptions) -> None:
+        self._target = read_target(options.backend, thread_count(options.threads))
+        sources, receivers = options.sources, options.receivers
+        if self._target.on_device and (sources is not None or receivers is not None):
+            raise UsageError("gradients through sources and receivers are computed on the processor", "use backend='c'")
         self.program = given.program
-        self.problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
-        self.adjoint = adjoint_of(given.program, boundary, wrt, given.varying)
+        self.problem = make_problem(given.program, given.shape, options.steps, given.dtype, boundary, given.varying)
+        self.adjoint = adjoint_of(given.program, boundary, options.wrt, given.varying)
         _check_extents(self.problem)
         self.scalars = dict(given.scalars)
-        self.constants = {
-            field: given.versions[field] for field in given.program.fields if field not in given.program.updated
-        }
-        self._target, self._strict = target, strict
+        updated = given.program.updated
+        self.constants = {field: given.versions[field] for field in given.program.fields if field not in updated}
+        self._strict = options.strict
         self._problems: dict[_Key, Problem] = {}
         self._kernels: dict[tuple[Program, int, PointFields, Storage], Kernel] = {}
-        self._points: PointData | None = None
         self._scaled: tuple[tuple[str, Sources], ...] = ()
+        self._points = gather_points(given, self.problem, sources, receivers)
+        if self._points is not None:
+            self.problem = self._points.on(self.problem)
+            self._scaled = unscaled_sources(given, self.problem, sources)
+        levels = sum(given.program.history(field) for field in updated)
+        size = levels * self.problem.cells * self.problem.itemsize
+        self._slots = slots_of(size, options.memory, options.checkpoints)
         self._disk: StatesOnDisk | None = None
+        if options.disk is not None:
+            disk = StatesOnDisk(options.disk)
+            if self.needs_states and options.steps:
+                self._disk = disk
+                disk.check_room(sum(isinstance(action, Reverse) for action in self._schedule) - 1, size)
+        self.start = self._first_state(given)
 
     @property
     def needs_states(self) -> bool:
         """Whether what a step is worth depends on the state that it began with."""
         return bool(self.adjoint.changing)
 
-    def keep_on_disk(self, folder: str | Path, slots: int) -> None:
-        """Let the states at the starts of segments lie in a folder; so many are in memory at a time."""
-        disk = StatesOnDisk(folder)
-        if self.needs_states and self.problem.steps:
-            disk.check_room(len(equal_segments(self.problem.steps, slots)) - 1, _state_bytes(self.problem))
-            self._disk = disk
-
-    def _segments(self, slots: int) -> tuple[int, ...]:
-        steps = self.problem.steps
-        return segments(steps, slots) if self._disk is None else equal_segments(steps, slots)
-
-    def _beside(self, number: int, slots: int) -> int:
-        """States that fit into memory beside the starts of so many segments."""
-        return max(1, slots - number) if self._disk is None else slots
-
-    def take_points(
-        self,
-        given: Given,
-        sources: Mapping[str, SourceList] | SourceList | None,
-        receivers: Mapping[str, Points] | Points | None,
-    ) -> None:
-        """Check the sources and receivers of the run, if there are any."""
-        self._points = gather_points(given, self.problem, sources, receivers)
-        if self._points is not None:
-            self.problem = replace(self.problem, points=self._points.fields(self.problem))
-            self._scaled = unscaled_sources(given, self.problem, sources)
-
-    def detached(self, start: State) -> State:
+    def detached(self) -> State:
         """Copy what is read of the caller's arrays on the way back, and return such a first state."""
         read = {field for field, _ in self.adjoint.states.values()}
         self.constants = {
@@ -113,13 +108,13 @@ class DifferentiatedRun:
             self._points = replace(self._points, sources=tuple(map(_with_own_values, self._points.sources)))
             self._scaled = tuple((name, _with_own_values(each)) for name, each in self._scaled)
         if self.needs_states or not self.problem.steps:
-            return {field: tuple(map(self._copied, levels)) for field, levels in start.items()}
-        return start
+            return {field: tuple(map(self._copied, levels)) for field, levels in self.start.items()}
+        return self.start
 
     def _copied(self, array: Array) -> Array:
         """Copy an array; one that is repeated along axes stays so."""
         once = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
-        own = SHARED.copied(once, self._threads)
+        own = SHARED.copied(once, self.threads)
         return own if own.shape == array.shape else np.broadcast_to(own, array.shape)
 
     def pulled(self, of_traces: Mapping[str, Any] | None) -> Pulled | None:
@@ -128,7 +123,7 @@ class DifferentiatedRun:
             None if self._points is None else Pulled(self.adjoint, self.problem, self._points, self._scaled, of_traces)
         )
 
-    def start(self, given: Given) -> State:
+    def _first_state(self, given: Given) -> State:
         """Return the first state, as a run takes it: missing levels repeat the oldest, kept edges the newest."""
         state: State = {}
         for field in self.program.updated:
@@ -139,195 +134,130 @@ class DifferentiatedRun:
                 edges = self._edges(field)
                 for number, older in enumerate(levels[1:], 1):
                     if any(not np.array_equal(older[slab], levels[0][slab]) for slab in edges):
-                        levels[number] = own = SHARED.copied(older, self._threads)
+                        levels[number] = own = SHARED.copied(older, self.threads)
                         for slab in edges:
                             own[slab] = levels[0][slab]
             state[field] = tuple(levels)
         return state
 
-    def advance(
-        self,
-        state: State,
-        steps: int,
-        first: int = 0,
-        traces: Mapping[str, Array] | None = None,
-        *,
-        newest: bool = False,
-    ) -> State:
-        """Compute further steps, all time levels kept or the newest alone."""
-        if not steps:
-            return state
-        return self._computed(self.problem, self._inputs(state, first, traces), steps, newest=newest)
+    def _advanced(self, state: State, steps: int, first: int, traces: Mapping[str, Array] | None = None) -> State:
+        """Compute further steps; the newest time level alone."""
+        return self._computed(self.problem, self.inputs(state, first, traces), steps, newest=True) if steps else state
 
-    def _inputs(self, state: State, first: int, traces: Mapping[str, Array] | None = None) -> Inputs:
+    def inputs(self, state: State, first: int, traces: Mapping[str, Array] | None = None) -> Inputs:
         """Return what a run starts from after some steps."""
         arrays = {**self.constants, **state}
         return Inputs(arrays=arrays, scalars=self.scalars, points=self._points, traces=traces, first=first)
 
-    def forward(self, start: State, slots: int) -> tuple[State, list[tuple[int, State]], dict[str, Array] | None]:
-        """Run; return the last state, the checkpoints (steps done and state), and what receivers recorded."""
+    @property
+    def _schedule(self) -> tuple[Forward | Reverse, ...]:
+        steps = self.problem.steps
+        if not self.needs_states:
+            return Forward((0, steps)), Reverse(0, steps)
+        return schedule(steps, self._slots, on_disk=self._disk is not None)
+
+    def forward(self, start: State) -> tuple[State, list[State], dict[str, Array] | None]:
+        """Run; return the last state, those that are kept, and what receivers recorded."""
         steps, points = self.problem.steps, self._points
         traces = points.traces(self.problem) if points is not None and points.receivers else None
         if not self.needs_states or steps == 0:
-            return self.advance(start, steps, traces=traces, newest=True), [], traces
-        at = list(itertools.accumulate(self._segments(slots), initial=0))
+            return self._advanced(start, steps, 0, traces), [], traces
+        first, disk = self._schedule[0], self._disk
+        assert isinstance(first, Forward)  # noqa: S101  (as in every schedule)
         states = [start]
-        for number, state in enumerate(self._looked_at(start, at, traces), 2):
-            states.append(state if self._disk is None or number == len(at) else self._disk.keep(state))
-        return states.pop(), list(zip(at, states, strict=False)), traces
+        for number, state in enumerate(self.states_at(start, first.at, traces), 2):
+            states.append(state if disk is None or number == len(first.at) else disk.keep(state))
+        return states.pop(), states, traces
 
-    def backward(
-        self, worth: dict[str, Array], kept: Sequence[tuple[int, State]], slots: int, points: Pulled | None
-    ) -> dict[str, Array]:
+    def backward(self, worth: dict[str, Array], kept: Sequence[State], points: Pulled | None) -> dict[str, Array]:
         """Take what the last state is worth back to the first one."""
-        steps = self.problem.steps
-        if not steps:
+        if not self.problem.steps:
             return worth
-        tabled = points is not None and points.fits(self._by_cells.program)
-        if not self.needs_states and not self.problem.varying and (points is None or tabled):
-            return self._at_once(worth, steps) if points is None else self._by_regions(worth, steps, points)
-        bands = self._in_bands(worth, kept, slots, points) if points is None or tabled else None
-        back = _StepsBack(self, worth, points) if bands is None else bands
+        tabled = points is None or points.fits(self._by_cells.program)
+        at_any_time = not self.needs_states and not self.problem.varying
+        if at_any_time and points is None:
+            whole = replace(self._whole, steps=self.problem.steps)
+            runs = at_once(whole, self.adjoint, on_device=self._target.on_device)
+            ways: dict[str, Callable[..., dict[str, Array]]] = {
+                "whole": self._whole_back,
+                "steady": self._steady_back,
+                "edges": self._edges_back,
+            }
+            if runs.way in ways:
+                return ways[runs.way](worth, *map(self._same, runs.problems))
+        bands = self._bands(worth, points) if tabled and (at_any_time or self.needs_states) else None
+        back = OneByOne(self, worth, points) if bands is None else bands
+        states = list(kept) or [{}]
         try:
-            if isinstance(back, _StepsBack) and not self.needs_states:
-                for number in reversed(range(steps)):
-                    back.step({}, number)
-            end = steps
-            for number, (begin, state) in reversed(list(enumerate(kept))):
-                self._segment(back, state, begin, end - begin, self._beside(number, slots))
-                end = begin
-            found = back.results()
-            if points is not None and isinstance(back, BandsBack):
-                points.take_records(found.__getitem__)
-            return found
+            for action in self._schedule[1:]:
+                if isinstance(action, Forward):
+                    states += self.states_at(states[-1], action.at)
+                else:
+                    back.take_back(states.pop(), action.begin, action.steps)
+            return back.results()
         finally:
             back.close()
 
-    def _by_regions(self, worth: dict[str, Array], steps: int, points: Pulled | None) -> dict[str, Array]:
-        """Take back steps that depend on no state, between sources and receivers, what edges are worth in slabs."""
-        data = None if points is None else points.tabled(worth)
-        problem = self._same(_with_points(replace(self._by_cells, steps=steps), data))
-        inputs = self.inputs_back(worth, {}, problem.program)
-        if points is not None:
-            inputs = replace(inputs, points=data, traces=points.records)
-        session = self._kernel(problem).start(problem, inputs, self._threads)
-        try:
-            session.advance(steps)
-            found = self._joined(session, worth)
-        finally:
-            session.close()
-        if points is not None:
-            points.take_records(found.__getitem__)
-        return found
-
-    def _joined(self, session: StateInMemory, worth: Mapping[str, Array]) -> dict[str, Array]:
-        split = self.adjoint.split
-        return session.results() if split is None else joined(split, session.newest, worth, self._threads)
-
-    def _at_once(self, worth: dict[str, Array], steps: int) -> dict[str, Array]:
-        """Take back steps that depend on no state, in time tiles."""
-        if self.adjoint.split is not None and not self.adjoint.sums and not self._target.on_device:
-            inner = self.adjoint.inner
-            return self._by_regions(worth, steps, None) if inner is None else self._from_edges(worth, steps, inner)
-        steady = self.adjoint.steady
-        if steady is None:
-            return self._back(worth, steps)
-        arrays = {name: (worth.get(name, self._nothing),) for name in steady.program.updated}
-        arrays |= {
-            name: (self.constants[field][0],)
-            for name, (field, _) in self.adjoint.states.items()
-            if name in steady.program.fields
-        }
-        scalars = {name: self.scalars[name] for name in steady.program.scalars}
-        problem = make_problem(steady.program, self.problem.shape, steps, self.problem.dtype, steady.boundary)
-        computed = self._computed(problem, Inputs(arrays=arrays, scalars=scalars), steps)
-        found = {field: levels[0] for field, levels in computed.items()}
-        total = {self.adjoint.worth(field): found[name] for field, name in steady.sums.items()}
-        kept = {name: worth[name] for name in self.adjoint.kept.values()}
-        return {
-            **self._back({**total, **kept}, 1),
-            **{name: found[name] for name in found if name not in steady.sums.values()},
-        }
-
-    def _in_bands(
-        self, worth: dict[str, Array], kept: Sequence[tuple[int, State]], slots: int, points: Pulled | None
-    ) -> "BandsBack | None":
+    def _bands(self, worth: dict[str, Array], points: Pulled | None) -> "Bands | None":
         """Return what takes bands of steps back; None where that cannot be."""
-        if not self.needs_states or self._target.on_device:
-            return None
-        ends = [*[begin for begin, _ in kept[1:]], self.problem.steps]
-        most = max(
-            longest(end - begin, self._beside(number, slots))
-            for number, ((begin, _), end) in enumerate(zip(kept, ends, strict=True))
-        )
-        adding = None if self._points is None else replace(self._points, receivers=())
-        whole = _with_points(self.problem, adding)
-        bands = bands_of(whole, self._by_cells, self.adjoint, most)
-        if bands is None or most * bytes_of(whole) > MOST_BYTES:
-            return None  # a band is one call of a kernel
-        forward = self._kernel(self._same(bands[0].problem), bands[0].storage)
-        if not isinstance(forward, CpuKernel):
-            return None
-        data = None if points is None else points.tabled(worth)
-        problem = self._same(_with_points(bands[1].problem, data))
-        back = self._kernel(problem, bands[1].storage)
-        if not isinstance(back, CpuKernel):
+        back, forward = Band(problem=replace(self._by_cells, steps=self.problem.steps)), None
+        if self.needs_states:
+            if self._target.on_device:
+                return None
+            most = max(action.steps for action in self._schedule if isinstance(action, Reverse))
+            whole = self.problem if self._points is None else replace(self._points, receivers=()).on(self.problem)
+            bands = bands_of(whole, self._by_cells, self.adjoint, most)
+            if bands is None or most * bytes_of(whole) > MOST_BYTES:
+                return None  # a band is one call of a kernel
+            band, back = bands
+            kernel = self._kernel(self._same(band.problem), band.storage)
+            if not isinstance(kernel, CpuKernel):
+                return None
+            forward = kernel, self._same(band.problem)
+        data = PointData() if points is None else points.tabled(worth)
+        problem = self._same(data.on(back.problem))
+        kernel_back = self._kernel(problem, back.storage)
+        if forward is not None and not isinstance(kernel_back, CpuKernel):
             raise UsageError("the adjoint is not compiled though the program is", "use backend='numpy'")
-        inputs = self.inputs_back(worth, {}, problem.program)
+        inputs = self._inputs_back(worth, problem.program)
         if points is not None:
             inputs = replace(inputs, points=data, traces=points.records)
-        return BandsBack(self.adjoint, (bands[0].problem, problem), (forward, back), inputs, worth, self._threads)
+        return Bands(self, kernel_back.start(problem, inputs, self.threads), forward, worth, points)
 
-    def _from_edges(self, worth: dict[str, Array], steps: int, inner: Inner) -> dict[str, Array]:
-        """Take back steps that depend on no state: updated cells alone, then what kept cells are worth."""
-        plain = self._same(inner_problem(replace(self._whole, steps=steps), inner))
+    def _whole_back(self, worth: dict[str, Array], problem: Problem) -> dict[str, Array]:
+        inputs = self._inputs_back(worth, problem.program)
+        return {field: levels[0] for field, levels in self._computed(problem, inputs, problem.steps).items()}
+
+    def _steady_back(self, worth: dict[str, Array], some: Problem, last: Problem) -> dict[str, Array]:
+        """Take back what changes from step to step, then all that follows from its sums in one step."""
+        steady = self.adjoint.steady
+        assert steady is not None  # noqa: S101  (as of this way)
+        found = self._whole_back(worth, some)
+        total = {self.adjoint.worth(field): found.pop(name) for field, name in steady.sums.items()}
+        kept = {name: worth[name] for name in self.adjoint.kept.values()}
+        return {**self._whole_back({**total, **kept}, last), **found}
+
+    def _edges_back(self, worth: dict[str, Array], plain: Problem, older: Problem | None = None) -> dict[str, Array]:
+        """Take back updated cells alone, then what kept cells are worth."""
+        inner = self.adjoint.inner
+        assert inner is not None  # noqa: S101  (as of this way)
         margins = {rim: self.problem.margins(self._statement(field)) for field, rim in self.adjoint.kept.items()}
         edges = EdgeSums(plain, inner, margins)
         data = PointData(faces=edges.sums)
-        inputs = self.inputs_back(worth, {}, plain.program)
-        bars = plain.program.updated
-        first = {name: (inputs.arrays[name][0], self._nothing) for name in bars}
-        if inner.older is not None:
+        inputs = replace(self._inputs_back(worth, plain.program), points=data)
+        first = {name: (inputs.arrays[name][0], self._nothing) for name in plain.program.updated}
+        if older is not None:
             inputs = replace(inputs, arrays={**inputs.arrays, **first})
-        own = {name: inputs.arrays[name] for name in plain.program.fields}
-        found = self._computed(_with_points(plain, data), replace(inputs, arrays=own, points=data), steps)
-        edges.add(worth, (first, found), lambda name: inputs.arrays.get(name, (self._nothing,))[0], inputs.scalars)
+        found = self._computed(data.on(plain), inputs, plain.steps)
+        held = self._held_back()
+        edges.add(worth, (first, found), lambda name: held.get(name, self._nothing), inputs.scalars)
         result = {name: levels[0] for name, levels in found.items()} | {rim: worth[rim] for rim in margins}
-        if inner.older is not None:
-            before = {name: levels[1:] for name, levels in found.items()}
-            result |= self._older(inner.older, inner.older_boundary, {**inputs.arrays, **before}, inputs.scalars)
+        if older is not None:
+            before = {name: levels[1] for name, levels in found.items()}
+            result |= self._whole_back(before, older)
         return result
 
-    def _older(
-        self,
-        program: Program,
-        boundary: BoundarySpec,
-        arrays: Mapping[str, Sequence[Array]],
-        scalars: Mapping[str, Any],
-    ) -> dict[str, Array]:
-        """Return what older versions are worth."""
-        given = {name: arrays.get(name, (self._nothing,)) for name in program.fields}
-        own = {name: scalars[name] for name in program.scalars}
-        problem = make_problem(program, self.problem.shape, 1, self.problem.dtype, boundary)
-        computed = self._computed(problem, Inputs(arrays=given, scalars=own), 1)
-        return {field: levels[0] for field, levels in computed.items()}
-
-    def _segment(self, back: "_StepsBack | BandsBack", state: State, begin: int, length: int, slots: int) -> None:
-        """Take back some steps that begin with a state, with so many states in memory."""
-        if fits(length, slots) and isinstance(back, BandsBack):
-            back.take_back(self._inputs(state, begin), length)
-            return
-        lengths = [1] * length if fits(length, slots) else segments(length, slots)
-        at = [begin + sum(lengths[:number]) for number in range(len(lengths))]
-        starts = [state, *self._looked_at(state, at)]
-        for number in reversed(range(len(lengths))):
-            first = starts.pop()
-            if lengths[number] == 1 and isinstance(back, _StepsBack):
-                back.step(first, at[number])
-            else:
-                self._segment(back, first, at[number], lengths[number], max(1, slots - number))
-
-    def _looked_at(self, state: State, at: Sequence[int], traces: Mapping[str, Array] | None = None) -> Iterator[State]:
+    def states_at(self, state: State, at: Sequence[int], traces: Mapping[str, Array] | None = None) -> Iterator[State]:
         """Advance a state from the first of some steps to each of the others.
 
         Where a kernel works on the caller's arrays and a state is the newest versions alone, nothing is copied.
@@ -335,16 +265,16 @@ class DifferentiatedRun:
         if len(at) < 2:
             return
         problem = self._problem(self.problem, max(b - a for a, b in itertools.pairwise(at)))
-        kernel, inputs = self._kernel(problem), self._inputs(state, at[0], traces)
+        kernel, inputs = self._kernel(problem), self.inputs(state, at[0], traces)
         newest = all(problem.program.history(field) == 1 for field in problem.program.updated)
         if newest and isinstance(kernel, CpuKernel) and kernel.copies_nothing(problem, inputs):
             for before, after in itertools.pairwise(at):
                 part = self._problem(self.problem, after - before)
-                found = kernel.run(part, self._inputs(state, before, traces), self._threads)
+                found = kernel.run(part, self.inputs(state, before, traces), self.threads)
                 state = {field: (values,) for field, values in found.items()}
                 yield state
             return
-        session = kernel.start(problem, inputs, self._threads)
+        session = kernel.start(problem, inputs, self.threads)
         try:
             for before, after in itertools.pairwise(at):
                 session.advance(after - before)
@@ -352,39 +282,37 @@ class DifferentiatedRun:
         finally:
             session.close()
 
-    def _back(self, worth: Mapping[str, Array], steps: int) -> dict[str, Array]:
-        """Take back steps that depend on no state."""
-        computed = self._computed(self._whole, self.inputs_back(worth, {}), steps)
-        return {field: levels[0] for field, levels in computed.items()}
-
-    def inputs_back(
-        self, worth: Mapping[str, Array], states: Mapping[str, Array], program: Program | None = None
-    ) -> Inputs:
-        """Return what the adjoint starts from: worths, where none is given zero, and forward states by its names."""
-        adjoint, shape = self.adjoint, self.problem.shape
-        updated = (program or adjoint.program).updated
-        arrays = {field: (worth.get(field, self._nothing),) for field in updated}
-        arrays |= {name: (self.constants[f][0],) for name, (f, _) in adjoint.states.items() if f in self.constants}
-        arrays |= {name: (state,) for name, state in states.items()}
-        arrays |= {name: (self._positions(axis),) for axis, name in adjoint.positions.items()}
-        scalars = {name: self.scalars[name] for name in adjoint.program.scalars if name in self.scalars}
+    def _inputs_back(self, worth: Mapping[str, Array], program: Program) -> Inputs:
+        """Return what a program of the adjoint starts from: worths and forward states by its names, else zero."""
+        known = {**self._held_back(), **worth}
+        arrays = {name: (known.get(name, self._nothing),) for name in program.fields}
+        scalars = {name: self.scalars[name] for name in self.adjoint.program.scalars if name in self.scalars}
         scalars |= {name: self.scalars[name][::-1] for name in scalars if name in self.problem.varying}
-        scalars |= {name: float(shape[axis]) for axis, name in adjoint.extents.items()}
+        scalars |= {name: float(self.problem.shape[axis]) for axis, name in self.adjoint.extents.items()}
         scalars |= {name: self.scalars[name] for name in self.program.profiles}
         return Inputs(arrays=arrays, scalars=scalars)
+
+    def _held_back(self) -> dict[str, Array]:
+        """Return what no step changes, by the adjoint's names: forward fields, and the index of every cell."""
+        states, shape = self.adjoint.states.items(), self.problem.shape
+        held = {name: self.constants[field][0] for name, (field, _) in states if field in self.constants}
+        for axis, name in self.adjoint.positions.items():
+            along = [shape[axis] if number == axis else 1 for number in range(len(shape))]
+            held[name] = np.broadcast_to(np.arange(shape[axis], dtype=self.problem.dtype).reshape(along), shape)
+        return held
 
     def states_back(self, state: State, number: int) -> dict[str, Array]:
         """Return the forward states that taking back a step needs, by the adjoint's names."""
         changing = {name: self.adjoint.states[name] for name in self.adjoint.changing}
-        after = self.advance(state, 1, number) if any(level == 1 for _, level in changing.values()) else {}
+        after = self._advanced(state, 1, number) if any(level == 1 for _, level in changing.values()) else {}
         return {
             name: after[field][0] if level == 1 else state[field][-level] for name, (field, level) in changing.items()
         }
 
-    def start_back(self, inputs: Inputs) -> StateInMemory:
-        """Start a session of the adjoint that takes back a step at a time."""
-        problem = self._problem(self._whole, 1)
-        return self._kernel(problem).start(problem, inputs, self._threads)
+    def start_back(self, worth: Mapping[str, Array]) -> StateInMemory:
+        """Start a session of the adjoint that takes back a step at a time; forward states are among the worths."""
+        problem = self._same(self._whole)
+        return self._kernel(problem).start(problem, self._inputs_back(worth, problem.program), self.threads)
 
     @functools.cached_property
     def _whole(self) -> Problem:
@@ -405,17 +333,12 @@ class DifferentiatedRun:
 
     def zeros(self) -> Array:
         """Return a field of zeros in memory that is there already."""
-        return SHARED.copied(self._nothing, self._threads)
+        return SHARED.copied(self._nothing, self.threads)
 
     @functools.cached_property
-    def _threads(self) -> int:
+    def threads(self) -> int:
+        """Threads of the processor."""
         return self._target.threads or thread_count(None)
-
-    def _positions(self, axis: int) -> Array:
-        """The index of every cell along an axis."""
-        shape = self.problem.shape
-        along = [shape[axis] if number == axis else 1 for number in range(len(shape))]
-        return np.broadcast_to(np.arange(shape[axis], dtype=self.problem.dtype).reshape(along), shape)
 
     def _problem(self, problem: Problem, steps: int) -> Problem:
         """The same problem for so many steps, the same object whenever it is asked for: comparing them takes long."""
@@ -434,8 +357,8 @@ class DifferentiatedRun:
         problem = self._problem(problem, steps)
         kernel = self._kernel(problem)
         if newest or all(problem.program.history(field) == 1 for field in problem.program.updated):
-            return {field: (values,) for field, values in kernel.run(problem, inputs, self._threads).items()}
-        session = kernel.start(problem, inputs, self._threads)
+            return {field: (values,) for field, values in kernel.run(problem, inputs, self.threads).items()}
+        session = kernel.start(problem, inputs, self.threads)
         try:
             session.advance(steps)
             return _levels(session, problem)
@@ -461,7 +384,7 @@ class DifferentiatedRun:
                 )
             if array.dtype.kind == "c":
                 raise ArrayError(f"the cotangent of {field!r} is real, as the result is, got {array.dtype}")
-            values = SHARED.copied(array, self._threads, self.problem.dtype)
+            values = SHARED.copied(array, self.threads, self.problem.dtype)
             worth[self.adjoint.worth(field)] = values
             if field in self.adjoint.kept:
                 edges = worth[self.adjoint.kept[field]] = self.zeros()
@@ -493,36 +416,87 @@ class DifferentiatedRun:
         return levels
 
 
-def _levels(session: StateInMemory, problem: Problem) -> State:
-    """Copy every time level that a next step reads."""
-    ages = {field: problem.program.history(field) for field in problem.program.updated}
-    by_age = [session.results(None, age) for age in range(max(ages.values()))]
-    return {field: tuple(by_age[age][field] for age in range(ages[field])) for field in ages}
+class Bands:
+    """Bands that are taken back one after the other."""
+
+    def __init__(
+        self,
+        run: DifferentiatedRun,
+        back: StateInMemory,  # of the adjoint, by regions of cells where cells are told apart
+        forward: tuple[CpuKernel, Problem] | None,  # what computes a band's states; None where none are needed
+        worth: Mapping[str, Array],  # the last state's; what kept cells are worth is added to in place
+        points: Pulled | None,
+    ) -> None:
+        """Start with what the last state is worth."""
+        self._run, self._back, self._kernel, self._worth, self._points = run, back, forward, worth, points
+        self._forward: Session | None = None
+
+    def take_back(self, state: State, begin: int, steps: int) -> None:
+        """Take back some steps, at most those of a band."""
+        if self._kernel is not None:
+            self._read_states(self._kernel, state, begin, steps)
+        self._back.advance(steps)
+
+    def _read_states(self, forward: tuple[CpuKernel, Problem], state: State, begin: int, steps: int) -> None:
+        adjoint, inputs = self._run.adjoint, self._run.inputs(state, begin)
+        if self._forward is None:
+            kernel, problem = forward
+            self._forward = kernel.start(problem, inputs, self._run.threads)
+        else:
+            self._forward.begin(inputs.arrays, inputs.first)
+        after = {name: adjoint.states[name] for name in adjoint.changing}
+        # The last step's own new values are read by no derivative but that of statements that read them.
+        self._forward.advance(steps if any(level == 1 for _, level in after.values()) else steps - 1, last=True)
+        assert isinstance(self._back, Session)  # noqa: S101  (as wherever there are states)
+        for name, (field, level) in after.items():
+            self._back.read_from(name, self._forward.address(field, self._forward.steps - (steps - 1 + level)))
+
+    def results(self) -> dict[str, Array]:
+        """Return what everything is worth."""
+        split = self._run.adjoint.split
+        found = self._back.results() if split is None else self._joined(split, self._back.newest)
+        if self._points is not None:
+            self._points.take_records(found.__getitem__)
+        return found
+
+    def _joined(self, split: Split, newest: Callable[[str], Array]) -> dict[str, Array]:
+        """Put each side's kept cells together."""
+        parts = {name for names in split.rims.values() for name in names}
+        threads = self._run.threads
+        found = {name: SHARED.copied(newest(name), threads) for name in split.program.updated if name not in parts}
+        for rim, names in split.rims.items():
+            total = found[rim] = self._worth[rim]
+            for name in names:
+                box = tuple(slice(low, high or None) for low, high in split.regions[name])
+                total[box] += newest(name)[box]
+        return found
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        self._back.close()
+        if self._forward is not None:
+            self._forward.close()
 
 
-def _check_extents(problem: Problem) -> None:
-    """Refuse grids so small that a boundary maps a read outside onto the far side and back."""
-    for axis, reach in enumerate(problem.program.reach):
-        kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}
-        if kinds & {"reflect", "mirror"} and problem.shape[axis] <= max(reach):
-            raise UsageError(
-                f"a gradient needs more than {max(reach)} cells along axis {axis}, whose boundary reflects, got "
-                f"{problem.shape[axis]}"
-            )
-
-
-class _StepsBack:
+class OneByOne:
     """Steps back, one at a time: a session of the adjoint, whose forward states are given anew for each."""
 
     def __init__(self, run: DifferentiatedRun, worth: Mapping[str, Array], points: Pulled | None) -> None:
+        """Start with what the last state is worth."""
         self._run, self._worth, self._points = run, worth, points
         self._session: StateInMemory | None = None
+
+    def take_back(self, state: State, begin: int, steps: int) -> None:
+        """Take back some steps, whose states are all in memory meanwhile."""
+        states = [state, *self._run.states_at(state, range(begin, begin + steps))] if state else [state] * steps
+        for number in reversed(range(begin, begin + steps)):
+            self.step(states.pop(), number)
 
     def step(self, state: State, number: int) -> None:
         """Take back one step, its sources and what was recorded after it."""
         states = self._run.states_back(state, number)
         if self._session is None:
-            self._session = self._run.start_back(self._run.inputs_back(self._worth, states))
+            self._session = self._run.start_back({**self._worth, **states})
         else:
             for name, values in states.items():
                 self._session.replace(name, values)
@@ -544,29 +518,27 @@ class _StepsBack:
             self._session.close()
 
 
+def _levels(session: StateInMemory, problem: Problem) -> State:
+    """Copy every time level that a next step reads."""
+    ages = {field: problem.program.history(field) for field in problem.program.updated}
+    by_age = [session.results(None, age) for age in range(max(ages.values()))]
+    return {field: tuple(by_age[age][field] for age in range(ages[field])) for field in ages}
+
+
+def _check_extents(problem: Problem) -> None:
+    """Refuse grids so small that a boundary maps a read outside onto the far side and back."""
+    for axis, reach in enumerate(problem.program.reach):
+        kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}
+        if kinds & {"reflect", "mirror"} and problem.shape[axis] <= max(reach):
+            raise UsageError(
+                f"a gradient needs more than {max(reach)} cells along axis {axis}, whose boundary reflects, got "
+                f"{problem.shape[axis]}"
+            )
+
+
 def _with_own_values(sources: Sources) -> Sources:
     return replace(sources, values=sources.values.copy())
 
 
-def _state_bytes(problem: Problem) -> int:
-    levels = sum(problem.program.history(field) for field in problem.program.updated)
-    return levels * problem.cells * problem.itemsize
-
-
-def _with_points(problem: Problem, data: PointData | None) -> Problem:
-    return replace(problem, points=PointFields() if data is None else data.fields(problem))
-
-
 def _key(problem: Problem) -> _Key:
     return problem.program, problem.steps, problem.points
-
-
-def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int | None) -> int:
-    """Return how many forward states may be in memory at a time."""
-    if checkpoints is not None:
-        if memory is not None:
-            raise UsageError("memory and checkpoints both say how many states are kept", "give one of them")
-        return whole_number(checkpoints, "checkpoints", 2, 2**62, "of states, at least 2")
-    size = max(1, _state_bytes(run.problem))
-    room = (available_bytes() or 2**31) // 2 if memory is None else parse_bytes(memory)
-    return max(2, room // size)

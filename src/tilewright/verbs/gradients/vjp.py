@@ -4,7 +4,6 @@ import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,13 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.frontends.trace import RESERVED
-from tilewright.inputs.arrays import Array, Given, gather, like, with_edges
+from tilewright.inputs.arrays import Array, gather, like, with_edges
 from tilewright.inputs.stencil import ProgramLike, as_program
-from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points, SourceList
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.host import thread_count
-from tilewright.verbs.gradients.run import DifferentiatedRun, State, slots_of
+from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions, State
 
 Gradients = tuple[tuple[Any, ...], dict[str, Any]]
 """What the arrays are worth, in the form they were given, and what scalars and coefficients are worth, by name."""
@@ -116,25 +113,9 @@ def vjp(
         >>> gradient
         array([1., 1., 0., 0., 1.])
     """
-    asked = _asked(
-        program,
-        arrays,
-        steps,
-        scalars,
-        boundary=boundary,
-        dtype=dtype,
-        backend=backend,
-        threads=threads,
-        strict=strict,
-        sources=sources,
-        receivers=receivers,
-        wrt=wrt,
-        memory=memory,
-        checkpoints=checkpoints,
-        disk=disk,
-    )
+    asked = _asked(program, arrays, scalars, GradientOptions.of(locals()))
     run = asked.run
-    last, kept, traces = run.forward(run.detached(asked.start), asked.slots)
+    last, kept, traces = run.forward(run.detached())
     results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
     several = results[0] if len(results) == 1 else results
 
@@ -166,66 +147,37 @@ def gradients(
     """
     if options.get("receivers") is not None:
         raise UsageError("a cotangent of traces needs the run that records them", "take it back by vjp's pullback")
-    names = [name for name in signature(_asked).parameters if name in options]
-    own = {name: options.pop(name) for name in names}
-    asked = _asked(program, arrays, steps, options, **own)
-    kept = asked.run.forward(asked.start, asked.slots)[1] if asked.run.needs_states else []
+    own = {name: options.pop(name) for name in GradientOptions.__dataclass_fields__ if name in options}
+    asked = _asked(program, arrays, options, GradientOptions(steps=steps, **own))
+    kept = asked.run.forward(asked.run.start)[1] if asked.run.needs_states else []
     return _pulled(asked, kept, cotangent, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A gradient that is asked for: the run, what it starts from, and how many states are in memory at a time."""
+    """A gradient that is asked for: the run, and the arrays and scalars as they were given."""
 
     run: DifferentiatedRun
-    given: Given
     arrays: Sequence[Any]
     scalars: Mapping[str, Any]
-    start: State
-    slots: int
 
 
-def _asked(
-    program: ProgramLike,
-    arrays: Sequence[Any],
-    steps: int,
-    scalars: Mapping[str, Any],
-    *,
-    boundary: BoundarySpec = "fixed",
-    dtype: Any = None,  # noqa: ANN401
-    backend: str = "auto",
-    threads: int | None = None,
-    strict: bool = False,
-    sources: Mapping[str, SourceList] | SourceList | None = None,
-    receivers: Mapping[str, Points] | Points | None = None,
-    wrt: Sequence[str] | None = None,
-    memory: int | str | None = None,
-    checkpoints: int | None = None,
-    disk: str | Path | None = None,
-) -> _Asked:
+def _asked(program: ProgramLike, arrays: Sequence[Any], scalars: Mapping[str, Any], options: GradientOptions) -> _Asked:
     """Check what :func:`vjp` is given."""
-    _check_options(scalars)
-    source, boundary, scalars = with_edges(as_program(program), boundary, scalars)
-    given = gather(_same(source), arrays, scalars, dtype, steps)
+    _check_scalars(scalars)
+    source, boundary, scalars = with_edges(as_program(program), options.boundary, scalars)
+    given = gather(_same(source), arrays, scalars, options.dtype, options.steps)
     if given.dtype not in _FLOATING:
         raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
-    target = read_target(backend, thread_count(threads))
-    if target.on_device and (sources is not None or receivers is not None):
-        raise UsageError("gradients through sources and receivers are computed on the processor", "use backend='c'")
-    run = DifferentiatedRun(given, steps, boundary, target, strict=strict, wrt=wrt)
-    run.take_points(given, sources, receivers)
-    slots = slots_of(run, memory, checkpoints)
-    if disk is not None:
-        run.keep_on_disk(disk, slots)
-    return _Asked(run=run, given=given, arrays=arrays, scalars=scalars, start=run.start(given), slots=slots)
+    return _Asked(run=DifferentiatedRun(given, boundary, options), arrays=arrays, scalars=scalars)
 
 
-def _pulled(asked: _Asked, kept: Sequence[tuple[int, State]], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
+def _pulled(asked: _Asked, kept: Sequence[State], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
     """Take a cotangent back."""
     run = asked.run
     points = run.pulled(of_traces)
-    worth = run.backward(run.cotangents(of_state), kept, asked.slots, points)
-    of_arrays, by_name = _gradients(run, asked.given, asked.arrays, asked.scalars, worth)
+    worth = run.backward(run.cotangents(of_state), kept, points)
+    of_arrays, by_name = _gradients(asked, worth)
     if points is not None and points.values:
         by_name["sources"] = points.values
     return of_arrays, by_name
@@ -269,16 +221,15 @@ def _same(program: Program) -> Program:
     return program
 
 
-def _gradients(
-    run: DifferentiatedRun, given: Given, arrays: Sequence[Any], scalars: Mapping[str, Any], worth: Mapping[str, Array]
-) -> Gradients:
+def _gradients(asked: _Asked, worth: Mapping[str, Array]) -> Gradients:
     """Return what was summed in the form of what was given."""
-    adjoint = run.adjoint
+    run, arrays, scalars = asked.run, asked.arrays, asked.scalars
+    adjoint, fields = run.adjoint, run.program.fields
     ages = [(field, level) for field in run.program.updated for level in range(run.program.history(field))]
     names = [*itertools.starmap(adjoint.worth, ages), *adjoint.sums.values(), *adjoint.kept.values()]
     worth = {name: worth[name] if name in worth else run.zeros() for name in names}
     of_arrays: list[Any] = []
-    own = [field for field in given.program.fields if field not in scalars]
+    own = [field for field in fields if field not in scalars]
     for field, array in zip(own, arrays, strict=True):
         if field in run.program.updated:
             levels = run.levels(worth, field)
@@ -298,7 +249,7 @@ def _gradients(
         total = worth[adjoint.sums[name]]
         by_name[name] = (
             like(_summed(total, np.shape(scalars[name])), scalars[name])
-            if name in given.program.fields
+            if name in fields
             else float(total.sum(dtype=np.float64))
         )
     return tuple(of_arrays), by_name
@@ -314,7 +265,7 @@ def _summed(total: Array, shape: tuple[int, ...]) -> Array:
     return total.sum(axis=axes, keepdims=True) if axes else total
 
 
-def _check_options(scalars: Mapping[str, Any]) -> None:
+def _check_scalars(scalars: Mapping[str, Any]) -> None:
     """Refuse options of a run that gradients have none for; no scalar has such a name."""
     unknown = [name for name in scalars if name in RESERVED]
     if unknown:

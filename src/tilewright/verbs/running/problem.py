@@ -42,7 +42,7 @@ class CheckedProblem:
             return self
         if points.receivers:
             points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
-        return replace(self, points=points, problem=replace(self.problem, points=points.fields(self.problem)))
+        return replace(self, points=points, problem=points.on(self.problem))
 
     def whole(self) -> "CheckedProblem":
         """Return it with arrays of the grid's shape in place of those of subdomains."""

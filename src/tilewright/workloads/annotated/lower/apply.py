@@ -6,86 +6,43 @@ What a dependence forbids is left out with a note that names it, or refused wher
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.lower.aliases import ALIASES
-from tilewright.workloads.annotated.lower.arguments import flagged, name_of, text_of, tile_of, tuple_of, whole
+from tilewright.workloads.annotated.lower.arguments import (
+    flagged,
+    name_of,
+    several,
+    text_of,
+    tile_of,
+    tuple_of,
+    whole,
+)
 from tilewright.workloads.annotated.lower.parallel import clauses, free
 from tilewright.workloads.annotated.lower.scalars import array_copy, bound_replace, scalar_replace
 from tilewright.workloads.annotated.lower.transforms import (
     NestContext,
     add_pragma,
     asserts,
+    illegal,
     innermost,
     loops_named,
     permute,
-    refuse,
     tile,
 )
-from tilewright.workloads.annotated.lower.unroll import unroll_jam
-from tilewright.workloads.annotated.nests.dependences import LoopDependence, analyse
+from tilewright.workloads.annotated.lower.unroll import unroll, unroll_jam
+from tilewright.workloads.annotated.nests.dependences import LoopDependence
 from tilewright.workloads.annotated.nests.nest import Expr, Item, Loop, Stmt, Transform, map_statements, outermost, swap
 
 Evaluate = Callable[[str], Any]
 """Evaluates an argument's text with the values of the parameters."""
+Arguments = Mapping[str, Any]
+"""The arguments of a transform by name."""
 DEVICE = frozenset({"CUDA", "OpenCL"})
 _CLAUSE = re.compile(
     r"\b(schedule\s*\(\s*\w+\s*(?:,\s*\d+\s*)?\)|num_threads\s*\(\s*\d+\s*\)|collapse\s*\(\s*\d+\s*\))"
 )
-_COMPOSITE = (
-    "tile",
-    "permut",
-    "arrcopy",
-    "regtile",
-    "unrolljam",
-    "scalarreplace",
-    "boundreplace",
-    "pragma",
-    "openmp",
-    "vector",
-    "cuda",
-)
-_ARGUMENTS = {
-    "Tile": {"tsize", "tindex"},
-    "Unroll": {"ufactor", "parallelize", "init_cleanup_loop"},
-    "UnrollJam": {"ufactor", "parallelize"},
-    "RegTile": {"loops", "ufactors"},
-    "Permut": {"seq"},
-    "ScalarReplace": {"prefix", "dtype", "overwrite_arr"},
-    "BoundReplace": {"lprefix", "uprefix", "dtype"},
-    "Pragma": {"pragma_str", "pragma"},
-    "ArrCopy": {"aref", "dimsizes", "suffix", "dtype"},
-    "Composite": set(_COMPOSITE),
-    "CUDA": {
-        "threadCount",
-        "blockCount",
-        "maxBlocks",
-        "cacheBlocks",
-        "pinHostMem",
-        "streamCount",
-        "domain",
-        "dataOnDevice",
-        "unrollInner",
-        "preferL1Size",
-    },
-    "OpenCL": {
-        "workGroups",
-        "workItemsPerGroup",
-        "threadCount",
-        "blockCount",
-        "cacheBlocks",
-        "streamCount",
-        "unrollInner",
-        "clFlags",
-        "vecHint",
-        "sizeHint",
-        "device",
-        "platform",
-    },
-}
-NAMES = tuple(_ARGUMENTS)
-"""The transforms that there are."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,7 +75,7 @@ class _Applier:
         if not isinstance(stmt, Transform):
             return stmt
         alias = ALIASES.get(stmt.name)
-        allowed = alias.arguments if alias else _ARGUMENTS.get(stmt.name)
+        allowed = alias.arguments if alias else _TRANSFORMS[stmt.name].arguments if stmt.name in _TRANSFORMS else None
         if allowed is None:
             raise UsageError(f"the transforms are {', '.join(NAMES)}, got {stmt.name[:40]!r}")
         unknown = [name for name, _ in stmt.arguments if name not in allowed]
@@ -127,135 +84,101 @@ class _Applier:
                 f"{stmt.name} takes {', '.join(sorted(allowed))}, got the argument {unknown[0] or '(without a name)'!r}"
             )
         args = {name: self.evaluate(text) for name, text in stmt.arguments}
-        return alias.meaning(stmt.body, args, self._made) if alias else self._made(stmt.body, stmt.name, **args)
+        return alias.meaning(stmt.body, args, self.made) if alias else self.made(stmt.body, stmt.name, **args)
 
-    def _made(self, stmt: Stmt, transform: str, **args: Any) -> Stmt:  # noqa: ANN401
-        if transform in DEVICE:
-            return self._launched(stmt, {**args, "kind": transform})
-        return getattr(self, f"_{transform.lower()}")(stmt, args)  # type: ignore[no-any-return]
+    def made(self, stmt: Stmt, transform: str, **args: Any) -> Stmt:  # noqa: ANN401
+        return _TRANSFORMS[transform].change(self, stmt, args)
 
-    def _launched(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+    def attempt(self, stmt: Stmt, change: Callable[..., tuple[Stmt, list[str]]], *args: Any) -> Stmt:  # noqa: ANN401
+        """Make a change with notes on what it leaves out, unless it is illegal."""
+        try:
+            new, notes = change(stmt, *args, self.setting)
+        except IllegalTransformError as error:
+            if self.strict:
+                raise
+            new, notes = stmt, [error.message]
+        if notes and self.strict:
+            raise IllegalTransformError(notes[0])
+        self.notes += notes
+        return new
+
+    def holds(self, what: str, dependence: LoopDependence | None) -> bool:
+        """Whether no dependence forbids something; otherwise that is noted, or refused."""
+        if dependence is None:
+            return True
+        error = illegal(what, dependence)
+        if self.strict:
+            raise error
+        self.notes.append(error.message)
+        return False
+
+    def launched(self, stmt: Stmt, args: Arguments, kind: str) -> Stmt:
         """Ask for the outermost loops as kernels, launched as a transform says."""
-        given = {key: value for key, value in args.items() if value is not None}
+        given = {key: value for key, value in {**args, "kind": kind}.items() if value is not None}
         self.device = self.device or given
         for loop in outermost(stmt):
             stmt = swap(stmt, loop, replace(loop, launch=tuple({**dict(loop.launch), **given}.items())))
         return stmt
 
-    def attempt(self, stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
-        """Make a change unless it is illegal."""
-        try:
-            return change(stmt)
-        except IllegalTransformError as error:
-            if self.strict:
-                raise
-            self.notes.append(error.message)
-            return stmt
-
-    def _tile(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+    def tile(self, stmt: Stmt, args: Arguments) -> Stmt:
         loops = outermost(stmt)
         if not loops:
             raise UsageError("Tile stands before a loop")
         size, index = whole(args.get("tsize"), "tsize"), name_of(args.get("tindex"), "tindex")
-        return self.tiles(stmt, [((loops[0].index,), size, index)])
+        return self.attempt(stmt, tile, [((loops[0].index,), size, index)])
 
-    def tiles(self, stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]]) -> Stmt:
-        """Cut loops into tiles."""
-
-        def change(each: Stmt) -> Stmt:
-            new, notes = tile(each, tiles, self.setting)
-            if notes and self.strict:
-                raise IllegalTransformError(notes[0])
-            self.notes += notes
-            return new
-
-        return self.attempt(stmt, change)
-
-    def jams(self, stmt: Stmt, indices: Sequence[str], factors: Sequence[int], *, jam: bool = True) -> Stmt:
-        """Copy the bodies of loops, and fuse the copies."""
-        for index, factor in zip(indices, factors, strict=True):
-
-            def change(each: Stmt, index: str = index, factor: int = factor) -> Stmt:
-                new, notes = unroll_jam(each, index, factor, self.setting, jam=jam)
-                if notes and self.strict:
-                    raise IllegalTransformError(notes[0])
-                self.notes += notes
-                return new
-
-            stmt = self.attempt(stmt, change)
-        return stmt
-
-    def _unroll(self, stmt: Stmt, args: Mapping[str, Any], *, jam: bool = False) -> Stmt:
+    def unroll(self, stmt: Stmt, args: Arguments, *, jam: bool = False) -> Stmt:
         loops = outermost(stmt)
         if not loops:
             raise UsageError("Unroll stands before a loop")
         factor = whole(args.get("ufactor"), "ufactor")
         if args.get("parallelize"):
             stmt = self.directive(stmt, loops, "omp parallel for")
-        return self.jams(stmt, [loops[0].index], [factor], jam=jam)
+        return self.attempt(stmt, unroll_jam if jam else unroll, loops[0].index, factor)
 
-    def _unrolljam(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
-        return self._unroll(stmt, args, jam=True)
+    def unroll_jam(self, stmt: Stmt, args: Arguments) -> Stmt:
+        return self.unroll(stmt, args, jam=True)
 
-    def _regtile(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
-        return self._factors(stmt, (args.get("loops"), args.get("ufactors")), "RegTile")
+    def register_tile(self, stmt: Stmt, args: Arguments) -> Stmt:
+        return self.copied(stmt, (args.get("loops"), args.get("ufactors")), "RegTile")
 
-    def _factors(self, stmt: Stmt, pair: Any, what: str) -> Stmt:  # noqa: ANN401
+    def copied(self, stmt: Stmt, pair: Any, what: str) -> Stmt:  # noqa: ANN401
+        """Copy the bodies of loops, and fuse the copies: a pair of counters and factors."""
         if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(each, tuple) for each in pair):
             raise UsageError(f"{what} takes loops and as many factors, got {str(pair)[:60]!r}")
         loops, factors = pair
         if len(loops) != len(factors):
             raise UsageError(f"{what} takes as many factors as loops, got {len(factors)} for {len(loops)}")
-        return self.jams(stmt, [name_of(each, what) for each in loops], [whole(each, what) for each in factors])
+        indices, counts = [name_of(each, what) for each in loops], [whole(each, what) for each in factors]
+        for index, factor in zip(indices, counts, strict=True):
+            stmt = self.attempt(stmt, unroll_jam, index, factor)
+        return stmt
 
-    def _permut(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
-        return self._ordered(stmt, args.get("seq"))
-
-    def _ordered(self, stmt: Stmt, seq: Any) -> Stmt:  # noqa: ANN401
-        order = [
-            each for part in tuple_of(seq, "a permutation") for each in (part if isinstance(part, tuple) else (part,))
-        ]
-        loops = outermost(stmt)
-        if not loops or not all(isinstance(each, str) for each in order):
+    def permute(self, stmt: Stmt, args: Arguments) -> Stmt:
+        parts = tuple_of(args.get("seq"), "a permutation")
+        order = [each for part in parts for each in (part if isinstance(part, tuple) else (part,))]
+        if not outermost(stmt) or not all(isinstance(each, str) for each in order):
             raise UsageError("a permutation is a list of loop counters before a nest")
-        return self.order(stmt, order)
+        return self.attempt(stmt, permute, order)
 
-    def order(self, stmt: Stmt, order: Sequence[str]) -> Stmt:
-        """Put the loops of a perfect nest into another order."""
+    def scalar_replace(self, stmt: Stmt, args: Arguments) -> Stmt:
+        ctype = _ctype(args, "a scalar")
+        return scalar_replace(stmt, self.setting, name_of(args.get("prefix") or "itv_", "prefix"), ctype)
 
-        def change(each: Stmt) -> Stmt:
-            new, notes = permute(each, order, self.setting)
-            if notes and self.strict:
-                raise IllegalTransformError(notes[0])
-            self.notes += notes
-            return new
-
-        return self.attempt(stmt, change)
-
-    def _scalarreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
-        ctype = str(args.get("dtype") or "")
-        if ctype and ctype not in {"int", "float", "double", "long"}:
-            raise UsageError(f"a scalar's type is int, long, float or double, got {ctype[:40]!r}")
-        prefix = name_of(args.get("prefix") or "itv_", "prefix")
-        return scalar_replace(stmt, self.setting, prefix, ctype)
-
-    def _boundreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+    def bound_replace(self, stmt: Stmt, args: Arguments) -> Stmt:
         lower, upper = args.get("lprefix") or "newlb_", args.get("uprefix") or "newub_"
         return bound_replace(stmt, name_of(lower, "lprefix"), name_of(upper, "uprefix"))
 
-    def _arrcopy(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+    def array_copy(self, stmt: Stmt, args: Arguments) -> Stmt:
         item = self.parse(str(args.get("aref") or ""))
         if not isinstance(item, Item):
             raise UsageError(f"an array reference is like 'a[i][k]', got {str(args.get('aref'))[:40]!r}")
         sizes = [whole(each, "dimsizes") for each in tuple_of(args.get("dimsizes"), "dimsizes")]
-        suffix, ctype = name_of(args.get("suffix") or "_copy", "suffix"), str(args.get("dtype") or "")
-        if ctype and ctype not in {"int", "float", "double", "long"}:
-            raise UsageError(f"a copy's type is int, long, float or double, got {ctype[:40]!r}")
-        return self.attempt(stmt, lambda each: array_copy(each, item, sizes, suffix, self.setting, ctype))
+        suffix = name_of(args.get("suffix") or "_copy", "suffix")
+        return self.attempt(stmt, array_copy, item, sizes, suffix, _ctype(args, "a copy"))
 
-    def _pragma(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
-        given = args.get("pragma_str", args.get("pragma"))
-        for pragma in given if isinstance(given, tuple) else (given,):
+    def pragma(self, stmt: Stmt, args: Arguments) -> Stmt:
+        for pragma in several(args.get("pragma_str", args.get("pragma"))):
             if pragma:
                 stmt = self.directive(stmt, outermost(stmt), text_of(pragma))
         return stmt
@@ -264,24 +187,24 @@ class _Applier:
         """Put a directive before loops, if it is true of them."""
         for loop in loops:
             if pragma.startswith(("omp parallel for", "omp for")):
-                stmt = self._parallel(stmt, loop, pragma)
+                stmt = self.parallel(stmt, loop, pragma)
                 continue
+            directive = pragma
             if pragma.startswith("omp simd") or (asserts(pragma) and not pragma.startswith("omp")):
-                directive = self.vector_directive(loop)
+                what = f"running iterations of the loop over {loop.index!r} together"
+                directive = "GCC ivdep" if self.holds(what, self.setting.nest(loop).carried(loop)) else ""
             elif pragma.startswith("omp"):
                 raise UsageError(f"the directives of OpenMP here are parallel for and simd, got {pragma[:40]!r}")
-            else:
-                directive = pragma
-            if directive is not None:
+            if directive:
                 stmt = add_pragma(stmt, loop, [directive])
         return stmt
 
-    def _parallel(self, stmt: Stmt, loop: Loop, pragma: str) -> Stmt:
+    def parallel(self, stmt: Stmt, loop: Loop, pragma: str) -> Stmt:
         """Run a loop in parallel, or where that is illegal those right inside it that may (with a note)."""
-        nest = analyse(stmt, self.setting.known, self.setting.overlap)
+        nest = self.setting.nest(stmt)
         bad, found = free(loop, nest, self.setting, arrays=True)
         chosen = [(loop, found)]
-        if not self._true(f"running the loop over {loop.index!r} in parallel", bad):
+        if not self.holds(f"running the loop over {loop.index!r} in parallel", bad):
             inner = [(each, free(each, nest, self.setting, arrays=True)) for each in outermost(loop.body)]
             chosen = [(each, more) for each, (reason, more) in inner if reason is None]
             if chosen:
@@ -293,75 +216,104 @@ class _Applier:
                 stmt = add_pragma(stmt, each, [f"omp parallel for{asked}{clauses(more)}"])
         return stmt
 
-    def vector_directive(self, loop: Loop) -> str | None:
-        """Return the directive that lets iterations run together, or None where a dependence forbids it."""
-        bad = analyse(loop, self.setting.known, self.setting.overlap).carried(loop)
-        return "GCC ivdep" if self._true(f"running iterations of the loop over {loop.index!r} together", bad) else None
-
-    def _true(self, what: str, dependence: LoopDependence | None) -> bool:
-        """Whether no dependence forbids something; otherwise that is noted, or refused."""
-        try:
-            refuse(what, dependence)
-        except IllegalTransformError as error:
-            if self.strict:
-                raise
-            self.notes.append(error.message)
-            return False
-        return True
-
-    def _composite(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+    def composite(self, stmt: Stmt, args: Arguments) -> Stmt:
         if args.get("cuda") is not None:
             keys = ("threadCount", "cacheBlocks", "pinHostMem", "streamCount")
-            given = dict(zip(keys, tuple_of(args["cuda"], "cuda"), strict=False))
-            stmt = self._launched(stmt, {**given, "kind": "CUDA"})
-        stmt = self.tiles(stmt, [tile_of(each) for each in tuple_of(args.get("tile", ()), "tile")])
+            stmt = self.launched(stmt, dict(zip(keys, tuple_of(args["cuda"], "cuda"), strict=False)), "CUDA")
+        stmt = self.attempt(stmt, tile, [tile_of(each) for each in tuple_of(args.get("tile", ()), "tile")])
         for seq in tuple_of(args.get("permut", ()), "permut"):
-            stmt = self._ordered(stmt, seq)
-        for each in tuple_of(args.get("arrcopy", ()), "arrcopy"):
-            stmt = self._copy_of(stmt, each)
-        for pragma in self._wanted(args.get("openmp"), "openmp")[:1]:
+            stmt = self.permute(stmt, {"seq": seq})
+        stmt = self._copies(stmt, args)
+        for pragma in _wanted(args.get("openmp"), "openmp")[:1]:
             stmt = self.directive(stmt, outermost(stmt), "omp parallel for" + pragma.removeprefix("omp parallel for"))
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
-                stmt = self._factors(stmt, args[key], key)
+                stmt = self.copied(stmt, args[key], key)
         flag, *rest = flagged(args.get("scalarreplace", False))
         if flag:
-            stmt = self._scalarreplace(stmt, dict(zip(("dtype", "prefix"), rest, strict=False)))
+            stmt = self.scalar_replace(stmt, dict(zip(("dtype", "prefix"), rest, strict=False)))
         flag, *rest = flagged(args.get("boundreplace", False))
         if flag:
-            stmt = self._boundreplace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
+            stmt = self.bound_replace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
         stmt = self._pragmas(stmt, args)
-        if self._wanted(args.get("vector"), "vector"):
+        if _wanted(args.get("vector"), "vector"):
             stmt = self.directive(stmt, innermost(stmt), "ivdep")
         return stmt
 
-    def _pragmas(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+    def _copies(self, stmt: Stmt, args: Arguments) -> Stmt:
+        for each in tuple_of(args.get("arrcopy", ()), "arrcopy"):
+            if not isinstance(each, tuple) or not 3 <= len(each) <= 5:
+                raise UsageError("an array copy is (flag, reference, sizes[, suffix[, type]])")
+            if each[0]:
+                keys = ("aref", "dimsizes", "suffix", "dtype")
+                stmt = self.array_copy(stmt, dict(zip(keys, each[1:], strict=False)))
+        return stmt
+
+    def _pragmas(self, stmt: Stmt, args: Arguments) -> Stmt:
         for each in tuple_of(args.get("pragma", ()), "pragma"):
             if not isinstance(each, tuple) or len(each) != 2:
                 raise UsageError("a pragma of Composite is (counter, text)")
-            choices = each[0] if isinstance(each[0], tuple) else (each[0],)
-            index = next((choice for choice in choices if loops_named(stmt, str(choice))), None)
-            for pragma in each[1] if isinstance(each[1], tuple) else (each[1],):
-                if index is not None and pragma:
-                    stmt = self.directive(stmt, loops_named(stmt, str(index)), text_of(pragma))
+            index = next((name for name in map(str, several(each[0])) if loops_named(stmt, name)), "")
+            for pragma in several(each[1]):
+                if index and pragma:
+                    stmt = self.directive(stmt, loops_named(stmt, index), text_of(pragma))
         return stmt
 
-    def _copy_of(self, stmt: Stmt, each: Any) -> Stmt:  # noqa: ANN401
-        if not isinstance(each, tuple) or not 3 <= len(each) <= 5:
-            raise UsageError("an array copy is (flag, reference, sizes[, suffix[, type]])")
-        if not each[0]:
-            return stmt
-        return self._arrcopy(stmt, dict(zip(("aref", "dimsizes", "suffix", "dtype"), each[1:], strict=False)))
 
-    @staticmethod
-    def _wanted(value: Any, what: str) -> tuple[str, ...]:  # noqa: ANN401
-        """Return the directives of a pair (flag, text or texts) if the flag is set."""
-        if value is None:
-            return ()
-        if not isinstance(value, tuple) or len(value) != 2:
-            raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
-        texts = value[1] if isinstance(value[1], tuple) else (value[1],)
-        return tuple(text_of(each) for each in texts) if value[0] else ()
+def _ctype(args: Arguments, what: str) -> str:
+    ctype = str(args.get("dtype") or "")
+    if ctype and ctype not in {"int", "float", "double", "long"}:
+        raise UsageError(f"{what}'s type is int, long, float or double, got {ctype[:40]!r}")
+    return ctype
+
+
+def _wanted(value: Any, what: str) -> tuple[str, ...]:  # noqa: ANN401
+    """Return the directives of a pair (flag, text or texts) if the flag is set."""
+    if value is None:
+        return ()
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
+    texts = tuple(text_of(each) for each in several(value[1]))
+    return texts if value[0] else ()
+
+
+class _Transform(NamedTuple):
+    """A transform of a nest."""
+
+    arguments: frozenset[str]  # what it takes
+    change: Callable[[_Applier, Stmt, Arguments], Stmt]
+
+
+def _takes(arguments: str, change: Callable[[_Applier, Stmt, Arguments], Stmt]) -> _Transform:
+    return _Transform(frozenset(arguments.split()), change)
+
+
+_TRANSFORMS: Mapping[str, _Transform] = {
+    "Tile": _takes("tsize tindex", _Applier.tile),
+    "Unroll": _takes("ufactor parallelize init_cleanup_loop", _Applier.unroll),
+    "UnrollJam": _takes("ufactor parallelize", _Applier.unroll_jam),
+    "RegTile": _takes("loops ufactors", _Applier.register_tile),
+    "Permut": _takes("seq", _Applier.permute),
+    "ScalarReplace": _takes("prefix dtype overwrite_arr", _Applier.scalar_replace),
+    "BoundReplace": _takes("lprefix uprefix dtype", _Applier.bound_replace),
+    "Pragma": _takes("pragma_str pragma", _Applier.pragma),
+    "ArrCopy": _takes("aref dimsizes suffix dtype", _Applier.array_copy),
+    "Composite": _takes(
+        "tile permut arrcopy regtile unrolljam scalarreplace boundreplace pragma openmp vector cuda", _Applier.composite
+    ),
+    "CUDA": _takes(
+        "threadCount blockCount maxBlocks cacheBlocks pinHostMem streamCount domain dataOnDevice unrollInner "
+        "preferL1Size",
+        lambda applier, stmt, args: applier.launched(stmt, args, "CUDA"),
+    ),
+    "OpenCL": _takes(
+        "workGroups workItemsPerGroup threadCount blockCount cacheBlocks streamCount unrollInner clFlags vecHint "
+        "sizeHint device platform",
+        lambda applier, stmt, args: applier.launched(stmt, args, "OpenCL"),
+    ),
+}
+NAMES = tuple(_TRANSFORMS)
+"""The transforms that there are."""
 
 
 def apply_transforms(

@@ -13,12 +13,20 @@ def flagged(value: Any) -> tuple[Any, ...]:  # noqa: ANN401
     return value if isinstance(value, tuple) and value else (value,)
 
 
+def several(value: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """A list as it is; anything else as one value."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 def tile_of(each: Any) -> tuple[tuple[str, ...], int, str]:  # noqa: ANN401
     """The choices of counter, the size and the tile counter of one tile."""
     if not isinstance(each, tuple) or len(each) != 3:
         raise UsageError(f"a tile is (counter, size, tile counter), got {str(each)[:60]!r}")
-    choices = each[0] if isinstance(each[0], tuple) else (each[0],)
-    return tuple(name_of(choice, "tile") for choice in choices), whole(each[1], "tile"), name_of(each[2], "tile")
+    return (
+        tuple(name_of(choice, "tile") for choice in several(each[0])),
+        whole(each[1], "tile"),
+        name_of(each[2], "tile"),
+    )
 
 
 def whole(value: Any, what: str) -> int:  # noqa: ANN401

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
@@ -120,20 +120,6 @@ class LoopKernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelRun:
-    """A step of the host: run a kernel."""
-
-    kernel: LoopKernel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """A step of the host: run statements on scalars."""
-
-    stmt: Stmt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
     """A step of the host: a loop around further steps."""
 
@@ -150,7 +136,8 @@ class Branch:
     other: "tuple[Step, ...]" = ()
 
 
-Step = KernelRun | Host | Repeat | Branch
+Step = LoopKernel | Repeat | Branch | Stmt
+"""A step of the host: it runs a kernel, other steps, or statements on scalars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +146,15 @@ class DeviceProgram:
 
     steps: tuple[Step, ...]  # what the host does
     launch: LaunchShape  # what all kernels have in common: where they run, and how their arrays come there
-    arrays: tuple[tuple[str, str], ...]  # arrays that live on the device, with element types
+    arrays: Mapping[str, str]  # element types of the arrays that live on the device
     written: frozenset[str]  # those that come back
     extents: Mapping[str, Expr]  # number of elements of each
     shapes: Mapping[str, tuple[Expr, ...]]  # extents of each
     notes: tuple[str, ...] = ()  # what was left out, and why
-    reduced: tuple[tuple[str, str], ...] = ()  # types of the scalars that kernels reduce
-    streams: "Streams | None" = None  # how the iteration space is cut where it runs in streams, or None
+    reduced: Mapping[str, str] = field(default_factory=dict)  # types of the scalars that kernels reduce
+    # where pieces of the iteration space run in streams: per array, elements needed below and above a piece, none of
+    # those that are written; None where all runs in one
+    streams: Mapping[str, tuple[int, int]] | None = None
 
     @property
     def kernels(self) -> tuple[LoopKernel, ...]:
@@ -173,20 +162,12 @@ class DeviceProgram:
         return tuple(kernels_of(self.steps))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Streams:
-    """An iteration space in pieces: every array is cut as the counter is, with a halo where it is read beside it."""
-
-    # per array, elements needed below and above a piece; written ones have none
-    halos: tuple[tuple[str, int, int], ...]
-
-
 def kernels_of(steps: Sequence[Step]) -> list[LoopKernel]:
     """The kernels of all steps, in order."""
     found: list[LoopKernel] = []
     for step in steps:
-        if isinstance(step, KernelRun):
-            found.append(step.kernel)
+        if isinstance(step, LoopKernel):
+            found.append(step)
         elif isinstance(step, Repeat):
             found += kernels_of(step.steps)
         elif isinstance(step, Branch):

@@ -5,7 +5,7 @@ host and launches the kernels again and again. Scalars that are accumulated are 
 and between the blocks by a second, one-block kernel: the result never leaves the device half-done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any
@@ -16,13 +16,10 @@ from tilewright.workloads.annotated.lower.device import (
     MAX_STREAMS,
     Branch,
     DeviceProgram,
-    Host,
-    KernelRun,
     LaunchShape,
     LoopKernel,
     Repeat,
     Step,
-    Streams,
     joint,
     kernels_of,
     launch_of,
@@ -47,10 +44,10 @@ from tilewright.workloads.annotated.nests.nest import (
     Unary,
     arrays,
     counters,
-    expressions,
+    mentions,
     names,
+    reads,
     statements,
-    walk,
     written,
 )
 from tilewright.workloads.annotated.nests.scalars import Reduction
@@ -88,28 +85,17 @@ class _Lowering:
             return self._loop(stmt, local, asked_of(stmt, asked))
         if isinstance(stmt, Declare) and isinstance(stmt.value, Expr) and arrays(stmt.value):
             start = self._fetched(Assign(Name(stmt.name), "=", stmt.value), local, asked)
-            return [Host(stmt=replace(stmt, value=None)), *start]
-        if isinstance(stmt, Declare) or not self._touches(stmt):
-            return [Host(stmt=stmt)]
-        if (
-            isinstance(stmt, If)
-            and not self._touches_expr(stmt.test)
-            and any(isinstance(n, Loop) for n in statements(stmt))
-        ):
+            return [replace(stmt, value=None), *start]
+        if isinstance(stmt, Declare) or not _used_arrays(stmt):
+            return [stmt]
+        if isinstance(stmt, If) and not arrays(stmt.test) and any(isinstance(n, Loop) for n in statements(stmt)):
             then, other = (
                 () if part is None else tuple(self.steps(part, local, asked)) for part in (stmt.then, stmt.other)
             )
             return [Branch(test=stmt.test, then=then, other=other)]
         if isinstance(stmt, Assign) and isinstance(stmt.target, Name):
             return self._fetched(stmt, local, asked)
-        return [KernelRun(kernel=self._kernel(None, stmt, (), local, launch_of(asked)))]
-
-    def _touches(self, stmt: Stmt) -> bool:
-        return bool(_used_arrays(stmt))
-
-    @staticmethod
-    def _touches_expr(expr: Expr) -> bool:
-        return bool(arrays(expr))
+        return [self._kernel(None, stmt, (), local, launch_of(asked))]
 
     def _loop(self, loop: Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
         found = self.reduced.get(id(loop))
@@ -118,14 +104,14 @@ class _Lowering:
         if bounds & self.away or (found is None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if found is not None:
-            return [KernelRun(kernel=self._kernel(loop, loop.body, found, local, launch_of(asked)))]
+            return [self._kernel(loop, loop.body, found, local, launch_of(asked))]
         if not any(id(node) in self.reduced for node in statements(loop.body)):
             if not self.reduced:
                 raise IllegalTransformError(
                     f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {bad}"
                 )
             self.notes.append(f"the loop over {loop.index!r} runs in one thread: {bad}")
-            return [KernelRun(kernel=self._kernel(None, loop, (), local, launch_of(asked)))]
+            return [self._kernel(None, loop, (), local, launch_of(asked))]
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
         steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
         return [Repeat(loop=loop, steps=tuple(steps))]
@@ -141,8 +127,8 @@ class _Lowering:
             raise IllegalTransformError(f"the scalar {name!r} is assigned on the device and needed after it")
         once = Loop(index="tw_once", first=Num("0"), last=Num("0"), body=Assign(stmt.target, "+=", term))
         kernel = self._kernel(once, once.body, (Reduction(name, "+"),), local, launch_of(asked))
-        first: list[Step] = [Host(stmt=Assign(stmt.target, "=", Num("0")))] if stmt.op == "=" else []
-        return [*first, KernelRun(kernel=kernel)]
+        first: list[Step] = [Assign(stmt.target, "=", Num("0"))] if stmt.op == "=" else []
+        return [*first, kernel]
 
     def _kernel(
         self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str], launch: LaunchShape
@@ -153,7 +139,7 @@ class _Lowering:
         own = counters(whole) | {node.name for node in statements(whole) if isinstance(node, Declare)}
         if loop is not None:
             own.add(loop.index)
-        free = _scalars(whole) - own - {each.name for each in found}
+        free = {part.name for part in mentions(whole) if isinstance(part, Name)} - own - {each.name for each in found}
         # An element of several indices is found with the extents of the inner ones.
         free |= {name for array in used for each in self.shapes[array][1:] for name in names(each)}
         assigned = {n.target.name for n in statements(body) if isinstance(n, Assign) and isinstance(n.target, Name)}
@@ -191,8 +177,8 @@ class _Lowering:
         found = []
         budget = STATIC_SHARED - launch.threads * sum(self._bytes(each.name) for each in sums)
         for array in sorted(_used_arrays(loop) - written(body)):
-            shifts = _shifts(body, array, loop.index)
-            if shifts is None:
+            shifts = _shifts(reads(body), array, loop.index)
+            if not shifts:
                 continue
             low, high = min(shifts), max(shifts)
             size = (launch.threads + high - low) * self._bytes(array)
@@ -202,42 +188,21 @@ class _Lowering:
         return tuple(found)
 
 
-def _shifts(body: Stmt, array: str, index: str) -> list[int] | None:
-    """Return the offsets from a counter at which an array of one dimension is read, or None if it is read elsewhere."""
-    found: list[int] = []
-    for node in statements(body):
-        for expr in expressions(node):
-            for part in walk(expr):
-                if isinstance(part, Item) and part.array == array:
-                    if len(part.index) != 1:
-                        return None
-                    base, shift = shifted(part.index[0])
-                    if base != Name(index):
-                        return None
-                    found.append(shift)
-    return found or None
+def _shifts(found: Iterable[Expr], array: str, index: str) -> list[int] | None:
+    """Return the offsets from a counter at which an array of one dimension is found, or None if it is elsewhere."""
+    shifts: list[int] = []
+    for part in found:
+        if isinstance(part, Item) and part.array == array:
+            base, shift = shifted(part.index[0])
+            if len(part.index) != 1 or base != Name(index):
+                return None
+            shifts.append(shift)
+    return shifts
 
 
 def _used_arrays(stmt: Stmt) -> set[str]:
     local = {node.name for node in statements(stmt) if isinstance(node, Declare) and node.dims}
-    found = {
-        node.target.array for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Item)
-    }
-    for node in statements(stmt):
-        for expr in expressions(node):
-            found |= arrays(expr)
-    return found - local
-
-
-def _scalars(stmt: Stmt) -> set[str]:
-    found = {
-        node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
-    }
-    for node in statements(stmt):
-        targets = (node.target,) if isinstance(node, Assign) and isinstance(node.target, Item) else ()
-        for expr in (*expressions(node), *targets):
-            found |= names(expr)
-    return found
+    return {part.array for part in mentions(stmt) if isinstance(part, Item)} - local
 
 
 def lower(
@@ -270,7 +235,7 @@ def lower(
         notes=plan.notes,
     )
     steps = lowering.steps(stmt, {}, args)
-    if not any(isinstance(step, KernelRun | Repeat | Branch) for step in steps):
+    if not any(isinstance(step, LoopKernel | Repeat | Branch) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)
     most = max((each["streamCount"] for each in (*asked, args) if isinstance(each.get("streamCount"), int)), default=1)
@@ -285,45 +250,30 @@ def lower(
     return DeviceProgram(
         steps=tuple(steps),
         launch=launch,
-        arrays=tuple((name, setting.types.get(name, "double")) for name in sorted(used)),
+        arrays={name: setting.types.get(name, "double") for name in sorted(used)},
         written=frozenset().union(*(kernel.written for kernel in kernels)),
         extents={name: reduce(partial(Binary, "*"), shapes[name]) for name in sorted(used)},
         shapes={name: tuple(shapes[name]) for name in sorted(used)},
         notes=tuple(notes),
-        reduced=tuple((e.name, lowering.types.get(e.name, "double")) for k in kernels for e in k.reductions),
+        reduced={e.name: lowering.types.get(e.name, "double") for k in kernels for e in k.reductions},
         streams=streams,
     )
 
 
-def _streams(steps: Sequence[Step]) -> tuple[Streams | None, str]:
+def _streams(steps: Sequence[Step]) -> tuple[dict[str, tuple[int, int]] | None, str]:
     """Return how a region is cut for streams, or why it is not."""
-    runs = [step for step in steps if isinstance(step, KernelRun)]
-    if len(runs) != 1 or any(isinstance(step, Repeat | Branch) for step in steps) or runs[0].kernel.loop is None:
+    kernel, *others = kernels_of(steps)
+    loop = kernel.loop
+    if others or any(isinstance(step, Repeat | Branch) for step in steps) or loop is None:
         return None, "it has several kernels"
-    kernel = runs[0].kernel
-    if kernel.loop is None or kernel.loop.step != 1 or kernel.reductions:
+    if loop.step != 1 or kernel.reductions:
         return None, "its loop has a stride or a reduction"
-    halos = []
+    halos = {}
     for array in kernel.arrays:
-        shifts = _shifts_all(kernel.body, array, kernel.loop.index)
+        shifts = _shifts(mentions(kernel.body), array, loop.index)
         if shifts is None:
             return None, f"{array!r} is used at other places than near the counter"
         if array in kernel.written and set(shifts) != {0}:
             return None, f"{array!r} is written beside the counter"
-        halos.append((array, -min(0, *shifts, 0), max(0, *shifts, 0)))
-    return Streams(halos=tuple(halos)), ""
-
-
-def _shifts_all(body: Stmt, array: str, index: str) -> list[int] | None:
-    reads = _shifts(body, array, index)
-    targets: list[int] = []
-    for node in statements(body):
-        if isinstance(node, Assign) and isinstance(node.target, Item) and node.target.array == array:
-            base, shift = shifted(node.target.index[0])
-            if len(node.target.index) != 1 or base != Name(index):
-                return None
-            targets.append(shift)
-    mentioned = any(array in arrays(expr) for node in statements(body) for expr in expressions(node))
-    if mentioned and reads is None:
-        return None
-    return [*(reads or []), *targets]
+        halos[array] = (-min(0, *shifts, 0), max(0, *shifts, 0))
+    return halos, ""

@@ -171,3 +171,13 @@ def _bind(each: BoundVariable, place: int) -> str:
 def region_text(stmt: Stmt, indent: int = 1) -> str:
     """Print what replaces a region: a block with its own variables."""
     return "  " * indent + "{\n" + code(stmt, indent + 1) + "  " * indent + "}\n"
+
+
+def joined(heads: Sequence[str]) -> str:
+    r"""Join what several bodies need at the top of a file; definitions stand apart by empty lines, and equal ones once.
+
+    >>> joined(["#include <a.h>\n\nint a;\n", "", "#include <a.h>\n\nint b;\n"])
+    '#include <a.h>\n\nint a;\n\nint b;\n\n'
+    """
+    parts = (part.strip("\n") for head in heads for part in head.split("\n\n"))
+    return "".join(f"{part}\n\n" for part in dict.fromkeys(parts) if part)

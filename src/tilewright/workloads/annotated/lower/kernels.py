@@ -50,47 +50,25 @@ def kernel_functions(program: DeviceProgram) -> tuple[ir.Function, ...]:
     return tuple(found)
 
 
-def parameters(kernel: LoopKernel) -> list[str]:
-    """Return the names of a kernel's parameters in order.
+def parameters(kernel: LoopKernel, program: DeviceProgram) -> dict[str, ir.Type]:
+    """Return a kernel's parameters in order, with their types.
 
     Bounds of the piece first, then scalars, arrays, partial results, extents of cached arrays.
     """
-    bounds = [] if kernel.loop is None else ["tw_first", "tw_last"]
-    partial = [f"tw_part_{each.name}" for each in kernel.reductions]
-    return [
-        *bounds,
-        *(name for name, _ in kernel.scalars),
-        *kernel.arrays,
-        *partial,
-        *(f"tw_len_{a}" for a, _, _ in kernel.cached),
-    ]
-
-
-def _types(kernel: LoopKernel, program: DeviceProgram) -> dict[str, ir.Type]:
-    """The types of a kernel's parameters."""
-    scalars, elements = dict(kernel.scalars), dict(program.arrays)
-    found: dict[str, ir.Type] = {}
-    for name in parameters(kernel):
-        if name in scalars:
-            found[name] = Native(scalars[name])
-        elif name in kernel.arrays:
-            kind = Native(elements[name])
-            found[name] = ir.pointer(kind) if name in kernel.written else ir.const_pointer(kind)
-        elif name.startswith("tw_part_"):
-            found[name] = ir.pointer(Native(reduced_type(program, name.removeprefix("tw_part_"))))
-        else:
-            found[name] = Native(counted(kernel))
-    return found
+    whole = Native(counted(kernel))
+    found: dict[str, ir.Type] = {} if kernel.loop is None else {"tw_first": whole, "tw_last": whole}
+    found |= {name: Native(ctype) for name, ctype in kernel.scalars}
+    for name in kernel.arrays:
+        kind = Native(program.arrays[name])
+        found[name] = ir.pointer(kind) if name in kernel.written else ir.const_pointer(kind)
+    for each in kernel.reductions:
+        found[f"tw_part_{each.name}"] = ir.pointer(Native(program.reduced[each.name]))
+    return found | {f"tw_len_{name}": whole for name, _, _ in kernel.cached}
 
 
 def counted(kernel: LoopKernel) -> str:
     """Return the type of a kernel's counter, its bounds and the extents that it is compared with."""
     return (kernel.loop.ctype if kernel.loop is not None else "") or "int"
-
-
-def reduced_type(program: DeviceProgram, name: str) -> str:
-    """Return the type of a scalar that is reduced."""
-    return dict(program.reduced).get(name, "double")
 
 
 def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
@@ -110,7 +88,7 @@ def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
 def _hints(kernel: LoopKernel, program: DeviceProgram) -> str:
     launch, out = kernel.launch, ""
     if launch.vector > 1 and kernel.arrays:
-        out += f"__attribute__((vec_type_hint({dict(program.arrays)[kernel.arrays[0]]}{launch.vector}))) "
+        out += f"__attribute__((vec_type_hint({program.arrays[kernel.arrays[0]]}{launch.vector}))) "
     if launch.sized:
         out += f"__attribute__((work_group_size_hint({launch.threads}, 1, 1))) "
     return out
@@ -118,7 +96,7 @@ def _hints(kernel: LoopKernel, program: DeviceProgram) -> str:
 
 def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     b = ir.Builder(kernel.name, kind="kernel", distinct=True, threads=kernel.launch.threads)
-    names = _types(kernel, program)
+    names = parameters(kernel, program)
     given = {name: b.param(name, kind) for name, kind in names.items()}
     body = _flat(_unrolled(kernel.body, kernel.launch), program)
     if kernel.loop is None:
@@ -230,7 +208,7 @@ class _Sums:
         self.own: dict[str, ir.Expr] = {}
         self.all: dict[str, ir.Expr] = {}
         for each in kernel.reductions:
-            ctype = reduced_type(program, each.name)
+            ctype = program.reduced[each.name]
             self.all[each.name] = b.array(f"tw_all_{each.name}", ir.shared_pointer(Native(ctype)), self.threads)
             start = ir.Literal(neutral(each.op, ctype), Native(ctype))
             self.own[each.name] = b.mutable(each.name, start)
@@ -267,7 +245,7 @@ def _finish(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     blocks = b.param("tw_blocks", ir.INDEX)
     given: dict[str, tuple[ir.Expr, ir.Expr]] = {}
     for each in kernel.reductions:
-        kind = Native(reduced_type(program, each.name))
+        kind = Native(program.reduced[each.name])
         part = b.param(f"tw_part_{each.name}", ir.pointer(kind))
         given[each.name] = part, b.param(f"tw_before_{each.name}", kind)
     thread = b.let("tw_t", ir.THREAD)

@@ -7,7 +7,6 @@ from tilewright.base.errors import IllegalTransformError
 from tilewright.workloads.annotated.lower.parallel import clauses, free, plan_parallel
 from tilewright.workloads.annotated.lower.scalars import scalar_replace
 from tilewright.workloads.annotated.lower.transforms import NestContext, add_pragma, innermost
-from tilewright.workloads.annotated.nests.dependences import analyse
 from tilewright.workloads.annotated.nests.nest import Declare, Loop, Stmt, statements, swap
 from tilewright.workloads.annotated.nests.scalars import Reduction
 
@@ -52,7 +51,7 @@ def vector_sums(loop: Loop, setting: NestContext) -> Loop:
     for inner in innermost(held):
         if inner is held:
             continue
-        bad, found = free(inner, analyse(inner, setting.known, setting.overlap), known, arrays=False)
+        bad, found = free(inner, setting.nest(inner), known, arrays=False)
         if bad is None and found and _sums(found):
             new = add_pragma(new, inner, [f"omp simd{clauses(found)}"])
     return new if new is not held and isinstance(new, Loop) else loop

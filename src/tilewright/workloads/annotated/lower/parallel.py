@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
-from tilewright.workloads.annotated.lower.transforms import NestContext, chain, ignored, permute
+from tilewright.workloads.annotated.lower.transforms import NestContext, chain, even, permute
 from tilewright.workloads.annotated.nests.accesses import collect
 from tilewright.workloads.annotated.nests.affine import affine
-from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, analyse
+from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest
 from tilewright.workloads.annotated.nests.nest import (
     Assign,
     Binary,
@@ -170,7 +170,7 @@ class _Planner:
         for known, nest in self._nests:
             if known is loop:
                 return nest
-        nest = analyse(loop, self.setting.known, self.setting.overlap)
+        nest = self.setting.nest(loop)
         self._nests.append((loop, nest))
         return nest
 
@@ -217,7 +217,7 @@ class _Planner:
                 continue
             if not isinstance(moved, Loop):
                 continue
-            nest = analyse(moved, self.setting.known, self.setting.overlap)
+            nest = self.setting.nest(moved)
             if free(moved, nest, self.setting, arrays=False)[0] is None:
                 return moved
         return None
@@ -234,14 +234,14 @@ def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = 
     distribution is asked for. The loop is an object of the root's tree.
     """
     items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
-    nest = analyse(root, setting.known, setting.overlap)
+    nest = setting.nest(root)
     if (
         len(items) < 2
         or not nest.complete
         or not all(isinstance(each, Assign | Loop | If | Declare | Block) for each in items)
     ):
         return [loop]
-    free_of = ignored(loop, setting.types)
+    free_of = setting.reduced(loop)
     inside = [site.number for site in nest.sites if any(each is loop for each in site.loops)]
     children = [child for child, item in enumerate(items) for _ in collect(Block((item,)))]
     place = dict(zip(inside, children, strict=True))
@@ -331,14 +331,14 @@ def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] 
     if len(loops) < 2 or abs(loops[0].step) != 1 or abs(loops[1].step) != 1:
         return None
     shape = _Front(outer=loops[0], inner=loops[1], size=size)
-    nest = analyse(loop, setting.known, setting.overlap)
+    nest = setting.nest(loop)
     changed = written(loop) | counters(loop)
     if names(loops[0].first) & changed or names(loops[0].last) & changed or shape.narrow(nest.known):
         return None
     texts = shape.texts(nest.known, changed)
     if texts is None or not nest.complete:
         return None
-    apart = ignored(loop, setting.types)
+    apart = setting.reduced(loop)
     for skew in (0, 1):
         times = [shape.times(nest, texts, skew, sign) for sign in ("", "-")]
         if all(nest.violated(each, apart) is None for each in times):
@@ -396,8 +396,7 @@ class _Front:
         for site in nest.sites:
             time = nest.time(site)
             times[site.number] = [time[0], front, f"{sign}({tile})", across, along, *time[4:]]
-        longest = max(map(len, times.values()), default=0)
-        return {number: [*time, *["0"] * (longest - len(time))] for number, time in times.items()}
+        return even(times)
 
     def built(self, skew: int, taken: Collection[str]) -> tuple[Loop, Loop]:
         """Return the loop over diagonals and the one over a diagonal's tiles."""

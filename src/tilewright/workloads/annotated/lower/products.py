@@ -17,7 +17,6 @@ from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.openmp import on_cpu
 from tilewright.workloads.annotated.lower.parallel import distributed
 from tilewright.workloads.annotated.lower.transforms import NestContext
-from tilewright.workloads.annotated.nests.dependences import analyse
 from tilewright.workloads.annotated.nests.nest import (
     ONE,
     Binary,
@@ -85,7 +84,7 @@ def _product(loop: Loop, setting: NestContext) -> ProductLoops | None:
     loops = product_loops(loop, setting.types)
     if loops is None:
         return None
-    nest = analyse(loop, setting.known, setting.overlap)
+    nest = setting.nest(loop)
     apart = all(nest.carried(each) is None for each in (loops.row, loops.column))
     bounds = {name for each in loops.loops for bound in (each.first, each.last) for name in names(bound)}
     return loops if apart and not bounds & written(loop) else None

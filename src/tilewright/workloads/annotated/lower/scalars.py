@@ -20,8 +20,8 @@ from tilewright.workloads.annotated.nests.nest import (
     Stmt,
     arrays,
     counters,
-    expressions,
     map_expressions,
+    mentions,
     names,
     statements,
     swap,
@@ -62,14 +62,9 @@ def _invariant(loop: Loop) -> list[Item]:
     """Elements that a loop names without its counter or anything that it changes."""
     changing = written(loop) | {loop.index} | {node.name for node in statements(loop) if isinstance(node, Declare)}
     found: dict[Item, None] = {}
-    for node in statements(loop.body):
-        targets = (node.target,) if isinstance(node, Assign) else ()
-        for expr in (*expressions(node), *targets):
-            for part in walk(expr):
-                if isinstance(part, Item):
-                    inner = {n for each in part.index for n in names(each) | arrays(each)}
-                    if not inner & changing:
-                        found[part] = None
+    for part in mentions(loop.body):
+        if isinstance(part, Item) and not {n for each in part.index for n in names(each) | arrays(each)} & changing:
+            found[part] = None
     return list(found)
 
 
@@ -77,17 +72,13 @@ def _alone(loop: Loop, item: Item, setting: NestContext) -> bool:
     """Whether nothing else in a loop can touch an element that it may write."""
     if setting.shared(item.array, used(loop) if item.array in written(loop) else written(loop)):
         return False
-    if item.array not in written(loop):
-        return not any(isinstance(node, If) for node in statements(loop.body))
     if any(isinstance(node, If) for node in statements(loop.body)):
         return False
-    for node in statements(loop.body):
-        targets = (node.target,) if isinstance(node, Assign) else ()
-        for expr in (*expressions(node), *targets):
-            for part in walk(expr):
-                if isinstance(part, Item) and part.array == item.array and part != item and not _distinct(part, item):
-                    return False
-    return True
+    return item.array not in written(loop) or all(
+        part == item or _distinct(part, item)
+        for part in mentions(loop.body)
+        if isinstance(part, Item) and part.array == item.array
+    )
 
 
 def _distinct(a: Item, b: Item) -> bool:
@@ -159,8 +150,8 @@ def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> S
 
 
 def array_copy(
-    stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, setting: NestContext, ctype: str = ""
-) -> Stmt:
+    stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, ctype: str, setting: NestContext
+) -> tuple[Stmt, list[str]]:
     """Copy the part of an array that inner loops use into a small one, and back if it is written.
 
     Before: ``for (k = kk; k <= kk + 31; k++) c += a[i][k];``. After: the same loop on ``a_copy[k - kk]``,
@@ -190,23 +181,18 @@ def array_copy(
     items: list[Stmt] = [declare, fill, body]
     if aref.array in written(outer):
         items.append(_copy_loops(Assign(aref, "=", small), [loop for loop, _ in ranges]))
-    return swap(stmt, outer, Block(tuple(items)))
+    return swap(stmt, outer, Block(tuple(items))), []
 
 
 def _range_loop(stmt: Stmt, index: Expr, aref: Item) -> tuple[Loop, Expr]:
     """Return the loop whose counter an index is, and its first value."""
     loops = [node for node in statements(stmt) if isinstance(node, Loop) and index == Name(node.index)]
-    holding = [loop for loop in loops if any(part == aref for n in statements(loop) for part in _all_parts(n))]
+    holding = [loop for loop in loops if aref in mentions(loop)]
     if len(holding) != 1:
         raise IllegalTransformError(
             f"an index of {aref.array!r} is no counter of exactly one loop, so it is not copied"
         )
     return holding[0], holding[0].first
-
-
-def _all_parts(node: Stmt) -> list[Expr]:
-    targets = (node.target,) if isinstance(node, Assign) else ()
-    return [part for expr in (*expressions(node), *targets) for part in walk(expr)]
 
 
 def _first_of(stmt: Stmt, loops: Sequence[Loop]) -> Loop:
@@ -230,12 +216,11 @@ def _check_copy(outer: Loop, aref: Item, ranges: Sequence[tuple[Loop, Expr]], si
                 f"the copy of {aref.array!r} needs {'an unknown number of' if width is None else width} elements along "
                 f"{loop.index!r}, got {extent}"
             )
-    for node in statements(outer):
-        for part in _all_parts(node):
-            if isinstance(part, Item) and part.array == aref.array and part != aref:
-                raise IllegalTransformError(f"{aref.array!r} is also used at another place, so it is not copied")
-            if isinstance(part, Item) and any(each != aref and aref in set(walk(each)) for each in part.index):
-                raise IllegalTransformError(f"{aref.array!r} chooses elements, so it is not copied")
+    for part in mentions(outer):
+        if isinstance(part, Item) and part.array == aref.array and part != aref:
+            raise IllegalTransformError(f"{aref.array!r} is also used at another place, so it is not copied")
+        if isinstance(part, Item) and any(each != aref and aref in set(walk(each)) for each in part.index):
+            raise IllegalTransformError(f"{aref.array!r} chooses elements, so it is not copied")
 
 
 def _width(loop: Loop) -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.workloads.annotated.nests.dependences import LoopDependence, analyse
+from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, analyse
 from tilewright.workloads.annotated.nests.nest import (
     Binary,
     Block,
@@ -45,6 +45,14 @@ class NestContext:
         own = self.overlap.get(array)
         return own is not None and any(each != array and self.overlap.get(each) == own for each in others)
 
+    def nest(self, stmt: Stmt) -> Nest:
+        """Return the dependences of a nest."""
+        return analyse(stmt, self.known, self.overlap)
+
+    def reduced(self, loop: Loop) -> set[str]:
+        """Return what a loop reduces, which dependences do not count for: its order is free up to rounding."""
+        return {each.name for each in reductions(loop, self.types)}
+
 
 def loops_named(stmt: Stmt, index: str) -> list[Loop]:
     """Return the loops over a counter, in the order of the text."""
@@ -63,12 +71,14 @@ def chain(stmt: Stmt) -> list[Loop]:
         stmt = stmt.body
 
 
-def refuse(what: str, dependence: LoopDependence | None) -> None:
-    """Raise if there is a dependence."""
-    if dependence is None:
-        return
-    reason = str(dependence) if dependence.array != "?" else "its dependences cannot be analysed"
-    raise IllegalTransformError(f"{what} is illegal: {reason}")
+def illegal(what: str, dependence: LoopDependence) -> IllegalTransformError:
+    """Return the error that names the dependence which forbids something."""
+    return IllegalTransformError(f"{what} is illegal: {reason(dependence)}")
+
+
+def reason(dependence: LoopDependence) -> str:
+    """Say what forbids something."""
+    return str(dependence) if dependence.array != "?" else "its dependences cannot be analysed"
 
 
 def asserts(pragma: str) -> bool:
@@ -90,8 +100,8 @@ def recheck(stmt: Stmt, loops: Sequence[Loop], setting: NestContext) -> tuple[St
             if bad is None:
                 kept.append(pragma)
             else:
-                reason = str(bad) if bad.array != "?" else "the dependences cannot be analysed"
-                notes.append(f"the directive {pragma!r} before the loop over {loop.index!r} is left out: {reason}")
+                why = str(bad) if bad.array != "?" else "the dependences cannot be analysed"
+                notes.append(f"the directive {pragma!r} before the loop over {loop.index!r} is left out: {why}")
         if len(kept) < len(loop.pragmas):
             stmt = swap(stmt, loop, replace(loop, pragmas=tuple(kept)))
     return stmt, notes
@@ -100,11 +110,11 @@ def recheck(stmt: Stmt, loops: Sequence[Loop], setting: NestContext) -> tuple[St
 def _untrue(pragma: str, loop: Loop, setting: NestContext) -> LoopDependence | None:
     if not asserts(pragma):
         return None
-    nest = analyse(loop, setting.known, setting.overlap)
+    nest = setting.nest(loop)
     if not pragma.startswith("omp"):
         return nest.carried(loop)
     arrays = {array for op, array in _ARRAY_SUM.findall(pragma) if accumulated(loop, array, setting.types) == op}
-    return nest.carried(loop, ignored(loop, setting.types) | arrays)
+    return nest.carried(loop, setting.reduced(loop) | arrays)
 
 
 def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
@@ -134,17 +144,16 @@ def permute(stmt: Stmt, order: Sequence[str], setting: NestContext) -> tuple[Stm
     fill = iter(wanted)
     new = [next(fill) if loop in named else loop for loop in loops]
     _check_bounds(new)
-    nest = analyse(stmt, setting.known, setting.overlap)
+    nest = setting.nest(stmt)
     places = [next(i for i, each in enumerate(loops) if each is loop) for loop in new]
     times = {}
     for site in nest.sites:
         time = nest.time(site)
         dims = [time[2 * place + 1] for place in places]
         times[site.number] = [*itertools.chain.from_iterable(("0", each) for each in dims), *time[2 * len(loops) :]]
-    refuse(
-        f"the order ({', '.join(loop.index for loop in new)})",
-        nest.violated(_even(times), ignored(loops[0], setting.types)),
-    )
+    bad = nest.violated(even(times), setting.reduced(loops[0]))
+    if bad is not None:
+        raise illegal(f"the order ({', '.join(loop.index for loop in new)})", bad)
     # A dependence that a loop around it carried is the loop's own once that loop has gone inside.
     outward = {id(loop) for loop in new if not _around(loop, loops) <= _around(loop, new)}
     stmt, made = _rebuilt(stmt, loops, new)
@@ -154,11 +163,6 @@ def permute(stmt: Stmt, order: Sequence[str], setting: NestContext) -> tuple[Stm
 def _around(loop: Loop, loops: Sequence[Loop]) -> set[int]:
     """The loops outside one of a perfect nest."""
     return {id(each) for each in itertools.takewhile(lambda each: each is not loop, loops)}
-
-
-def ignored(loop: Loop, types: Mapping[str, str]) -> set[str]:
-    """Reductions of a loop: their order is free up to rounding."""
-    return {reduction.name for reduction in reductions(loop, types)}
 
 
 def _rebuilt(stmt: Stmt, old: Sequence[Loop], new: Sequence[Loop]) -> tuple[Stmt, list[Loop]]:
@@ -181,7 +185,7 @@ def _check_bounds(loops: Sequence[Loop]) -> None:
             )
 
 
-def _even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
+def even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
     """Give all times one length."""
     columns = itertools.zip_longest(*times.values(), fillvalue="0")
     return dict(zip(times, map(list, zip(*columns, strict=True)), strict=True))

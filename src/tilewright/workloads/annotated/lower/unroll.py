@@ -1,12 +1,11 @@
 """Unroll and jam: copies of a loop's body side by side, where the dependences allow it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.workloads.annotated.lower.transforms import NestContext, asserts, ignored, loops_named, recheck
+from tilewright.workloads.annotated.lower.transforms import NestContext, asserts, even, loops_named, reason, recheck
 from tilewright.workloads.annotated.nests.affine import affine
-from tilewright.workloads.annotated.nests.dependences import analyse
 from tilewright.workloads.annotated.nests.nest import (
     Assign,
     Binary,
@@ -35,26 +34,21 @@ MAX_FACTOR = 512
 """Largest unroll factor."""
 
 
-def unroll_jam(
-    stmt: Stmt, index: str, factor: int, setting: NestContext, *, jam: bool = True
-) -> tuple[Stmt, list[str]]:
-    """Unroll every loop over a counter, and fuse the copies of the loops inside it where legal; notes say where not."""
+def unroll(stmt: Stmt, index: str, factor: int, setting: NestContext, *, jam: bool = False) -> tuple[Stmt, list[str]]:
+    """Unroll every loop over a counter; notes say what is left out."""
     if not 1 <= factor <= MAX_FACTOR:
         raise UsageError(f"an unroll factor is from 1 to {MAX_FACTOR}, got {factor}")
     notes: list[str] = []
-    if factor == 1:
-        return stmt, notes
-    for loop in loops_named(stmt, index):
+    for loop in loops_named(stmt, index) if factor > 1 else ():
         if loop.step < 0:
             raise IllegalTransformError(f"the loop over {index!r} counts down, so it is not unrolled")
         if size(stmt) + size(loop) * factor > MAX_SIZE:
             raise IllegalTransformError(f"unrolling {index!r} {factor} times makes too much code")
         fused = jam and any(isinstance(node, Loop) for node in statements(loop.body))
-        if fused:
-            reason = _jam_forbidden(loop, factor, setting)
-            if reason:
-                notes.append(f"the copies of {index!r} stay apart: {reason}")
-                fused = False
+        forbidden = _jam_forbidden(loop, factor, setting) if fused else ""
+        if forbidden:
+            notes.append(f"the copies of {index!r} stay apart: {forbidden}")
+        fused = fused and not forbidden
         new = _unrolled(loop, factor, fused=fused)
         if fused:
             # What is true of one copy's loop may not be true of the loop over all copies.
@@ -65,6 +59,11 @@ def unroll_jam(
     return stmt, notes
 
 
+def unroll_jam(stmt: Stmt, index: str, factor: int, setting: NestContext) -> tuple[Stmt, list[str]]:
+    """Unroll every loop over a counter, and fuse the copies of the loops inside it where legal; notes say where not."""
+    return unroll(stmt, index, factor, setting, jam=True)
+
+
 def _jam_forbidden(loop: Loop, factor: int, setting: NestContext) -> str:
     """Say why copies of a loop's body cannot be fused, or return an empty string."""
     for node in statements(loop.body):
@@ -72,28 +71,24 @@ def _jam_forbidden(loop: Loop, factor: int, setting: NestContext) -> str:
             return f"the bounds of {node.index!r} depend on it"
         if isinstance(node, If) and loop.index in names(node.test) and _several(node):
             return "a condition around several statements depends on it"
-    nest = analyse(loop, setting.known, setting.overlap)
+    nest = setting.nest(loop)
     start = affine(loop.first, {}, nest.known, written(loop) | counters(loop))
     if start is None:
         return "its first value is not affine"
     times = {}
     for site in nest.sites:
         time = nest.time(site)
-        times[site.number] = [time[0], f"floor((v0 - ({start}))/{factor * loop.step})", *time[2:], "v0"]
-    bad = nest.violated(_even_jam(times), ignored(loop, setting.types))
-    return "" if bad is None else str(bad) if bad.array != "?" else "its dependences cannot be analysed"
+        times[site.number] = [time[0], f"floor((v0 - ({start}))/{factor * loop.step})", *time[2:]]
+    # All times have one length; the copy's number comes last.
+    times = {number: [*time, "v0"] for number, time in even(times).items()}
+    bad = nest.violated(times, setting.reduced(loop))
+    return "" if bad is None else reason(bad)
 
 
 def _several(stmt: Stmt) -> bool:
     """Whether a statement holds a loop or more than one assignment."""
     inner = list(statements(stmt))
     return any(isinstance(node, Loop) for node in inner) or sum(isinstance(node, Assign) for node in inner) > 1
-
-
-def _even_jam(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
-    """Give all times one length; the copy's number comes last."""
-    longest = max((len(time) for time in times.values()), default=0)
-    return {number: [*time[:-1], *["0"] * (longest - len(time)), time[-1]] for number, time in times.items()}
 
 
 def _unrolled(loop: Loop, factor: int, *, fused: bool) -> Stmt:

@@ -252,6 +252,20 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     return ()
 
 
+def reads(stmt: Stmt) -> Iterator[Expr]:
+    """Yield every part of every expression that a statement and those inside it read."""
+    for node in statements(stmt):
+        for expr in expressions(node):
+            yield from walk(expr)
+
+
+def mentions(stmt: Stmt) -> Iterator[Expr]:
+    """Yield every part of every expression of a statement and of those inside it, targets among them."""
+    for node in statements(stmt):
+        for expr in (*expressions(node), *((node.target,) if isinstance(node, Assign) else ())):
+            yield from walk(expr)
+
+
 def outermost(stmt: Stmt) -> "list[Loop]":
     """Return the loops that are in no loop."""
     return [stmt] if isinstance(stmt, Loop) else [loop for part in parts(stmt) for loop in outermost(part)]

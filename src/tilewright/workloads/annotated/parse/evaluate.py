@@ -7,6 +7,7 @@ other node is refused by name. No attribute, no call of anything but the functio
 import ast
 import itertools
 import math
+import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,31 +27,29 @@ MAX_NUMBER = 2**63
 """Largest magnitude of a whole number."""
 Plain = bool | int | float | str | tuple[Any, ...]
 """What an expression yields; lists are tuples."""
-_BINARY = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
+_BINARY: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Plain]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+    ast.Pow: ("**", operator.pow),
 }
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-FUNCTIONS = frozenset(
-    {"range", "map", "join", "product", "len", "min", "max", "abs", "int", "float", "str", "list", "sum", "round"}
-)
+_LISTS: Mapping[str, Callable[[Any], Plain]] = {"min": min, "max": max, "len": len, "sum": sum, "list": tuple}
+_SINGLE: Mapping[str, Callable[[Any], Plain]] = {"int": int, "float": float, "str": str, "abs": abs, "round": round}
+FUNCTIONS = frozenset({"range", "map", "join", "product", *_LISTS, *_SINGLE})
 """What an expression may call; ``join`` is also a value, for ``map``."""
-_LISTS: Mapping[str, Callable[[Any], Any]] = {"min": min, "max": max, "len": len, "sum": sum, "list": tuple}
-_SINGLE: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "abs": abs, "round": round}
 _CONSTANTS = {"True": True, "False": False, "true": True, "false": False}
 
 
@@ -113,9 +112,9 @@ class _Evaluator:
     def _checked(self, value: Plain) -> Plain:
         if isinstance(value, int) and abs(value) > MAX_NUMBER:
             self.fail("a whole number is at most 2^63 in magnitude, got a larger one")
-        if isinstance(value, str | tuple) and len(value) > MAX_ITEMS:
-            self.fail(f"a list or a string has at most {MAX_ITEMS} elements, got {len(value)}")
         if isinstance(value, str | tuple):
+            if len(value) > MAX_ITEMS:
+                self.fail(f"a list or a string has at most {MAX_ITEMS} elements, got {len(value)}")
             self.spend(len(value) // 8)
         return value
 
@@ -129,25 +128,21 @@ class _Evaluator:
         return -value if isinstance(op, ast.USub) else value
 
     def _binary(self, op: ast.operator, a: Plain, b: Plain) -> Plain:
-        sign = _BINARY.get(type(op))
-        if sign is None:
+        if type(op) not in _BINARY:
             self.fail(f"the operators are + - * / // % **, got {type(op).__name__}")
+        sign, compute = _BINARY[type(op)]
         if isinstance(a, str | tuple) or isinstance(b, str | tuple):
             return self._sequences(sign, a, b)
         if sign in {"/", "//", "%"} and b == 0:
             self.fail("there is a division by zero")
         if sign == "**":
             return self._power(a, b)
-        results: dict[str, Plain] = {"+": a + b, "-": a - b, "*": a * b}
-        if sign in results:
-            return self._checked(results[sign])
-        return self._checked(a / b if sign == "/" else a // b if sign == "//" else a % b)
+        return self._checked(compute(a, b))
 
     def _sequences(self, sign: str, a: Plain, b: Plain) -> Plain:  # noqa: RET503
-        if sign == "+" and isinstance(a, str) and isinstance(b, str) and len(a) + len(b) <= MAX_ITEMS:
-            return self._checked(a + b)
-        if sign == "+" and isinstance(a, tuple) and isinstance(b, tuple) and len(a) + len(b) <= MAX_ITEMS:
-            return self._checked(a + b)
+        joined = (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, tuple) and isinstance(b, tuple))
+        if sign == "+" and joined and len(a) + len(b) <= MAX_ITEMS:  # type: ignore[arg-type]
+            return self._checked(a + b)  # type: ignore[operator]
         if sign == "*":
             number, sequence = (a, b) if isinstance(a, int) else (b, a)
             if isinstance(number, int) and isinstance(sequence, str | tuple):
@@ -164,10 +159,10 @@ class _Evaluator:
         try:
             result: Any = float(a) ** float(b)
         except (OverflowError, ZeroDivisionError):
+            result = None
+        if not isinstance(result, float):
             self.fail(f"the power {a}**{b} has no value")
-        if isinstance(result, complex):
-            self.fail(f"the power {a}**{b} has no value")
-        return float(result)
+        return result
 
     def _logical(self, op: ast.boolop, values: Sequence[ast.expr], depth: int) -> Plain:
         stop = isinstance(op, ast.Or)
@@ -196,10 +191,9 @@ class _Evaluator:
     def _item(self, value: Plain, index: Plain) -> Plain:
         if not isinstance(value, str | tuple) or not isinstance(index, int):
             self.fail("an index is a whole number into a list")
-        try:
-            result: Plain = value[index]
-        except IndexError:
+        if not -len(value) <= index < len(value):
             self.fail(f"the index {index} is outside a list of {len(value)}")
+        result: Plain = value[index]
         return result
 
     def _call(self, name: str, args: list[Plain]) -> Plain:
@@ -213,22 +207,20 @@ class _Evaluator:
             case "range", _:
                 return self._range(args)
             case "join", [str() as separator, tuple() as items]:
-                return separator.join(self._texts(items))
+                return _joined(separator, items)
             case "join", [tuple() as items]:
-                return " ".join(self._texts(items))
+                return _joined(" ", items)
             case "product", _:
                 return self._product(args)
             case "map", [str() as function, tuple() as items]:
                 return tuple(self._call(function, [item]) for item in items)
             case (("min" | "max" | "len" | "sum" | "list"), [tuple() as items]):
                 self.spend(len(items))
-                result: Plain = _LISTS[name](items)
-                return result
+                return _LISTS[name](items)
             case (("min" | "max"), [_, _, *_]):
-                return min(args) if name == "min" else max(args)
+                return _LISTS[name](args)
             case (("int" | "float" | "str" | "abs" | "round"), [bool() | int() | float() | str() as one]):
-                converted: Plain = _SINGLE[name](one)
-                return converted
+                return _SINGLE[name](one)
         if name in FUNCTIONS:
             raise TypeError(f"it does not take these {len(args)} arguments")
         self.fail(f"the functions are {', '.join(sorted(FUNCTIONS))}, got {name[:60]!r}")
@@ -253,11 +245,11 @@ class _Evaluator:
         self.spend(total * max(1, len(lists)))
         return tuple(itertools.product(*lists))
 
-    @staticmethod
-    def _texts(items: tuple[Any, ...]) -> list[str]:
-        if not all(isinstance(item, str) for item in items):
-            raise TypeError("strings are joined")
-        return list(items)
+
+def _joined(separator: str, items: tuple[Any, ...]) -> str:
+    if not all(isinstance(item, str) for item in items):
+        raise TypeError("strings are joined")
+    return separator.join(items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,10 +263,6 @@ class Formula:
     def value(self, names: Mapping[str, Plain]) -> Plain:
         """Evaluate it for values of its names."""
         return _Evaluator(names, self.where).value(self.tree)
-
-    def free(self) -> set[str]:
-        """Return the names that it mentions."""
-        return {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} - FUNCTIONS - set(_CONSTANTS)
 
 
 def formula(text: str, where: str = "an expression") -> Formula:

@@ -2,7 +2,8 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from tilewright.workloads.annotated.parse.flow import BEGIN, END, Functions
 from tilewright.workloads.annotated.parse.language import MAX_FILE, Region, regions
 from tilewright.workloads.annotated.parse.modules import MODULES, as_transform
 from tilewright.workloads.annotated.parse.scope import VisibleNames, assigned, visible
-from tilewright.workloads.annotated.parse.spec import TuningSpec, read_spec
+from tilewright.workloads.annotated.parse.spec import TuningSpec, no_files, read_spec
 
 LOOPS = frozenset({"Loop", "Loops"})
 PASSED = frozenset({"Align"})
@@ -65,8 +66,8 @@ class RegionGroup:
     parameters: Mapping[str, Declare] = field(default_factory=dict)
     # numbers that the file gives to scalars and never changes, as texts
     values: Mapping[str, str] = field(default_factory=dict)
-    arrays: frozenset[str] = frozenset()  # names of arrays that are objects of their own, not pointers or parameters
-    restricted: frozenset[str] = frozenset()  # names of pointers that the file declares with ``restrict``
+    arrays: AbstractSet[str] = frozenset()  # names of arrays that are objects of their own, not pointers or parameters
+    restricted: AbstractSet[str] = frozenset()  # names of pointers that the file declares with ``restrict``
 
     def filled(self, bodies: Sequence[Stmt]) -> Stmt:
         """Return the code with a body in the place of every region."""
@@ -94,11 +95,7 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _no_files(name: str) -> str:
-    raise UsageError(f"the file {name[:60]!r} is named, but there is no folder to look in")
-
-
-def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[RegionGroup, ...]:
+def read_file(text: str, load: Callable[[str], str] = no_files) -> tuple[RegionGroup, ...]:
     """Read an annotated file's text; ``load`` returns that of a file that it names."""
     found = regions(text)
     if not found:
@@ -109,7 +106,7 @@ def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[Region
 
 def _site(text: str, region: Region, load: Callable[[str], str], functions: Functions) -> RegionGroup:
     before = macros.without_comments(text[: region.start])
-    known = _macros_before(before)
+    known = macros.defined(before)
     spec = None
     if region.module == "PerfTuning":
         spec = read_spec(region.code, region.line, load)
@@ -118,7 +115,10 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
         inner = _flat((region,))
     if spec is not None and not inner:
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
-    around = _around(text, region, inner) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
+    around = "".join(map(_mark, range(len(inner))))
+    if spec is not None:
+        marked = _spliced(text, inner, region.body_start, region.body_end, lambda each: _mark(inner.index(each)))
+        around = macros.without_comments(_no_annotations(marked))
     scope = _scope(before, text[region.end :])
     # Names of types are expanded as macros are.
     known |= {
@@ -177,7 +177,7 @@ def _scope(before: str, behind: str) -> VisibleNames:
         plain = macros.preprocess(before, {})[0]
     except UsageError:
         # A directive that is not followed here stays without effect, as it has always been for the text around.
-        plain = re.sub(r"^[ \t]*#.*$", "", before.replace("\\\n", "  "), flags=re.MULTILINE)
+        plain = "\n".join("" if word is not None else line for word, _, line in macros.logical_lines(before))
     scope = visible(plain)
     again = scope.repeated or re.search(r"\bgoto\b", behind) is not None
     values = {
@@ -192,11 +192,6 @@ def _tail(text: str, name: str) -> str:
     """Return a text behind the first mention of a name, which declares it."""
     match = re.search(rf"\b{re.escape(name)}\b\s*=?", text)
     return "" if match is None else text[match.end() :]
-
-
-def _macros_before(text: str) -> dict[str, macros.Macro]:
-    lines = [line for line in text.replace("\\\n", " ").split("\n") if re.match(r"\s*#\s*define\b", line)]
-    return macros.defined(lines)
 
 
 def _flat(items: Sequence[Region]) -> list[Region]:
@@ -220,33 +215,30 @@ def _flat(items: Sequence[Region]) -> list[Region]:
     return out
 
 
-def _marked(text: str, items: Sequence[Region], start: int, end: int) -> str:
-    """Return a part of a file with words around every region; where an old body is empty, its code stands for it."""
+def _spliced(text: str, items: Iterable[Region], start: int, end: int, part: Callable[[Region], str]) -> str:
+    """Return a part of a file with a text in the place of every region."""
     out: list[str] = []
-    place = start
     for each in items:
+        out += [text[start : each.start], part(each)]
+        start = each.end
+    return "".join([*out, text[start:end]])
+
+
+def _marked(text: str, items: Iterable[Region], start: int, end: int) -> str:
+    """Return a part of a file with words around every region; where an old body is empty, its code stands for it."""
+
+    def part(each: Region) -> str:
         body = _marked(text, each.inner, each.body_start, each.body_end)
         if each.module in LOOPS and not macros.without_comments(body).strip():
             with contextlib.suppress(UsageError):  # it is refused where it is read
                 body = without_transforms(macros.without_comments(each.code))
-        out += [text[place : each.start], f" {BEGIN}{each.start}\n{body}\n{END}{each.start} "]
-        place = each.end
-    return "".join([*out, text[place:end]])
+        return f" {BEGIN}{each.start}\n{body}\n{END}{each.start} "
+
+    return _spliced(text, items, start, end, part)
 
 
 def _mark(number: int) -> str:
     return f"\n{_MARK}{number} = 0;\n"
-
-
-def _around(text: str, region: Region, inner: Sequence[Region]) -> str:
-    """Return a specification's body with marks in the place of its regions, without comments."""
-    out: list[str] = []
-    place = region.body_start
-    for number, each in enumerate(inner):
-        out += [macros.without_comments(_no_annotations(text[place : each.start])), _mark(number)]
-        place = each.end
-    out.append(macros.without_comments(_no_annotations(text[place : region.body_end])))
-    return "".join(out)
 
 
 def _no_annotations(text: str) -> str:
@@ -288,7 +280,11 @@ def _loop_region(
     if region.module in MODULES:
         name, given, said = as_transform(region.module, macros.expand(region.code, known), where, load)
         inside = parse_code(said, where) if old is None else old
-        code: Stmt = Transform(name, given, _carried_out(text, region, known) if region.inner else inside)
+        if region.inner:
+            # The transforms of the annotations inside the old body belong to it.
+            whole = macros.without_comments(_no_annotations(_filled(text, region, with_code=True)))
+            inside = parse_code(macros.preprocess(whole, known)[0], where)
+        code: Stmt = Transform(name, given, inside)
     else:
         said = macros.preprocess(macros.without_comments(region.code), known)[0]
         code = parse_code(said, where)
@@ -305,30 +301,21 @@ def _loop_region(
     )
 
 
-def _carried_out(text: str, region: Region, known: Mapping[str, macros.Macro]) -> Stmt:
-    """Return a region's old body with the annotations inside it, whose transforms belong to it."""
-    said = macros.without_comments(_no_annotations(_filled(text, region, with_code=True)))
-    return parse_code(macros.preprocess(said, known)[0], f"the region of line {region.line}")
-
-
 def _filled(text: str, region: Region, *, with_code: bool) -> str:
     """Return a region's old body; one of loops inside it stands for its own old body, or its code if that is empty."""
     # ``with_code``: the code of inner annotations, transforms included, stands for their old bodies in any case
-    out: list[str] = []
-    place = region.body_start
-    for each in region.inner:
+
+    def part(each: Region) -> str:
         own = _filled(text, each, with_code=with_code)
         if each.module in LOOPS:
             code = macros.without_comments(each.code)
-            empty = not macros.without_comments(_no_annotations(own)).strip()
-            bare = not without_transforms(code).strip(" \t\r\n;")
             if with_code:
-                own = f"{code} {own}" if bare else code
-            elif empty:
+                own = code if without_transforms(code).strip(" \t\r\n;") else f"{code} {own}"
+            elif not macros.without_comments(_no_annotations(own)).strip():
                 own = without_transforms(code)
-        out += [text[place : each.start], f"\n{own}\n"]
-        place = each.end
-    return "".join([*out, text[place : region.body_end]])
+        return f"\n{own}\n"
+
+    return _spliced(text, region.inner, region.body_start, region.body_end, part)
 
 
 def _bare(code: Stmt) -> bool:

@@ -12,14 +12,11 @@ from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.parse import macros
-from tilewright.workloads.annotated.parse.scope import function_around
+from tilewright.workloads.annotated.parse.scope import NO_TYPES, function_around
 
 BEGIN, END = "tw_region_begins_", "tw_region_ends_"
 """Words that stand around a region's old body, followed by where the region begins in the file."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_NO_TYPES = frozenset(
-    {"return", "goto", "break", "continue", "case", "default", "if", "else", "for", "while", "do", "switch", "sizeof"}
-)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _MOST_NESTING = 200
 
@@ -93,14 +90,12 @@ def _followed(text: str, known: Mapping[str, macros.Macro]) -> tuple[str, set[st
     lines: list[str] = []
     optional: set[str] = set()
     active: list[bool] = []
-    for line in text.replace("\\\n", " ").split("\n"):
-        directive = re.match(r"\s*#\s*(\w*)\s*(.*)", line)
-        word = directive[1] if directive else ""
-        if directive is None:
+    for word, rest, line in macros.logical_lines(text):
+        if word is None:
             optional |= set(_WORD.findall(line)) if active else set()
             lines.append(line if all(active) else "")
         elif word in {"if", "ifdef", "ifndef"}:
-            active.append(_holds(word, directive[2].strip(), known))
+            active.append(_holds(word, rest, known))
         elif word in {"else", "elif"} and active:
             active[-1] = not active[-1]
         elif word == "endif" and active:
@@ -318,7 +313,7 @@ def _declared(words: Sequence[str]) -> list[str]:
     >>> _declared("unsigned long k = 0 , * p".split()), _declared("a = b * c".split()), _declared(["return", "k"])
     (['k', 'p'], [], [])
     """
-    if not words or words[0] in _NO_TYPES:
+    if not words or words[0] in NO_TYPES:
         return []
     place = 0
     while place < len(words) and (words[place] == "*" or _WORD.fullmatch(words[place])):
@@ -366,13 +361,15 @@ def _addresses(words: Sequence[str]) -> Iterator[str]:
 def meanings(text: str) -> dict[str, list[macros.Macro]]:
     """Return the macros that a text defines anywhere, every one with all its meanings."""
     found: dict[str, list[macros.Macro]] = {}
-    for match in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(.*)$", text.replace("\\\n", " "), re.MULTILINE):
+    for word, rest, _ in macros.logical_lines(text):
+        if word != "define":
+            continue
         try:
-            name, macro = macros.definition(match[1])
+            name, macro = macros.definition(rest)
         except UsageError:
             # What cannot be expanded is a word that may read all that it is made of.
-            name, *body = _WORD.findall(match[1]) or [""]
-            body += ["##"] if "##" in match[1] else []
+            name, *body = _WORD.findall(rest) or [""]
+            body += ["##"] if "##" in rest else []
             found.setdefault(name, []).append(macros.Macro(parameters=None, body=()))
             macro = macros.Macro(parameters=None, body=tuple(body))
         if macro not in found.setdefault(name, []):

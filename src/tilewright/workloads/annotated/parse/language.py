@@ -11,15 +11,22 @@ A region is a structured comment, the code that it annotates, and a closing comm
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
+from tilewright.workloads.annotated.parse.macros import COMMENT, LITERAL
 
 MAX_FILE = 2**20
 """Largest annotated file, characters."""
 MAX_REGIONS = 256
 MAX_NESTING = 8
-_MARK = re.compile(r"/\*[ \t]?@|^[ \t]*\#[ \t]*pragma[ \t]+(?P<pragma>Orio|Oiro)\b", re.MULTILINE)
+# Texts and other comments are found, too, so that no mark is found in them.
+_MARK = re.compile(
+    r"/\*[ \t]?@|^[ \t]*\#[ \t]*pragma[ \t]+(?P<pragma>Orio|Oiro)\b"
+    f"|(?P<other>{LITERAL}|{COMMENT})",
+    re.MULTILINE | re.DOTALL,
+)
+_LOGICAL_LINE = re.compile(r"(?:[^\n]|(?<=\\)\n)*")
 _CLOSE = re.compile(r"@[ \t]?\*/")
 _HEAD = re.compile(r"(?:begin\b\s*)?(?P<module>[A-Za-z_]\w*)\s*\(")
 _TAILS = frozenset({"", "end", ";", "end;"})
@@ -34,8 +41,8 @@ class Region:
     line: int  # line of the annotation, from 1
     start: int  # offset of the annotation in the file
     body_start: int  # offset of the old body
-    body_end: int  # offset of its end
-    end: int  # offset behind the closing annotation
+    body_end: int = -1  # offset of its end
+    end: int = -1  # offset behind the closing annotation
     inner: "tuple[Region, ...]" = ()  # regions inside the old body
     pragma: bool = False  # whether it is written with ``#pragma``
 
@@ -44,104 +51,54 @@ class Region:
         return text[self.body_start : self.body_end]
 
 
-@dataclass(slots=True)
-class _Open:
-    """A region whose end was not found yet."""
-
-    module: str
-    code: str
-    start: int
-    body_start: int
-    pragma: bool
-    inner: list[Region]
-
-
 def regions(text: str) -> tuple[Region, ...]:
     """Find the outermost regions of a file, in order; none where it has no annotation."""
     if len(text) > MAX_FILE:
         raise UsageError(f"an annotated file has at most {MAX_FILE} characters, got {len(text)}")
     if "\0" in text:
         raise UsageError("an annotated file is C text, got one with a zero byte")
-    stack: list[_Open] = []
-    top: list[Region] = []
-    count = 0
-    position = 0
+    opened: list[Region] = []
+    found: list[list[Region]] = [[]]  # the regions of the file, and those inside every one that is open
+    count = position = 0
     while (match := _MARK.search(text, position)) is not None:
-        inner, behind = _annotation(text, match)
-        begun = _head(text, match, inner, behind)
-        if begun is None:
-            region, position = _close(text, stack, match, behind)
-            (stack[-1].inner if stack else top).append(region)
+        if match["other"]:
+            position = match.end()
             continue
-        count += 1
-        if count > MAX_REGIONS or len(stack) >= MAX_NESTING:
+        line = text.count("\n", 0, match.start()) + 1
+        said, position = _annotation(text, match, line)
+        if match["pragma"] == "Oiro" or (not match["pragma"] and said in _TAILS):
+            if not opened:
+                raise UsageError(f"line {line} closes a region, but none is open")
+            inner = tuple(found.pop())
+            found[-1].append(replace(opened.pop(), body_end=match.start(), end=position, inner=inner))
+            continue
+        head = _HEAD.match(said)
+        if head is None or not said.endswith(")"):
             raise UsageError(
-                f"a file has at most {MAX_REGIONS} regions, {MAX_NESTING} deep, got more at line {_line(text, match)}"
+                f"an annotation is MODULE(code) or end, got {said[:60]!r} at line {line}",
+                "such as /*@ begin Loop( … ) @*/",
             )
-        stack.append(begun)
-        position = begun.body_start
-    if stack:
-        where = text.count("\n", 0, stack[-1].start) + 1
+        count += 1
+        if count > MAX_REGIONS or len(opened) >= MAX_NESTING:
+            raise UsageError(f"a file has at most {MAX_REGIONS} regions, {MAX_NESTING} deep, got more at line {line}")
+        module, code, pragma = head["module"], said[head.end() : -1], bool(match["pragma"])
+        start = match.start()
+        opened.append(Region(module=module, code=code, line=line, start=start, body_start=position, pragma=pragma))
+        found.append([])
+    if opened:
         raise UsageError(
-            f"the region {stack[-1].module!r} of line {where} is not closed",
-            "write /*@ end @*/ behind its old body" if not stack[-1].pragma else "write #pragma Oiro behind it",
+            f"the region {opened[-1].module!r} of line {opened[-1].line} is not closed",
+            "write /*@ end @*/ behind its old body" if not opened[-1].pragma else "write #pragma Oiro behind it",
         )
-    return tuple(top)
+    return tuple(found[0])
 
 
-def _line(text: str, match: "re.Match[str]") -> int:
-    return text.count("\n", 0, match.start()) + 1
-
-
-def _annotation(text: str, match: "re.Match[str]") -> tuple[str, int]:
+def _annotation(text: str, match: "re.Match[str]", line: int) -> tuple[str, int]:
     """Return what an annotation says, and where it ends."""
     if match["pragma"]:
-        end = _logical_line(text, match.end())
+        end = _LOGICAL_LINE.match(text, match.end()).end()  # type: ignore[union-attr]
         return text[match.end() : end].replace("\\\n", "\n").strip(), end
     close = _CLOSE.search(text, match.end())
     if close is None:
-        raise UsageError(f"the annotation of line {_line(text, match)} has no '@*/'")
+        raise UsageError(f"the annotation of line {line} has no '@*/'")
     return text[match.end() : close.start()].strip(), close.end()
-
-
-def _head(text: str, match: "re.Match[str]", inner: str, behind: int) -> _Open | None:
-    """Return the region that an annotation begins, or None if it closes one."""
-    if match["pragma"] == "Oiro" or (not match["pragma"] and inner in _TAILS):
-        return None
-    head = _HEAD.match(inner)
-    if head is None or not inner.endswith(")"):
-        raise UsageError(
-            f"an annotation is MODULE(code) or end, got {inner[:60]!r} at line {_line(text, match)}",
-            "such as /*@ begin Loop( … ) @*/",
-        )
-    return _Open(head["module"], inner[head.end() : -1], match.start(), behind, bool(match["pragma"]), [])
-
-
-def _logical_line(text: str, start: int) -> int:
-    """Return the end of a line, continued by backslashes."""
-    end = start
-    while True:
-        end = text.find("\n", end)
-        if end < 0:
-            return len(text)
-        if not text[:end].endswith("\\"):
-            return end
-        end += 1
-
-
-def _close(text: str, stack: list[_Open], match: "re.Match[str]", behind: int) -> tuple[Region, int]:
-    if not stack:
-        raise UsageError(f"line {_line(text, match)} closes a region, but none is open")
-    open_one = stack.pop()
-    region = Region(
-        module=open_one.module,
-        code=open_one.code,
-        line=text.count("\n", 0, open_one.start) + 1,
-        start=open_one.start,
-        body_start=open_one.body_start,
-        body_end=match.start(),
-        end=behind,
-        inner=tuple(open_one.inner),
-        pragma=open_one.pragma,
-    )
-    return region, behind

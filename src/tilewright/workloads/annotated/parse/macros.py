@@ -5,7 +5,7 @@ Expansion is bounded: macros that grow without end are refused, not followed.
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
@@ -13,13 +13,17 @@ from tilewright.base.errors import UsageError
 MAX_TOKENS = 200_000
 """Most tokens that an expansion may produce."""
 _MAX_DEPTH = 32
+LITERAL = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.){1,8}'"
+COMMENT = r"//[^\n]*|/\*.*?(?:\*/|(?P<open>\Z))"
+"""Regular expressions; what is not closed goes on to the end of its line or the text, so that a search is linear."""
 _TOKEN = re.compile(
     r"[A-Za-z_]\w*|(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[uUlLfF]*"
     r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\s+|<<=|>>=|[-+*/%&|^!=<>]=|<<|>>|&&|\|\||\+\+|--|->|.',
     re.DOTALL,
 )
+_DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
 _DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<args>\([^()]*\))?(?P<body>.*)", re.DOTALL)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
+_QUOTED = re.compile(f"(?P<literal>{LITERAL})|{COMMENT}", re.DOTALL)
 KEPT = frozenset({"min", "max"})
 """Macros that are not expanded: their names mean what they say."""
 
@@ -34,14 +38,13 @@ class Macro:
 
 def without_comments(text: str) -> str:
     """Replace comments by white space; line ends stay."""
-    if text.count("/*") > 20_000:
-        raise UsageError("a file has at most 20000 comments, got more")
-    plain = _COMMENT.sub(
-        lambda match: match[0] if match[0].startswith('"') else " " + "\n" * match[0].count("\n"), text
-    )
-    if "/*" in re.sub(r"\"(?:[^\"\\\n]|\\.)*\"", "", plain):
-        raise UsageError("a comment is not closed")
-    return plain
+
+    def change(match: "re.Match[str]") -> str:
+        if match["open"] is not None:
+            raise UsageError("a comment is not closed")
+        return match["literal"] or " " + "\n" * match[0].count("\n")
+
+    return _QUOTED.sub(change, text)
 
 
 def tokens(text: str) -> list[str]:
@@ -50,6 +53,13 @@ def tokens(text: str) -> list[str]:
     if len(found) > MAX_TOKENS:
         raise UsageError(f"a region has at most {MAX_TOKENS} tokens, got {len(found)}")
     return found
+
+
+def logical_lines(text: str) -> Iterator[tuple[str | None, str, str]]:
+    """Yield lines, with those that a backslash continues, as a directive's word (None for code), its rest, and all."""
+    for line in text.replace("\\\n", " ").split("\n"):
+        match = _DIRECTIVE.match(line)
+        yield (match[1], match[2].strip(), line) if match else (None, "", line)
 
 
 def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[str, dict[str, Macro]]:
@@ -61,13 +71,9 @@ def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[st
     known = dict(macros or {})
     lines: list[str] = []
     active: list[bool] = []
-    for line in text.replace("\\\n", " ").split("\n"):
-        if not line.lstrip().startswith("#"):
-            lines.append(line if all(active) else "")
-            continue
-        word, _, rest = line.lstrip()[1:].strip().partition(" ")
-        kept = _directive(word.partition("\t")[0], rest, known, active)
-        lines.append(line if kept else "")
+    for word, rest, line in logical_lines(text):
+        stays = all(active) if word is None else _directive(word, rest, known, active)
+        lines.append(line if stays else "")
     if active:
         raise UsageError("a conditional of the preprocessor is not closed", "add #endif")
     return expand("\n".join(lines), known), known
@@ -76,7 +82,7 @@ def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[st
 def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]) -> bool:
     """Follow a directive; return whether its line stays."""
     if word in {"ifdef", "ifndef", "if"}:
-        active.append(condition(word, rest.strip(), known))
+        active.append(condition(word, rest, known))
     elif word in {"else", "endif"}:
         if not active:
             raise UsageError(f"#{word} has no #if before it")
@@ -87,7 +93,7 @@ def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]
         name, macro = definition(rest)
         known[name] = macro
     elif all(active) and word == "undef":
-        known.pop(rest.strip(), None)
+        known.pop(rest, None)
     elif word not in {"include", "define", "undef", "pragma", "line"}:
         raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #ifdef, #ifndef, #else, #endif")
     return word == "pragma" and all(active)
@@ -114,14 +120,12 @@ def undecided(text: str, decided: Collection[str]) -> str:
     ('', 'FAST')
     """
     waiting: list[str] = []
-    for line in text.split("\n"):
-        match = re.match(r"\s*#\s*(if|ifdef|ifndef|endif)\b(.*)", line)
-        if match and match[1] == "endif":
+    for word, rest, line in logical_lines(text):
+        if word == "endif":
             waiting = waiting[:-1]
-        elif match:
-            words = set(re.findall(r"[A-Za-z_]\w*", match[2])) - {"defined", *decided}
-            waiting.append(min(words, default=""))
-        elif line.strip() and not line.lstrip().startswith("#") and any(waiting):
+        elif word in {"if", "ifdef", "ifndef"}:
+            waiting.append(min(set(re.findall(r"[A-Za-z_]\w*", rest)) - {"defined", *decided}, default=""))
+        elif word is None and line.strip() and any(waiting):
             return next(filter(None, waiting))
     return ""
 
@@ -138,7 +142,7 @@ def definition(text: str) -> tuple[str, Macro]:
     parameters = None
     if match["args"] is not None:
         parameters = tuple(part.strip() for part in match["args"][1:-1].split(",") if part.strip())
-    body = tuple(token for token in tokens(match["body"].strip()))
+    body = tuple(tokens(match["body"].strip()))
     if any(token in {"#", "##"} for token in body):
         raise UsageError(f"the macro {match['name']!r} pastes tokens, which is not known here")
     return match["name"], Macro(parameters=parameters, body=body)
@@ -214,13 +218,12 @@ def _arguments(items: list[str], place: int) -> tuple[list[list[str]] | None, in
     raise UsageError("the call of a macro is not closed by a parenthesis")
 
 
-def defined(lines: Iterable[str]) -> dict[str, Macro]:
-    """Return the macros of ``#define`` lines; those that cannot be read are left out."""
+def defined(text: str) -> dict[str, Macro]:
+    """Return the macros that a text defines; those that cannot be read are left out."""
     found = {}
-    for line in lines:
-        match = re.match(r"\s*#\s*define\s+(.*)", line, re.DOTALL)
+    for word, rest, _ in logical_lines(text):
         with contextlib.suppress(UsageError):
-            if match:
-                name, macro = definition(match[1])
+            if word == "define":
+                name, macro = definition(rest)
                 found[name] = macro
     return found

@@ -6,21 +6,21 @@ name of another type has no type here and is refused where a region uses it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
-from tilewright.workloads.annotated.nests.nest import Assign, Declare, Expr, Num
+from tilewright.workloads.annotated.nests.nest import Declare, Expr, Num
 from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, named
-from tilewright.workloads.annotated.parse.c import parse_code
-from tilewright.workloads.annotated.parse.convert import ALIASES
+from tilewright.workloads.annotated.parse.c import ALIASES, parse_expression
+from tilewright.workloads.annotated.parse.spec import split
 
 _PIECE = re.compile(r"[{}();]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^{}();\"']+|.", re.DOTALL)
 _QUALIFIERS = frozenset(
     {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "extern", "register", "inline", "auto"}
 )
 _BASES = frozenset({"char", "short", "int", "long", "unsigned", "signed", "float", "double"})
-_NO_TYPES = frozenset(
+NO_TYPES = frozenset(
     {"return", "goto", "else", "case", "break", "continue", "do", "if", "for", "while", "switch", "default", "sizeof"}
 )
 _LOOPS = re.compile(r"\s*(?:else\b\s*)*(?P<word>for|while|do)\b\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
@@ -34,20 +34,19 @@ _DECLARATOR = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class VisibleNames:
     """What is visible where a region stands."""
 
     # scalars and arrays by name; an extent is 0 where the declaration does not say it
-    declared: Mapping[str, Declare] = field(default_factory=dict)
+    declared: dict[str, Declare] = field(default_factory=dict)
     # texts of the initial values of scalars that nothing assigns before the region
-    values: Mapping[str, str] = field(default_factory=dict)
-    lasting: frozenset[str] = frozenset()  # names whose values outlive the function
+    values: dict[str, str] = field(default_factory=dict)
+    lasting: set[str] = field(default_factory=set)  # names whose values outlive the function
     repeated: bool = False  # whether a loop around the region runs it again
-    arrays: frozenset[str] = frozenset()  # names of arrays that are objects of their own, not pointers or parameters
-    restricted: frozenset[str] = frozenset()  # names of pointers that are declared with ``restrict``
-    # types of numbers by the names that the file gives them
-    typedefs: Mapping[str, str] = field(default_factory=dict)
+    arrays: set[str] = field(default_factory=set)  # names of arrays that are objects of their own, not pointers
+    restricted: set[str] = field(default_factory=set)  # names of pointers that are declared with ``restrict``
+    typedefs: dict[str, str] = field(default_factory=dict)  # types of numbers by the names that the file gives them
 
 
 @dataclass(slots=True)
@@ -61,45 +60,34 @@ class _Level:
 
 def visible(text: str) -> VisibleNames:
     """Return what the end of a text sees: a file up to a region, macros expanded, without comments and directives."""
-    declared: dict[str, Declare] = {}
-    values: dict[str, str] = {}
-    lasting, arrays, restricted = set[str](), set[str](), set[str]()
-    repeated = False
-    given = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
+    found = VisibleNames()
+    given = ALIASES | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
     typedefs = dict(given)
     for depth, level in enumerate(_levels(text)):
+        head: list[str] = []
         if depth and (loop := _LOOPS.fullmatch(level.head)) is not None:
-            repeated = True
+            found.repeated = True
             # A counter that its loop declares has no one value.
-            items = [((loop["inside"] or "").partition(";")[0].partition("=")[0], level.start)]
+            head = [(loop["inside"] or "").partition(";")[0].partition("=")[0]]
         elif depth and (function := _FUNCTION.fullmatch(level.head)) is not None:
-            items = [(part, level.start) for part in _split(function["inside"])]
-        else:
-            items = []
-        for number, (item, place) in enumerate([*items, *level.items]):
+            head = split(function["inside"], ",")
+        for number, (item, place) in enumerate([*((each, level.start) for each in head), *level.items]):
             static = depth == 0 or re.match(r"\s*(?:\w+\s+)*?(?:static|extern)\b", item) is not None
             for one, value in declarations(item, typedefs):
-                values.pop(one.name, None)
-                declared[one.name] = one
-                own = number >= len(items) and bool(one.dims) and Num("0") not in one.dims
+                found.values.pop(one.name, None)
+                found.declared[one.name] = one
+                own = number >= len(head) and bool(one.dims) and Num("0") not in one.dims
                 for names, holds in (
-                    (lasting, static),
-                    (arrays, own),
-                    (restricted, "restrict" in item),
+                    (found.lasting, static),
+                    (found.arrays, own),
+                    (found.restricted, "restrict" in item),
                 ):
                     (names.add if holds else names.discard)(one.name)
                 fixed = re.search(r"\bconst\b", item) or not assigned(one.name, text[place:])
                 if value and not one.dims and fixed:
-                    values[one.name] = value
-    return VisibleNames(
-        declared=declared,
-        values=values,
-        lasting=frozenset(lasting),
-        repeated=repeated,
-        arrays=frozenset(arrays),
-        restricted=frozenset(restricted),
-        typedefs={name: ctype for name, ctype in typedefs.items() if given.get(name) != ctype},
-    )
+                    found.values[one.name] = value
+    found.typedefs = {name: ctype for name, ctype in typedefs.items() if given.get(name) != ctype}
+    return found
 
 
 def function_around(text: str, place: int) -> tuple[int, int]:
@@ -157,7 +145,7 @@ def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare,
     """Yield the numbers and arrays that a statement or parameter declares, with the texts of initial values."""
     # a ``typedef`` adds to ``typedefs``
     words = re.findall(r"\s*([A-Za-z_]\w*)", re.match(r"(?:\s*[A-Za-z_]\w*\b)*", text)[0])  # type: ignore[index]
-    if not words or words[0] in _NO_TYPES:
+    if not words or words[0] in NO_TYPES:
         return
     bases: list[str] = []
     rest = text
@@ -170,7 +158,7 @@ def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare,
     ctype = typedefs[bases[0]] if len(bases) == 1 and bases[0] in typedefs else named(bases)
     if ctype is None:
         return
-    for part in _split(rest):
+    for part in split(rest, ","):
         match = _DECLARATOR.fullmatch(part)
         if match is None:
             continue
@@ -190,19 +178,6 @@ def _extent(text: str) -> Expr:
     """Read what a declarator's brackets hold; 0 where that is nothing, or no expression."""
     plain = re.sub(r"\b(?:static|const|restrict)\b", " ", text).strip()
     try:
-        stmt = parse_code(f"tw_value = {plain};", "an extent") if plain not in {"", "*"} else None
+        return Num("0") if plain in {"", "*"} else parse_expression(plain, "an extent")
     except UsageError:
         return Num("0")
-    return stmt.value if isinstance(stmt, Assign) else Num("0")
-
-
-def _split(text: str) -> list[str]:
-    """Split declarators at the commas that stand outside brackets."""
-    out, depth = [""], 0
-    for character in text:
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and depth == 0:
-            out.append("")
-        else:
-            out[-1] += character
-    return out

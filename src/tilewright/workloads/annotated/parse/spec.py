@@ -6,7 +6,7 @@ Nothing in it is run: expressions go through :mod:`tilewright.workloads.annotate
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -34,9 +34,13 @@ _MOST_IMPORTS = 16
 MAX_SPEC = 2**17
 """Longest specification, characters."""
 _LONGEST_DECLARATION = 4096
+_BETWEEN = " \t\r\n;"
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_PIECE = re.compile(r"""'[^']*'?|"[^"]*"?|.""", re.DOTALL)
+_COMMENT = re.compile(r"""('[^'\n]*'?|"[^"\n]*"?)|#[^\n]*""")
 _IMPORT = re.compile(r"\s*import\s+spec\s+(?P<name>[\w./-]+)\s*;?\s*")
 _NAMED = re.compile(r"\s*spec\s+[A-Za-z_]\w*\s*\{")
-_DEF = re.compile(r"\s*(?:(?P<let>let)\b|def\s+(?P<kind>\w+)\s*\{)")
+_DEF = re.compile(r"(?:(?P<let>let)\b|def\s+(?P<kind>\w+)\s*\{)")
 _STATEMENT = re.compile(r"(?P<word>let|arg|param|constraint|option|decl)\b(?P<rest>.*)", re.DOTALL)
 _BEGINS = re.compile(r"\s*(?:let|arg|param|constraint|decl)\s+[A-Za-z_]")
 _SETTING = re.compile(r"\s*(?P<name>[A-Za-z_]\w{0,63})\s*(?P<range>\[\s*\])?\s*=(?!=)(?P<value>.*)", re.DOTALL)
@@ -68,18 +72,18 @@ class Variable:
     static: bool = False  # declared as an array of the file's own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TuningSpec:
     """A tuning specification."""
 
-    params: tuple[TuneParameter, ...] = ()  # what is tuned
-    constraints: tuple[tuple[str, Formula], ...] = ()  # what a point must fulfil, by name
-    inputs: tuple[TuneParameter, ...] = ()  # parameters of the input
-    input_constraints: tuple[tuple[str, Formula], ...] = ()  # what an input must fulfil, by name
-    variables: tuple[Variable, ...] = ()  # the inputs themselves
-    args: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)  # the ``arg`` statements, by kind and name
-    lets: Mapping[str, Plain] = field(default_factory=dict)  # named values outside every ``def``
-    notes: tuple[str, ...] = ()  # what was read but has no effect
+    params: list[TuneParameter] = field(default_factory=list)  # what is tuned
+    constraints: list[tuple[str, Formula]] = field(default_factory=list)  # what a point must fulfil, by name
+    inputs: list[TuneParameter] = field(default_factory=list)  # parameters of the input
+    input_constraints: list[tuple[str, Formula]] = field(default_factory=list)  # what an input must fulfil, by name
+    variables: list[Variable] = field(default_factory=list)  # the inputs themselves
+    args: dict[str, dict[str, Plain]] = field(default_factory=dict)  # the ``arg`` statements, by kind and name
+    lets: dict[str, Plain] = field(default_factory=dict)  # named values outside every ``def``
+    notes: list[str] = field(default_factory=list)  # what was read but has no effect
 
     def arg(self, kind: str, name: str) -> Plain | None:
         """Return the value of an ``arg`` statement, or None."""
@@ -88,22 +92,45 @@ class TuningSpec:
 
 @dataclass(slots=True)
 class _Reader:
-    """A specification in the course of reading."""
+    """Fills a specification from its text."""
 
     line: int
-    lets: dict[str, Plain] = field(default_factory=dict)
-    params: list[TuneParameter] = field(default_factory=list)
-    constraints: list[tuple[str, Formula]] = field(default_factory=list)
-    inputs: list[TuneParameter] = field(default_factory=list)
-    input_constraints: list[tuple[str, Formula]] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
-    args: dict[str, dict[str, Plain]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-    count: int = 0
+    spec: TuningSpec = field(default_factory=TuningSpec)
+    count: int = 0  # of statements and imports
 
     def fail(self, message: str, hint: str = "") -> NoReturn:
         raise UsageError(f"{message} (tuning specification of line {self.line})", hint)
+
+    def read(self, text: str) -> TuningSpec:
+        while text := text.lstrip(_BETWEEN):
+            match = _DEF.match(text)
+            if match is None:
+                self.fail(f"a specification is made of def KIND {{ … }} and let, got {text.strip()[:60]!r}")
+            if match["let"]:
+                end = _let_end(text, match.end())
+                self.statement("", text[:end], self.spec.lets)
+            elif match["kind"] not in KINDS:
+                self.fail(f"a definition is of {', '.join(sorted(KINDS))}, got {match['kind'][:60]!r}")
+            elif (end := find(text, "}", match.end())) < 0:
+                self.fail(f"the definition of {match['kind']} is not closed by a brace")
+            else:
+                self.definition(match["kind"], text[match.end() : end])
+            text = text[end + 1 :]
+        return self.spec
+
+    def definition(self, kind: str, text: str) -> None:
+        local = dict(self.spec.lets)
+        *parts, rest = split(text, ";")
+        for number, part in enumerate([*parts, rest]):
+            *open_ones, last = _lines(part)
+            if open_ones or (number == len(parts) and last.strip()):
+                note = f"a statement of {kind} ends without a semicolon; the next line begins another one"
+                self.spec.notes.append(note)
+            for each in (*open_ones, last):
+                if each.strip():
+                    self.statement(kind, each, local)
+        # A let inside a definition is seen by later ones too: the users' files rely on it.
+        self.spec.lets = {**local, **self.spec.lets}
 
     def statement(self, kind: str, text: str, local: dict[str, Plain]) -> None:
         self.count += 1
@@ -114,43 +141,38 @@ class _Reader:
             self.fail(f"a statement is let, arg, param, constraint, option or decl, got {text.strip()[:60]!r}")
         word, rest = match["word"], match["rest"]
         if word == "decl":
-            return self.declaration(rest)
-        if word == "option":
+            self.declaration(rest)
+        elif word == "option":
             found = _OPTION.fullmatch(rest)
             if found is None:
                 self.fail(f"an option is option 'text' = list, got {rest.strip()[:60]!r}")
-            formula(found["value"], f"option {found['name'][:40]!r}").value(local)
-            self.notes.append(f"the option {found['name'][:40]!r} is for a program of its own, so it has no effect")
-            return None
-        setting = _SETTING.fullmatch(rest)
-        if setting is None:
+            option = f"option {found['name'][:40]!r}"
+            formula(found["value"], option).value(local)
+            self.spec.notes.append(f"the {option} is for a program of its own, so it has no effect")
+        elif (setting := _SETTING.fullmatch(rest)) is not None:
+            self.setting(kind, word, setting, local)
+        else:
             self.fail(f"{word} is followed by NAME = expression, got {rest.strip()[:60]!r}")
-        return self.setting(kind, word, setting, local)
 
     def setting(self, kind: str, word: str, match: "re.Match[str]", local: dict[str, Plain]) -> None:
-        name, where = match["name"], f"{word} {match['name']} of line {self.line}"
-        value = formula(match["value"], where)
+        name, spec, of_input = match["name"], self.spec, kind == "input_params"
+        value = formula(match["value"], f"{word} {name} of line {self.line}")
         if word == "constraint":
-            target = self.input_constraints if kind == "input_params" else self.constraints
-            target.append((name, value))
+            (spec.input_constraints if of_input else spec.constraints).append((name, value))
             return
         found = value.value(local)
         if word == "let":
             local[name] = found
         elif word == "arg":
-            self.args.setdefault(kind, {})[name] = found
+            spec.args.setdefault(kind, {})[name] = found
         else:
-            self.parameter(kind, name, found, is_list=bool(match["range"]))
-
-    def parameter(self, kind: str, name: str, value: Plain, *, is_list: bool) -> None:
-        if name in self.names:
-            self.fail(f"the parameter {name!r} is defined twice")
-        self.names.add(name)
-        values = value if isinstance(value, tuple) and is_list else (value,)
-        if not values:
-            self.fail(f"the parameter {name!r} has no value")
-        target = self.inputs if kind == "input_params" else self.params
-        target.append(TuneParameter(name=name, values=tuple(dict.fromkeys(values))))
+            if any(each.name == name for each in (*spec.params, *spec.inputs)):
+                self.fail(f"the parameter {name!r} is defined twice")
+            values = found if isinstance(found, tuple) and match["range"] else (found,)
+            if not values:
+                self.fail(f"the parameter {name!r} has no value")
+            new = TuneParameter(name=name, values=tuple(dict.fromkeys(values)))
+            (spec.inputs if of_input else spec.params).append(new)
 
     def declaration(self, text: str) -> None:
         match = _DECL.fullmatch(text) if len(text) <= _LONGEST_DECLARATION else None
@@ -168,19 +190,30 @@ class _Reader:
         if given.startswith("{"):
             if not given.endswith("}"):
                 self.fail(f"the values of {match['name']!r} are not closed by a brace")
-            items = [part for part in _split(given[1:-1], ",") if part.strip()]
-            init = tuple(formula(part, where) for part in items)
+            init = tuple(formula(part, where) for part in split(given[1:-1], ",") if part.strip())
         elif given != "random":
             init = formula(given, where)
         static = bool(dims) and "static" in match["storage"].split()
-        self.variables.append(Variable(ctype=ctype, name=match["name"], dims=dims, init=init, static=static))
+        self.spec.variables.append(Variable(ctype=ctype, name=match["name"], dims=dims, init=init, static=static))
+
+    def imported(self, text: str) -> str:
+        """Return what an imported file specifies."""
+        plain = uncommented(text)
+        match = _NAMED.match(plain)
+        if match is None:
+            return plain
+        end = find(plain, "}", match.end())
+        if end < 0 or plain[end + 1 :].strip(_BETWEEN):
+            self.fail("an imported specification is one spec NAME { … }, or what stands in it")
+        return plain[match.end() : end]
 
 
-def _no_files(name: str) -> str:
-    raise UsageError(f"the specification {name[:60]!r} is imported, but there is no folder to look in")
+def no_files(name: str) -> str:
+    """Stand for a folder where there is none."""
+    raise UsageError(f"the file {name[:60]!r} is named, but there is no folder to look in")
 
 
-def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) -> TuningSpec:
+def read_spec(code: str, line: int = 1, load: Callable[[str], str] = no_files) -> TuningSpec:
     """Read a tuning specification.
 
     ``import spec NAME;`` stands for the text of the file ``NAME.spec`` beside the annotated one, which may be wrapped
@@ -194,49 +227,10 @@ def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) 
         if reader.count >= _MOST_IMPORTS:
             reader.fail(f"a specification imports at most {_MOST_IMPORTS} others, got more")
         reader.count += 1
-        text = text[: match.start()] + _imported(reader, load(f"{match['name']}.spec")) + text[match.end() :]
+        text = text[: match.start()] + reader.imported(load(f"{match['name']}.spec")) + text[match.end() :]
         if len(text) > MAX_SPEC:
             reader.fail(f"a specification has at most {MAX_SPEC} characters with what it imports, got {len(text)}")
-    position = 0
-    while text[position:].strip(" \t\r\n;"):
-        position += len(text[position:]) - len(text[position:].lstrip(" \t\r\n;"))
-        match = _DEF.match(text, position)
-        if match is None:
-            reader.fail(f"a specification is made of def KIND {{ … }} and let, got {text[position:].strip()[:60]!r}")
-        if match["let"]:
-            end = _let_end(text, match.end())
-            reader.statement("", text[match.start("let") : end], reader.lets)
-            position = end + 1
-            continue
-        if match["kind"] not in KINDS:
-            reader.fail(f"a definition is of {', '.join(sorted(KINDS))}, got {match['kind'][:60]!r}")
-        end = find(text, "}", match.end())
-        if end < 0:
-            reader.fail(f"the definition of {match['kind']} is not closed by a brace")
-        _definition(reader, match["kind"], text[match.end() : end])
-        position = end + 1
-    return TuningSpec(
-        params=tuple(reader.params),
-        constraints=tuple(reader.constraints),
-        inputs=tuple(reader.inputs),
-        input_constraints=tuple(reader.input_constraints),
-        variables=tuple(reader.variables),
-        args=reader.args,
-        lets=dict(reader.lets),
-        notes=tuple(reader.notes),
-    )
-
-
-def _imported(reader: _Reader, text: str) -> str:
-    """Return what an imported file specifies."""
-    plain = uncommented(text)
-    match = _NAMED.match(plain)
-    if match is None:
-        return plain
-    end = find(plain, "}", match.end())
-    if end < 0 or plain[end + 1 :].strip(" \t\r\n;"):
-        reader.fail("an imported specification is one spec NAME { … }, or what stands in it")
-    return plain[match.end() : end]
+    return reader.read(text)
 
 
 def _let_end(text: str, start: int) -> int:
@@ -245,21 +239,6 @@ def _let_end(text: str, start: int) -> int:
         if character == ";" or (character == "\n" and re.match(r"\s*(?:def|let)\b|\s*$", text[place:])):
             return place
     return len(text)
-
-
-def _definition(reader: _Reader, kind: str, text: str) -> None:
-    local = dict(reader.lets)
-    *parts, rest = _split(text, ";")
-    for number, part in enumerate([*parts, rest]):
-        *open_ones, last = _lines(part)
-        if open_ones or (number == len(parts) and last.strip()):
-            reader.notes.append(f"a statement of {kind} ends without a semicolon; the next line begins another one")
-        for each in (*open_ones, last):
-            if each.strip():
-                reader.statement(kind, each, local)
-    # A let inside a definition is seen by later ones too: the users' files rely on it.
-    for name, value in local.items():
-        reader.lets.setdefault(name, value)
 
 
 def _lines(text: str) -> list[str]:
@@ -271,41 +250,20 @@ def _lines(text: str) -> list[str]:
 
 def uncommented(text: str) -> str:
     """Drop what follows ``#`` up to the end of its line, outside quotes."""
-    out: list[str] = []
-    quote = ""
-    comment = False
-    for character in text:
-        if comment:
-            comment = character != "\n"
-        elif quote:
-            quote = "" if character in {quote, "\n"} else quote
-        elif character in "'\"":
-            quote = character
-        elif character == "#":
-            comment = True
-        if not comment:
-            out.append(character)
-    return "".join(out)
+    return _COMMENT.sub(r"\1", text)
 
 
 def _scan(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
     """Yield the characters outside quotes and brackets with their places; a closing brace too many is among them."""
-    quote, depth = "", 0
-    for place in range(start, len(text)):
-        character = text[place]
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "([{":
+    depth = 0
+    for match in _PIECE.finditer(text, start):
+        piece = match[0]
+        if piece in _OPENING:
             depth += 1
-        elif character in ")]}":
-            if depth == 0:
-                yield place, character
-                continue
+        elif piece in _CLOSING and depth:
             depth -= 1
-        elif depth == 0:
-            yield place, character
+        elif depth == 0 and piece[0] not in "'\"":
+            yield match.start(), piece
 
 
 def find(text: str, wanted: str, start: int) -> int:
@@ -313,7 +271,7 @@ def find(text: str, wanted: str, start: int) -> int:
     return next((place for place, character in _scan(text, start) if character == wanted), -1)
 
 
-def _split(text: str, separator: str) -> list[str]:
+def split(text: str, separator: str) -> list[str]:
     """Split at a separator outside quotes and brackets."""
     places = [place for place, character in _scan(text) if character == separator]
     bounds = [-1, *places, len(text)]
@@ -327,7 +285,7 @@ def arguments(text: str, where: str, separator: str = ",") -> tuple[tuple[str, s
     (('ufactor', '4'), ('tile', "[('i',T,'ii')]"))
     """
     found: dict[str, str] = {}
-    for part in _split(text, separator):
+    for part in split(text, separator):
         if not part.strip():
             continue
         match = _SETTING.fullmatch(part)

@@ -7,16 +7,15 @@ from tilewright.base.units import format_seconds
 from tilewright.codegen.products.product import product_text
 from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
 from tilewright.schedules.code import Blocking
+from tilewright.workloads.annotated.lower.harness import joined
 from tilewright.workloads.annotated.lower.openmp import has_directives, on_cpu
 from tilewright.workloads.annotated.lower.products import block_products
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import Stmt
-from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.verbs.case import Case, prepared, setting_of
-from tilewright.workloads.annotated.verbs.guard import RegionGuard, conditions_of, guard_of
-from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant, shown_command
-from tilewright.workloads.annotated.verbs.output import joined
-from tilewright.workloads.annotated.verbs.result import Handed, SizeResult
+from tilewright.workloads.annotated.verbs.case import Case
+from tilewright.workloads.annotated.verbs.guard import guard_of
+from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant
+from tilewright.workloads.annotated.verbs.result import Handed
 
 _HEAD = "#include <stdlib.h>\n\n"
 _GAIN = 0.95
@@ -57,19 +56,18 @@ def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -
         return Handed(result=None, note=f"{what} on threads did not run: {timed.detail}")
     if not (seconds < _GAIN * min(ours, theirs) and original.slower_than(timed.seconds)):
         return Handed(result=None, note=f"{what} on threads took {format_seconds(seconds)}, the loops stay")
-    guards = [_guard(loop, case, how) for loop in case.site.loops]
+    guards = [
+        guard_of(loop, case, lambda code, setting: _region(code, setting, how)[0], plain=True)
+        for loop in case.site.loops
+    ]
     note = f"without the transforms: {what}, on threads"
-    result = SizeResult(
-        numbers=dict(case.numbers),
-        values={},
+    result = original.result(
+        case,
+        variant,
+        seconds,
         bodies=made.bodies,
-        seconds=seconds,
-        original=theirs,
-        original_command=shown_command(original.command),
-        ratios=tuple(each / seconds for _, each in original.rounds),
         notes=(note, *made.notes, *(each for guard in guards for each in guard.notes)),
-        command=shown_command(variant.command),
-        conditions=conditions_of(guards),
+        conditions=tuple(guard.conditions for guard in guards),
         extra={"_prelude": prelude, "automatic": True, "blocked_products": bool(made.dtypes), "kept_original": False},
     )
     return Handed(result=result, note=note)
@@ -80,7 +78,7 @@ def _rewritten(case: Case, how: Blocking) -> _Automatic:
     dtypes: list[str] = []
     notes: list[str] = []
     for loop in case.site.loops:
-        body, found, more = _region(prepared(loop, case, plain=True), setting_of(case), how)
+        body, found, more = _region(case.code(loop, plain=True), case.setting, how)
         bodies.append(body)
         dtypes += found
         notes += more
@@ -94,8 +92,3 @@ def _region(code: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, Sequ
         return body, found, ()
     threads, notes = on_cpu(code, {}, setting)
     return threads, (), notes
-
-
-def _guard(loop: LoopRegion, case: Case, how: Blocking) -> RegionGuard:
-    code = prepared(loop, case, plain=True)
-    return guard_of(loop, case, code, lambda setting: _region(code, setting, how)[0])

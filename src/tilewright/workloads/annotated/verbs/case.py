@@ -28,17 +28,17 @@ from tilewright.workloads.annotated.nests.nest import (
     Name,
     Stmt,
     counters,
+    mentions,
     statements,
     written,
 )
 from tilewright.workloads.annotated.nests.scalars import exposed, inline_temporaries, localise, subscripts
-from tilewright.workloads.annotated.nests.types import ELEMENTS, REAL_TYPES
+from tilewright.workloads.annotated.nests.types import ELEMENTS, INTEGER_TYPES, REAL_TYPES
 from tilewright.workloads.annotated.nests.values import evaluate
 from tilewright.workloads.annotated.parse.c import parse_expression
 from tilewright.workloads.annotated.parse.evaluate import Plain, formula
 from tilewright.workloads.annotated.parse.file import InputFiles, LoopRegion, RegionGroup, read_input_files, sibling
 from tilewright.workloads.annotated.parse.spec import TuningSpec, Variable
-from tilewright.workloads.annotated.verbs.types import file_value, region_types, scalars
 
 PARALLEL = "parallel"
 """The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
@@ -93,6 +93,57 @@ class Case:
         if self.init == Block(()):
             return ""
         return emit_unit(self.init, self.bound, numbers=self.numbers, loose={})
+
+    @property
+    def spec(self) -> TuningSpec:
+        """What its annotation asks for."""
+        if self.site.spec is None:
+            raise UsageError("there is no tuning specification")
+        return self.site.spec
+
+    @property
+    def setting(self) -> NestContext:
+        """What is known of the place where its regions stand."""
+        return NestContext(known=self.known, types=self.types)
+
+    def code(self, loop: LoopRegion, *, plain: bool = False) -> Stmt:
+        """Return a region's code, or without its transforms the original body, with temporaries inside the loops."""
+        kept = loop.live | {each.name for each in self.inputs if not each.extents}
+        return localise(inline_temporaries(loop.old if plain else loop.code, self.types, kept), self.types, kept)
+
+    def transformed(
+        self,
+        loop: LoopRegion,
+        code: Stmt,
+        values: Mapping[str, object],
+        setting: NestContext,
+        *,
+        strict: bool,
+        openmp: bool = True,
+    ) -> Applied:
+        """Carry out the transforms of a region at one point of the space."""
+        lets: dict[str, Any] = {**(self.site.spec.lets if self.site.spec else {}), **self.numbers, **values}
+        where = f"a transform of line {loop.region.line}"
+        return apply_transforms(
+            code, setting, lambda text: formula(text, where).value(lets), reference, strict=strict, openmp=openmp
+        )
+
+    def threaded(
+        self,
+        loop: LoopRegion,
+        code: Stmt,
+        values: Mapping[str, object],
+        setting: NestContext,
+        *,
+        strict: bool = False,
+    ) -> tuple[Stmt, list[str]]:
+        """Return a region at one point of the space for a CPU, a device's kernels on its threads, and notes."""
+        applied = self.transformed(loop, code, values, setting, strict=strict)
+        whole = split_edges(applied.stmt) if values.get(INTERIOR) else applied.stmt
+        if not applied.device or not values.get(PARALLEL, True):
+            return whole, applied.notes
+        stmt, notes = on_cpu(whole, applied.device, setting, strict=strict)
+        return stmt, [*notes, *applied.notes]
 
 
 def input_sizes(spec: TuningSpec, chosen: Mapping[str, int]) -> tuple[dict[str, Plain], ...]:
@@ -330,53 +381,6 @@ def _check_memory(inputs: Sequence[RegionInput]) -> None:
         )
 
 
-def prepared(loop: LoopRegion, case: Case, *, plain: bool = False) -> Stmt:
-    """Return a region's code, or without its transforms the original body, with its temporaries inside the loops."""
-    kept = loop.live | {each.name for each in case.inputs if not each.extents}
-    return localise(inline_temporaries(loop.old if plain else loop.code, case.types, kept), case.types, kept)
-
-
-def setting_of(case: Case) -> NestContext:
-    """Return what is known of the place where a site's regions stand."""
-    return NestContext(known=case.known, types=case.types)
-
-
-def threaded(
-    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], setting: NestContext, *, strict: bool
-) -> tuple[Stmt, list[str]]:
-    """Return a region at one point of the space for a CPU, a device's kernels on its threads, and notes."""
-    applied = transformed(loop, case, code, values, strict=strict, setting=setting)
-    whole = split_edges(applied.stmt) if values.get(INTERIOR) else applied.stmt
-    if not applied.device or not values.get(PARALLEL, True):
-        return whole, applied.notes
-    stmt, notes = on_cpu(whole, applied.device, setting, strict=strict)
-    return stmt, [*notes, *applied.notes]
-
-
-def transformed(
-    loop: LoopRegion,
-    case: Case,
-    code: Stmt,
-    values: Mapping[str, object],
-    *,
-    strict: bool,
-    openmp: bool = True,
-    setting: NestContext | None = None,
-) -> Applied:
-    """Carry out the transforms of a region at one point of the space."""
-    spec = case.site.spec
-    lets: dict[str, Any] = {**(spec.lets if spec else {}), **case.numbers, **values}
-    where = f"a transform of line {loop.region.line}"
-    return apply_transforms(
-        code,
-        setting or setting_of(case),
-        lambda text: formula(text, where).value(lets),
-        reference,
-        strict=strict,
-        openmp=openmp,
-    )
-
-
 def reference(text: str) -> Expr:
     """Read an array reference."""
     found = parse_expression(text, "an array reference")
@@ -385,12 +389,12 @@ def reference(text: str) -> Expr:
     raise UsageError(f"an array reference is like 'a[i][k]', got {text[:40]!r}")
 
 
-def command_of(spec: TuningSpec | None, values: Mapping[str, object]) -> str:
-    """Return a specification's build command with its parameters put in."""
+def command_of(spec: TuningSpec | None, values: Mapping[str, object] | None = None) -> str:
+    """Return a build command with its parameters put in; with their first values the original body is built."""
     if spec is None:
         return "cc -O3"
-    known: dict[str, object] = {**spec.lets, **{each.name: each.values[0] for each in spec.inputs}}
-    return substitute(str(spec.arg("build", "build_command") or "cc -O3"), {**known, **values})
+    known: dict[str, object] = {each.name: each.values[0] for each in (*spec.inputs, *(() if values else spec.params))}
+    return substitute(str(spec.arg("build", "build_command") or "cc -O3"), {**spec.lets, **known, **(values or {})})
 
 
 def command_notes(spec: TuningSpec) -> tuple[str, ...]:
@@ -399,11 +403,74 @@ def command_notes(spec: TuningSpec) -> tuple[str, ...]:
     missing = unknown_parameters(str(spec.arg("build", "build_command") or ""), known)
     notes = [f"the build command uses @{name[:40]}, which is no parameter, so it is empty" for name in missing]
     with contextlib.suppress(UsageError):  # what is refused is said where it is built, with what the user permits
-        notes += parse_build_command(neutral_command(spec)).notes
+        notes += parse_build_command(command_of(spec)).notes
     return tuple(notes)
 
 
-def neutral_command(spec: TuningSpec | None) -> str:
-    """Return the build command with every parameter at its first value: what the original body is built with."""
-    first = {each.name: each.values[0] for each in spec.params} if spec is not None else {}
-    return command_of(spec, first)
+def region_types(
+    site: RegionGroup, variables: Mapping[str, str], numbers: Mapping[str, int | float], *, device: bool = False
+) -> dict[str, str]:
+    """Return C's types of a site's scalars and arrays' elements; counters that nobody declares are ``int``."""
+    code = site.filled([loop.old for loop in site.loops])
+    line = site.region.line
+    found = {name: each.ctype for name, each in site.parameters.items()}
+    for name, ctype in variables.items():
+        declared = site.parameters.get(name)
+        if declared is not None and declared.ctype != ctype:
+            raise UsageError(
+                f"the file declares {name!r} as {declared.ctype}, its specification of line {line} as {ctype}",
+                "give both one type",
+            )
+        found[name] = ctype
+    found |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare) and node.ctype != "void"}
+    found |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
+    for node in statements(code):
+        if isinstance(node, Loop):
+            found.setdefault(node.index, node.ctype or "int")
+    held = {part.array for part in mentions(code) if isinstance(part, Item)}
+    wanted = scalars(code) if site.spec is not None or device else _assigned(code)
+    wanted |= held if device else set()
+    missing = sorted(wanted - found.keys())
+    if missing:
+        raise UsageError(
+            f"{missing[0]!r} in the region of line {line} is declared as a number neither in the file nor in a "
+            "specification",
+            f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}; declare it before the region or in input_vars",
+        )
+    arrays = variables.keys() | {node.name for node in statements(code) if isinstance(node, Declare)}
+    unbound = sorted(held - arrays) if site.spec is not None else []
+    if unbound:
+        raise UsageError(
+            f"the array {unbound[0]!r} in the region of line {line} has no extents in the specification",
+            f"add decl TYPE {unbound[0]}[EXTENT] = random; to input_vars",
+        )
+    return found
+
+
+def scalars(code: Stmt) -> set[str]:
+    """Return every scalar that a statement mentions beside counters."""
+    return {part.name for part in mentions(code) if isinstance(part, Name)}
+
+
+def _assigned(code: Stmt) -> set[str]:
+    return {node.target.name for node in statements(code) if isinstance(node, Assign) and isinstance(node.target, Name)}
+
+
+def file_value(site: RegionGroup, name: str) -> int | None:
+    """Return the whole number that the file gives to a scalar before the region, or None."""
+    text = site.values.get(name)
+    if text is None:
+        return None
+    try:
+        found = parse_expression(text, "a declaration")
+    except UsageError:
+        return None
+    numbers = {other: _literal(site, other) for other in site.values if other != name}
+    known = {other: number for other, number in numbers.items() if number is not None}
+    value = evaluate(found, known)
+    return value if isinstance(value, int) else None
+
+
+def _literal(site: RegionGroup, name: str) -> int | None:
+    text = site.values[name]
+    return int(text) if text.isdecimal() and (text == "0" or text[0] != "0") else None

@@ -1,16 +1,16 @@
 """Regions on a device: OpenCL is built, run and compared here; so is CUDA where there is a GPU, else it is priced."""
 
 import contextlib
-import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
-from tilewright.codegen.print.source import CUDA
+from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.files import of_architecture
 from tilewright.machines.machine import Machine
@@ -24,7 +24,7 @@ from tilewright.workloads.annotated.lower.apply import DEVICE
 from tilewright.workloads.annotated.lower.device import DeviceProgram
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.gpu import lower
-from tilewright.workloads.annotated.lower.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
 from tilewright.workloads.annotated.lower.transforms import NestContext
@@ -43,21 +43,13 @@ from tilewright.workloads.annotated.nests.nest import (
 )
 from tilewright.workloads.annotated.parse.c import parse_expression
 from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.parse.spec import TuningSpec
-from tilewright.workloads.annotated.search.search import Deadline, LoopChoice, search_loops
-from tilewright.workloads.annotated.verbs.case import Case, command_of, prepared, setting_of, transformed
-from tilewright.workloads.annotated.verbs.guard import guard_of, sized_arrays
+from tilewright.workloads.annotated.search.search import Deadline
+from tilewright.workloads.annotated.verbs.case import Case, command_of
+from tilewright.workloads.annotated.verbs.guard import RegionGuard, guard_of, sized_arrays
 from tilewright.workloads.annotated.verbs.meter import NARROW, CpuMeter, LoopVariant, shown_command
-from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, budget_of
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, searched, space_of
 from tilewright.workloads.annotated.verbs.priced import CudaPrice
-from tilewright.workloads.annotated.verbs.result import (
-    SiteResult,
-    SizeResult,
-    nothing,
-    repeats_of,
-    search_name,
-    space_of,
-)
+from tilewright.workloads.annotated.verbs.result import SiteResult, SizeResult
 
 if TYPE_CHECKING:
     from tilewright.runtime.devices.cuda import CudaDevice
@@ -77,21 +69,15 @@ class DeviceVariant:
     conditions: tuple[tuple[str, ...], ...] = ()  # per region, in C, what has to hold for it
 
 
-def device_variant(
-    case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: AnnotatedOptions
-) -> DeviceVariant:
+def device_variant(case: Case, values: Mapping[str, object], options: AnnotatedOptions) -> DeviceVariant:
     """Return a point as text for a device."""
-    programs: list[DeviceProgram] = []
-    notes: list[str] = []
-    for loop, code in zip(case.site.loops, codes, strict=True):
-        program, more = _program(loop, case, code, values, options, setting_of(case))
-        programs.append(program)
-        notes += [*more, *program.notes]
-    cuda = options.backend == "cuda"
+    made = [_program(loop, case, case.code(loop), values, options, case.setting) for loop in case.site.loops]
+    dialect = CUDA if options.backend == "cuda" else OPENCL
+    notes = [note for program, more in made for note in (*more, *program.notes)]
     return DeviceVariant(
-        programs=tuple(programs),
-        preludes=tuple(cuda_prelude(each) if cuda else opencl_prelude(each) for each in programs),
-        bodies=tuple(cuda_body(each) if cuda else opencl_body(each) for each in programs),
+        programs=tuple(program for program, _ in made),
+        preludes=tuple(host_prelude(program, dialect) for program, _ in made),
+        bodies=tuple(host_body(program, dialect) for program, _ in made),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -111,7 +97,7 @@ def _program(
     """
 
     def made(wanted: Stmt) -> tuple[DeviceProgram, list[str]]:
-        applied = transformed(loop, case, wanted, values, strict=options.strict, openmp=False, setting=setting)
+        applied = case.transformed(loop, wanted, values, setting, strict=options.strict, openmp=False)
         args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
         where = f"tw_line{loop.region.line}"
         return lower(applied.stmt, args, setting, _shapes(case, code), where), applied.notes
@@ -140,23 +126,22 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
     Sizes are those that its extents and its legality were told by; a device's copies of arrays that overlap are not
     one array, and an array without an element has no copy.
     """
-    conditions: list[tuple[str, ...]] = []
-    notes: list[str] = []
-    for loop, program in zip(case.site.loops, made.programs, strict=True):
-        code = prepared(loop, case)
 
-        def build(setting: NestContext, loop: LoopRegion = loop, code: Stmt = code) -> object:
+    def of(loop: LoopRegion, program: DeviceProgram) -> RegionGuard:
+        def build(code: Stmt, setting: NestContext) -> object:
             found = _program(loop, case, code, values, options, setting)[0]
             return found.steps, found.streams
 
         away = not program.launch.resident
         fixed = sized_arrays(case, program.extents) if away else {}
-        guard = guard_of(loop, case, code, build, fixed=fixed, apart=away)
+        guard = guard_of(loop, case, build, fixed=fixed, apart=away)
         free = [extent for extent in program.extents.values() if away and names(extent)]
         filled = [expression_text(Binary(">", extent, Num("0"))) for extent in free]
-        conditions.append(tuple(dict.fromkeys([*guard.conditions, *filled])))
-        notes += guard.notes
-    return replace(made, conditions=tuple(conditions), notes=(*made.notes, *dict.fromkeys(notes)))
+        return replace(guard, conditions=tuple(dict.fromkeys([*guard.conditions, *filled])))
+
+    guards = [of(*each) for each in zip(case.site.loops, made.programs, strict=True)]
+    notes = dict.fromkeys(note for guard in guards for note in guard.notes)
+    return replace(made, conditions=tuple(guard.conditions for guard in guards), notes=(*made.notes, *notes))
 
 
 def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[Expr, ...]]:
@@ -189,7 +174,6 @@ def _declared(name: str, declared: Declare, stmt: Stmt, told: tuple[Expr, ...] |
 class OpenCLMeter(CpuMeter):
     """Builds and runs variants through OpenCL's own library, in the worker that ran the original body."""
 
-    options: AnnotatedOptions
     report: OclgrindReport | None = None
 
     def _timed(self, built: Artifact[None]) -> Measurement:
@@ -200,10 +184,10 @@ class OpenCLMeter(CpuMeter):
 
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
-        made = device_variant(self.case, self._codes, values, self.options)
+        made = device_variant(self.case, values, self.options)
         bodies = tuple(Verbatim(text) for text in made.bodies)
         prelude = "\n".join(dict.fromkeys(made.preludes))
-        command = (*self.program(parse_build_command("cc")), "-O2", "-lOpenCL")
+        command = (*self.program("cc"), "-O2", "-lOpenCL")
         return LoopVariant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=made.notes)
 
 
@@ -217,42 +201,48 @@ class CudaMeter(OpenCLMeter):
 
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
-        made = device_variant(self.case, self._codes, values, self.options)
+        made = device_variant(self.case, values, self.options)
         away = [replace(each, launch=replace(each.launch, resident=False)) for each in made.programs]
-        bodies = tuple(Verbatim(cuda_body(each)) for each in away)
+        bodies = tuple(Verbatim(host_body(each, CUDA)) for each in away)
         unit = self.case.unit(bodies, "\n".join(dict.fromkeys(made.preludes)))
-        fast = parse_build_command(command_of(self.case.site.spec, values), self.allowed).fast_math
+        fast = parse_build_command(command_of(self.case.site.spec, values), self.options.allow_compilers).fast_math
         command = (NVCC, "-O3", f"-arch={self.architecture}", *(("--use_fast_math",) if fast else ()))
         return LoopVariant(bodies=bodies, unit=unit, command=command, notes=made.notes)
 
 
 def plain_device(case: Case, options: AnnotatedOptions) -> SiteResult:
     """Generate device code of a region without a tuning specification; its arguments are literals."""
-    codes = [prepared(loop, case) for loop in case.site.loops]
-    made = guarded(device_variant(case, codes, {}, options), case, {}, options)
-    extra: dict[str, Any] = {"_prelude": "\n".join(made.preludes)}
+    made = guarded(device_variant(case, {}, options), case, {}, options)
+    extra: dict[str, Any] = {}
     if options.backend == "cuda" and nvrtc.available():
         taken: dict[str, Resources] = {}
         for program in made.programs:
             asked = "" if options.machine is None else options.machine.architecture
             taken |= nvrtc.compile_kernels(kernels_text(program, CUDA), current_architecture(asked)[0])
         extra["resources"] = _plain(taken)
-    size = SizeResult(
-        numbers={}, values={}, bodies=(), notes=made.notes, text=made.bodies, extra=extra, conditions=made.conditions
-    )
-    return SiteResult(line=case.site.region.line, sizes=(size,), tuned=False)
+    return SiteResult(line=case.site.region.line, sizes=(_result(case, made, extra=extra),), tuned=False)
 
 
 def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
-    return {
-        name: {
-            "registers": each.registers,
-            "spill_bytes": each.spill_bytes,
-            "stack_bytes": each.stack_bytes,
-            "shared_bytes": each.shared_bytes,
-        }
-        for name, each in taken.items()
-    }
+    return {name: asdict(each) for name, each in taken.items()}
+
+
+def _result(
+    case: Case,
+    made: DeviceVariant,
+    notes: Sequence[str] = (),
+    extra: Mapping[str, Any] = MappingProxyType({}),
+    **more: Any,  # noqa: ANN401
+) -> SizeResult:
+    """Return what became of a size: code for a device."""
+    return SizeResult(
+        numbers=dict(case.numbers),
+        notes=(*made.notes, *notes),
+        text=made.bodies,
+        conditions=made.conditions,
+        extra={"_prelude": "\n".join(made.preludes), **extra},
+        **more,
+    )
 
 
 def tune_device(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
@@ -281,65 +271,40 @@ def _device() -> "CudaDevice | None":
         return None
 
 
-def _spec(case: Case) -> TuningSpec:
-    if case.site.spec is None:
-        raise UsageError("there is no tuning specification")
-    return case.site.spec
-
-
 def _measured(
     case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline, architecture: str = ""
 ) -> SizeResult:
     """Run variants on a device: for OpenCL, or for the architecture of a CUDA device."""
-    spec = _spec(case)
-    space = space_of(spec, case.numbers)
     guard = only_oclgrind() if options.device else contextlib.nullcontext()
     with guard as report, pool(1) as workers:
         meter = (CudaMeter if architecture else OpenCLMeter)(
-            case=case,
-            pool=workers,
-            repeats=repeats_of(spec, options),
-            strict=options.strict,
-            allowed=options.allow_compilers,
-            log=options.log,
-            seed=options.seed,
-            deadline=deadline,
+            case=case, pool=workers, options=options, deadline=deadline
         )
-        meter.options, meter.report = options, report
+        meter.report = report
         if isinstance(meter, CudaMeter):
             meter.architecture = architecture
         meter.start()
-        budget = budget_of(case, options, share.left)
-        choice = search_loops(space, search_name(spec, options, space), budget, meter, seed=options.seed)
-        if choice.winner is None:
-            raise nothing(choice)
-        made = device_variant(case, [prepared(loop, case) for loop in case.site.loops], choice.winner.values, options)
-    made = guarded(made, case, choice.winner.values, options)
+        choice, winner = searched(case, options, meter, share.left, space_of(case))
+        made = device_variant(case, winner.values, options)
     copied = architecture and any(each.launch.resident for each in made.programs)
-    return SizeResult(
-        numbers=dict(case.numbers),
-        values=choice.winner.values,
-        bodies=(),
-        seconds=choice.winner.seconds,
+    return _result(
+        case,
+        guarded(made, case, winner.values, options),
+        notes=(*([COPIED] if copied else []), *([] if meter.wide else [NARROW])),
+        values=winner.values,
+        seconds=winner.seconds,
         original=meter.baseline.median,
         original_command=shown_command(meter.original_command),
-        ratios=tuple(each / choice.winner.seconds for each in meter.baseline.seconds),
+        ratios=tuple(each / winner.seconds for each in meter.baseline.seconds),
         choice=choice,
-        notes=(*made.notes, *([COPIED] if copied else []), *([] if meter.wide else [NARROW])),
         command=(NVCC, f"-arch={architecture}") if architecture else ("cc", "-lOpenCL"),
         finite=meter.finite,
-        text=made.bodies,
-        conditions=made.conditions,
-        extra={"_prelude": "\n".join(made.preludes)},
     )
 
 
 def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Machine | None) -> SizeResult:
     """Price variants for a card: that which is named, that of this machine, or that of the build command."""
-    spec = _spec(case)
-    space = space_of(spec, case.numbers)
-    first = {each.name: each.values[0] for each in spec.params}
-    parsed = parse_build_command(command_of(spec, first), options.allow_compilers)
+    parsed = parse_build_command(command_of(case.spec), options.allow_compilers)
     machine = options.machine or here or of_architecture(parsed.architecture)
     if machine is None:
         raise UsageError(
@@ -349,34 +314,25 @@ def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Mac
     architecture, warning = current_architecture(machine.architecture or parsed.architecture)
     if warning:
         warn_once(warning)
-    codes = [prepared(loop, case) for loop in case.site.loops]
     price = CudaPrice(
         case=case,
         options=options,
         machine=machine,
         architecture=architecture,
-        made=lambda values: device_variant(case, codes, values, options).programs,
+        made=lambda values: device_variant(case, values, options).programs,
     )
-    budget = budget_of(case, options, deadline.left)
-    choice: LoopChoice = search_loops(space, search_name(spec, options, space), budget, price, seed=options.seed)
-    if choice.winner is None:
-        raise nothing(choice)
-    made = guarded(device_variant(case, codes, choice.winner.values, options), case, choice.winner.values, options)
-    return SizeResult(
-        numbers=dict(case.numbers),
-        values=choice.winner.values,
-        bodies=(),
-        seconds=math.nan,
+    choice, winner = searched(case, options, price, deadline.left, space_of(case))
+    return _result(
+        case,
+        guarded(device_variant(case, winner.values, options), case, winner.values, options),
+        notes=[warning] if warning else [],
+        extra={
+            "architecture": architecture,
+            "expected_seconds": winner.seconds,
+            "resources": _plain(price.resources.get(str(dict(winner.values)), {})),
+        },
+        values=winner.values,
         priced=machine.name,
         choice=choice,
-        notes=(*made.notes, *([warning] if warning else [])),
         command=(NVCC, f"-arch={architecture}"),
-        text=made.bodies,
-        conditions=made.conditions,
-        extra={
-            "_prelude": "\n".join(made.preludes),
-            "architecture": architecture,
-            "expected_seconds": choice.winner.seconds,
-            "resources": _plain(price.resources.get(str(dict(choice.winner.values)), {})),
-        },
     )

@@ -19,9 +19,8 @@ from tilewright.workloads.annotated.nests.nest import (
     Item,
     Num,
     Stmt,
-    arrays,
     counters,
-    expressions,
+    mentions,
     names,
     statements,
     used,
@@ -29,7 +28,7 @@ from tilewright.workloads.annotated.nests.nest import (
 )
 from tilewright.workloads.annotated.nests.types import ELEMENTS
 from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.verbs.case import Case, prepared, setting_of, threaded
+from tilewright.workloads.annotated.verbs.case import Case, scalars
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _SUM = re.compile(r"[\w\s*+()-]+")
@@ -44,46 +43,35 @@ class RegionGuard:
     notes: tuple[str, ...] = ()  # what is assumed and cannot be looked at when the code is called
 
 
-def conditions_of(guards: Iterable[RegionGuard]) -> tuple[tuple[str, ...], ...]:
-    """Return the conditions of regions, in order."""
-    return tuple(guard.conditions for guard in guards)
-
-
 def cpu_guards(case: Case, values: Mapping[str, object]) -> tuple[RegionGuard, ...]:
     """Return what the regions of a site assume at one point of the space, on a CPU."""
-    found: list[RegionGuard] = []
-    for loop in case.site.loops:
-        if loop.stencil:
-            found.append(RegionGuard())
-            continue
-        code = prepared(loop, case)
 
-        def build(setting: NestContext, loop: LoopRegion = loop, code: Stmt = code) -> object:
-            return threaded(loop, case, code, values, setting, strict=False)[0]
+    def of(loop: LoopRegion) -> RegionGuard:
+        return guard_of(loop, case, lambda code, setting: case.threaded(loop, code, values, setting)[0])
 
-        found.append(guard_of(loop, case, code, build))
-    return tuple(found)
+    return tuple(RegionGuard() if loop.stencil else of(loop) for loop in case.site.loops)
 
 
 def guard_of(
     loop: LoopRegion,
     case: Case,
-    code: Stmt,  # with its transforms
-    build: Callable[[NestContext], object],  # makes the new code in a setting
+    build: Callable[[Stmt, NestContext], object],  # makes the new code of the region's, in a setting
     *,
+    plain: bool = False,  # whether it is made of the original body
     fixed: Mapping[str, int | float] = MappingProxyType({}),  # names that the new code holds as numbers
     apart: bool = False,  # whether all arrays must be disjoint, whatever the dependences say
 ) -> RegionGuard:
     """Return what one region assumes."""
-    free = sorted((_scalars(code) - written(code) - counters(code)) & set(case.known))
+    code = case.code(loop, plain=plain)
+    free = sorted((scalars(code) - written(code) - counters(code)) & set(case.known))
     overlap = _classes(_arrays(code, case), case.types)
-    full = setting_of(case)
-    made = build(full)
+    full = case.setting
+    made = build(code, full)
 
     def same(kept: Sequence[str], shared: Mapping[str, str]) -> bool:
         known = case.known if len(kept) == len(free) else {name: case.known[name] for name in kept}
         try:
-            return build(replace(full, known=known, overlap=shared)) == made
+            return build(code, replace(full, known=known, overlap=shared)) == made
         except TilewrightError:
             return False
 
@@ -151,21 +139,10 @@ def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _scalars(stmt: Stmt) -> set[str]:
-    return {name for node in statements(stmt) for expr in expressions(node) for name in names(expr)}
-
-
 def _arrays(stmt: Stmt, case: Case) -> set[str]:
     """Arrays of a region that its surroundings hand to it; what they declare themselves lies apart."""
     own = {node.name for each in (stmt, case.site.around) for node in statements(each) if isinstance(node, Declare)}
-    found = {array for node in statements(stmt) for expr in expressions(node) for array in arrays(expr)}
-    return (found | {name for name in written(stmt) if _indexed(stmt, name)}) - own
-
-
-def _indexed(stmt: Stmt, name: str) -> bool:
-    return any(
-        isinstance(target := getattr(node, "target", None), Item) and target.array == name for node in statements(stmt)
-    )
+    return {part.array for part in mentions(stmt) if isinstance(part, Item)} - own
 
 
 def _distinct(loop: LoopRegion, case: Case, code: Stmt, overlap: Mapping[str, str]) -> tuple[list[str], list[str]]:

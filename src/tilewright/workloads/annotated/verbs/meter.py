@@ -1,10 +1,10 @@
 """Measuring the variants of a region on this machine's CPU."""
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
@@ -12,7 +12,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Measurement, Outcome
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains.artifact import Artifact
-from tilewright.runtime.toolchains.build_command import BuildCommand, full_level, optimised, parse_build_command
+from tilewright.runtime.toolchains.build_command import full_level, optimised, parse_build_command
 from tilewright.runtime.toolchains.cpu import compiler_identity, find_command
 from tilewright.runtime.workers.pool import WorkerPool
 from tilewright.workloads.annotated import call as runtime
@@ -20,7 +20,9 @@ from tilewright.workloads.annotated.lower.openmp import has_directives
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
 from tilewright.workloads.annotated.nests.nest import Stmt
 from tilewright.workloads.annotated.search.search import Deadline
-from tilewright.workloads.annotated.verbs.case import Case, command_of, neutral_command, prepared, setting_of, threaded
+from tilewright.workloads.annotated.verbs.case import Case, command_of
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, repeats_of
+from tilewright.workloads.annotated.verbs.result import SizeResult
 
 NARROW = "compared on inputs as specified alone: on wider ones the file's own text gives infinities"
 TRIAL_SECONDS = 60.0
@@ -71,6 +73,17 @@ class Beside:
         """Whether the original body took longer in every round than something else ever did."""
         return max(seconds) < min(theirs for _, theirs in self.rounds)
 
+    def result(self, case: Case, variant: LoopVariant, seconds: float, **more: Any) -> SizeResult:  # noqa: ANN401
+        """Return what became of a size: a variant that takes some seconds, or the original body."""
+        return SizeResult(
+            numbers=dict(case.numbers),
+            seconds=seconds,
+            original=self.theirs,
+            original_command=shown_command(self.command),
+            command=shown_command(variant.command),
+            **{"ratios": tuple(each / seconds for _, each in self.rounds), **more},
+        )
+
     @property
     def gained(self) -> bool:
         """Whether the variant is surely faster: other code, and in no round as slow as the original in any."""
@@ -83,11 +96,7 @@ class CpuMeter:
 
     case: Case  # the regions at one size of the input
     pool: WorkerPool  # two workers at most; the first one runs
-    repeats: int  # how often a variant is timed
-    strict: bool  # refuse what a dependence forbids, rather than leave it out
-    allowed: tuple[str, ...] = ()  # compilers that the user permits
-    log: Path | None = None  # file of earlier results, or None
-    seed: int = 0
+    options: AnnotatedOptions  # what the user asks for
     # compilers and runs that are not done by then are killed
     deadline: Deadline = field(default_factory=Deadline)
     original_command: tuple[str, ...] = ()
@@ -95,7 +104,6 @@ class CpuMeter:
     finite: bool = True  # whether the results are finite
     wide: bool = True  # whether they are compared on wide inputs, too
     reused: int = 0
-    _codes: list[Stmt] = field(default_factory=list)
     _known: dict[str, Measurement] = field(default_factory=dict)
     _variants: dict[str, LoopVariant] = field(default_factory=dict)
     _compiled: dict[str, Artifact[None]] = field(default_factory=dict)
@@ -105,8 +113,7 @@ class CpuMeter:
 
     def start(self) -> None:
         """Build and run the original body, and the file's own text beside it."""
-        self._codes = [prepared(loop, self.case) for loop in self.case.site.loops]
-        command = full_level(self.compiler(neutral_command(self.case.site.spec)))
+        command = full_level(self.compiler(command_of(self.case.site.spec)))
         self.original_command = command
         text = self.case.original()
         initial = self.case.initial()
@@ -118,7 +125,15 @@ class CpuMeter:
             timed=built[0], reference=built[1], second=built[2], initial=built[3] if initial else None
         )
         self._scope = fingerprint(
-            "loop-log", text, own, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.seed
+            "loop-log",
+            text,
+            own,
+            initial,
+            command,
+            compiler_identity(),
+            self.case.inputs,
+            self.repeats,
+            self.options.seed,
         )
         self._prepare()
         self._known = self._recorded()
@@ -140,7 +155,7 @@ class CpuMeter:
             runtime.prepare,
             self._objects,
             self.case.inputs,
-            self.seed,
+            self.options.seed,
             self.repeats,
             _BASELINE * left,
             limit=min(5 * TRIAL_SECONDS, left),
@@ -165,44 +180,44 @@ class CpuMeter:
             self.baseline = Measurement(seconds=tuple(samples))
         self._ready = True
 
+    @property
+    def repeats(self) -> int:
+        """How often a variant is timed."""
+        return repeats_of(self.case, self.options)
+
     def compiler(self, command: str) -> tuple[str, ...]:
-        """Return the compiler and flags of a build command; a compiler for GPUs becomes this machine's for C."""
-        parsed = parse_build_command(command, self.allowed)
-        return (*self.program(parsed), *self.flags(parsed))
+        """Return the compiler of a build command and its flags, the best general ones before them."""
+        parsed = parse_build_command(command, self.options.allow_compilers)
+        defines = (f"-D{name}={value}" for name, value in parsed.defines)
+        return (*self.program(parsed.compiler), *optimised(parsed.flags), *defines)
 
-    def program(self, parsed: BuildCommand) -> tuple[str, ...]:
-        """Return the C compiler that stands for a command's."""
-        import shutil
-
-        plain = parsed.compiler.partition("-")[0]
-        if plain in {"gcc", "clang", "cc"} or parsed.compiler in self.allowed:
-            for name in (parsed.compiler, plain):
+    def program(self, compiler: str) -> tuple[str, ...]:
+        """Return the C compiler that stands for a command's: one for GPUs becomes this machine's for C."""
+        plain = compiler.partition("-")[0]
+        if plain in {"gcc", "clang", "cc"} or compiler in self.options.allow_compilers:
+            for name in (compiler, plain):
                 found = shutil.which(name)
                 if found is not None:
                     return (found,)
         return find_command()
 
-    @staticmethod
-    def flags(parsed: BuildCommand) -> tuple[str, ...]:
-        """Return the flags of a command for a C compiler, the best general ones before them."""
-        return (*optimised(parsed.flags), *(f"-D{name}={value}" for name, value in parsed.defines))
-
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
         bodies: list[Stmt] = []
         notes: list[str] = []
-        for loop, code in zip(self.case.site.loops, self._codes, strict=True):
+        case = self.case
+        for loop in case.site.loops:
             if loop.stencil:
                 bodies.append(loop.old)
                 continue
-            stmt, more = threaded(loop, self.case, code, values, setting_of(self.case), strict=self.strict)
+            stmt, more = case.threaded(loop, case.code(loop), values, case.setting, strict=self.options.strict)
             bodies.append(stmt)
             notes += more
-        command = self.compiler(command_of(self.case.site.spec, values))
+        command = self.compiler(command_of(case.site.spec, values))
         if any(has_directives(body) for body in bodies) and "-fopenmp" not in command:
             command = (*command, "-fopenmp")
         return LoopVariant(
-            bodies=tuple(bodies), unit=self.case.unit(bodies), command=command, notes=tuple(dict.fromkeys(notes))
+            bodies=tuple(bodies), unit=case.unit(bodies), command=command, notes=tuple(dict.fromkeys(notes))
         )
 
     def made(self, values: Mapping[str, object]) -> LoopVariant:
@@ -322,11 +337,11 @@ class CpuMeter:
         return Measurement(seconds=tuple(reply.value))
 
     def _recorded(self) -> dict[str, Measurement]:
-        if self.log is None:
+        if self.options.log is None:
             return {}
         scope = self._scope
         found: dict[str, Measurement] = {}
-        for record in store.read(self.log):
+        for record in store.read(self.options.log):
             if record.get("scope") == scope and record.get("kind") == "loop-variant":
                 seconds = tuple(float(each) for each in record.get("seconds", []))
                 outcome = Outcome(str(record.get("outcome", "ok")))
@@ -336,7 +351,7 @@ class CpuMeter:
         return found
 
     def _record(self, key: str) -> None:
-        if self.log is None:
+        if self.options.log is None:
             return
         known = self._known[key]
         record: dict[str, Any] = {
@@ -347,7 +362,7 @@ class CpuMeter:
             "outcome": str(known.outcome),
             "detail": known.detail[:500],
         }
-        store.append(self.log, record)
+        store.append(self.options.log, record)
 
 
 def _late() -> Measurement:

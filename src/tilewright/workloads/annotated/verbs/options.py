@@ -1,13 +1,30 @@
-"""How annotated regions are tuned."""
+"""How annotated regions are tuned: what the user asks for, what a specification does, and the search for it."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.verbs.options import AnnotateOptions
-from tilewright.workloads.annotated.search.search import Budget
+from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
+from tilewright.workloads.annotated.search.algorithms import algorithm
+from tilewright.workloads.annotated.search.search import (
+    Budget,
+    LoopChoice,
+    LoopTrial,
+    ParameterSpace,
+    PointMeter,
+    Values,
+    search_loops,
+)
 from tilewright.workloads.annotated.verbs.case import Case
 
 MAX_RUNS = 100_000
+_REPEATS = 5
+_MOST_REPEATS = 200
+_MANY = 300
+"""Spaces larger than this are not searched exhaustively unless the specification says so."""
 
 
 class AnnotatedOptions(AnnotateOptions):
@@ -19,11 +36,61 @@ class AnnotatedOptions(AnnotateOptions):
     machine: Machine | None = None  # the GPU that CUDA variants are priced for; None: they are run
 
 
-def budget_of(case: Case, options: AnnotatedOptions, seconds: float) -> Budget:
-    """Return when the search of a case ends."""
-    spec = case.site.spec
-    total = spec.arg("search", "total_runs") if spec is not None else None
-    limit = spec.arg("search", "time_limit") if spec is not None else None
+def space_of(case: Case) -> ParameterSpace:
+    """Return the space of a specification at one size of the input."""
+    spec = case.spec
+
+    def refused(values: Mapping[str, object]) -> str:
+        known: dict[str, Any] = {**spec.lets, **case.numbers, **values}
+        for name, rule in spec.constraints:
+            if not rule.value(known):
+                return f"the constraint {name} is not fulfilled: {rule.text[:80]}"
+        return ""
+
+    return ParameterSpace(
+        names=tuple(each.name for each in spec.params),
+        values=tuple(each.values for each in spec.params),
+        refused=refused,
+    )
+
+
+def repeats_of(case: Case, options: AnnotatedOptions) -> int:
+    """Return how often a variant is timed."""
+    asked = options.repeats or case.spec.arg("performance_counter", "repetitions") or _REPEATS
+    return min(max(int(asked), 1), _MOST_REPEATS) if isinstance(asked, int) else _REPEATS
+
+
+def searched(
+    case: Case,
+    options: AnnotatedOptions,
+    meter: PointMeter,
+    seconds: float,  # that the search may take
+    space: ParameterSpace,
+    prior: Callable[[Values], float] | None = None,
+) -> tuple[LoopChoice, LoopTrial]:
+    """Search a space as the user or the specification asks for; return what was found, and the fastest point."""
+    spec = case.spec
+    asked = options.search or spec.arg("search", "algorithm")
+    name = str(("Exhaustive" if space.size <= _MANY else "Model") if asked is None else asked)
+    total, limit = spec.arg("search", "total_runs"), spec.arg("search", "time_limit")
     runs = options.runs or (total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else 1000)
     own = float(limit) * 60.0 if isinstance(limit, int | float) and limit > 0 else seconds
-    return Budget(runs=min(runs, MAX_RUNS), seconds=min(seconds, own))
+    budget = Budget(runs=min(runs, MAX_RUNS), seconds=min(seconds, own))
+    choice = search_loops(space, algorithm(name) or name, budget, meter, prior=prior, seed=options.seed)
+    if choice.winner is None:
+        raise nothing(choice)
+    return choice, choice.winner
+
+
+def nothing(choice: LoopChoice) -> UsageError:
+    """Return what says why a search found nothing."""
+    if choice.interrupted:
+        raise KeyboardInterrupt
+    for trial in choice.trials:
+        if trial.measurement.detail == LATE:
+            return TimeUpError(f"{LATE} before a variant was built and run", "give more --seconds")
+        if trial.measurement.detail:
+            return UsageError(f"no variant ran: {trial.measurement.detail}")
+    if choice.skipped:
+        return UsageError(f"no point of the space is allowed: {choice.skipped[0][1]}", "relax the constraints")
+    return TimeUpError("no variant could be measured", "give more --seconds")

@@ -13,7 +13,7 @@ from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.toolchains.build_command import parse_build_command
 from tilewright.runtime.warn import warn_once
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
-from tilewright.workloads.annotated.lower.device import Branch, DeviceProgram, KernelRun, LoopKernel, Repeat, Step
+from tilewright.workloads.annotated.lower.device import Branch, DeviceProgram, LoopKernel, Repeat, Step
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.nests.nest import (
     Assign,
@@ -100,7 +100,7 @@ def expected_seconds(
             launch = kernel_launch(kernel, program, case, known, taken.get(kernel.name))
             joined = 3 * machine.launch_seconds.value if kernel.reductions else 0.0
             kernels += count * (launch_times(launch, machine).seconds + joined)
-        names = [] if program.launch.resident else [name for name, _ in program.arrays]
+        names = [] if program.launch.resident else list(program.arrays)
         back = [name for name in names if name in program.written]
         copied = (sum(sizes.get(name, 0.0) for name in names), sum(sizes.get(name, 0.0) for name in back))
         calls = len(names) + len(back) + (streams > 1)
@@ -145,8 +145,8 @@ def kernel_launch(
 def _launches(steps: Sequence[Step], known: Known) -> Iterator[tuple[LoopKernel, float, Known]]:
     """Yield the kernels with how often they are launched, and what is known there: of a host's loop its middle."""
     for step in steps:
-        if isinstance(step, KernelRun):
-            yield step.kernel, 1.0, known
+        if isinstance(step, LoopKernel):
+            yield step, 1.0, known
         elif isinstance(step, Repeat):
             count, middle = _turns(step.loop, known)
             inside = known if middle is None else {**known, step.loop.index: middle}

@@ -1,25 +1,16 @@
-"""What becomes of a region, and what its specification asks of a search."""
+"""What becomes of a region."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome, Record
 from tilewright.base.units import format_seconds
-from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
+from tilewright.workloads.annotated.nests.limit import TimeUpError
 from tilewright.workloads.annotated.nests.nest import Stmt
 from tilewright.workloads.annotated.parse.evaluate import Plain
-from tilewright.workloads.annotated.parse.spec import TuningSpec
-from tilewright.workloads.annotated.search.algorithms import algorithm
-from tilewright.workloads.annotated.search.search import LoopChoice, ParameterSpace
-from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
-
-_REPEATS = 5
-_MOST_REPEATS = 200
-_MANY = 300
-"""Spaces larger than this are not searched exhaustively unless the specification says so."""
+from tilewright.workloads.annotated.search.search import LoopChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +18,8 @@ class SizeResult:
     """What a search found at one size of the input."""
 
     numbers: Mapping[str, Plain]  # the input's parameters
-    values: Mapping[str, object]  # the winner's parameters
-    bodies: tuple[Stmt, ...]  # what replaces the regions
+    values: Mapping[str, object] = field(default_factory=dict)  # the winner's parameters
+    bodies: tuple[Stmt, ...] = ()  # what replaces the regions
     seconds: float = math.nan  # the winner's time; NaN if nothing was timed
     original: float = math.nan  # the original body's time
     original_command: tuple[str, ...] = ()  # how the original body was built
@@ -159,52 +150,7 @@ def _compared(size: SizeResult) -> str:
     )
 
 
-def space_of(spec: TuningSpec, numbers: Mapping[str, Plain]) -> ParameterSpace:
-    """Return the space of a specification at one size of the input."""
-
-    def refused(values: Mapping[str, object]) -> str:
-        known: dict[str, Any] = {**spec.lets, **numbers, **values}
-        for name, rule in spec.constraints:
-            if not rule.value(known):
-                return f"the constraint {name} is not fulfilled: {rule.text[:80]}"
-        return ""
-
-    return ParameterSpace(
-        names=tuple(each.name for each in spec.params),
-        values=tuple(each.values for each in spec.params),
-        refused=refused,
-    )
-
-
-def search_name(spec: TuningSpec, options: AnnotatedOptions, space: ParameterSpace) -> str:
-    """Return the search to use: the user's, the specification's, or ours where the space is large."""
-    asked = options.search or spec.arg("search", "algorithm")
-    if asked is None:
-        return "Exhaustive" if space.size <= _MANY else "Model"
-    return algorithm(str(asked)) or str(asked)
-
-
-def repeats_of(spec: TuningSpec, options: AnnotatedOptions) -> int:
-    """Return how often a variant is timed."""
-    asked = options.repeats or spec.arg("performance_counter", "repetitions") or _REPEATS
-    return min(max(int(asked), 1), _MOST_REPEATS) if isinstance(asked, int) else _REPEATS
-
-
-def nothing(choice: LoopChoice) -> UsageError:
-    """Return what says why a search found nothing."""
-    if choice.interrupted:
-        raise KeyboardInterrupt
-    for trial in choice.trials:
-        if trial.measurement.detail == LATE:
-            return TimeUpError(f"{LATE} before a variant was built and run", "give more --seconds")
-        if trial.measurement.detail:
-            return UsageError(f"no variant ran: {trial.measurement.detail}")
-    if choice.skipped:
-        return UsageError(f"no point of the space is allowed: {choice.skipped[0][1]}", "relax the constraints")
-    return TimeUpError("no variant could be measured", "give more --seconds")
-
-
 def untuned(numbers: Mapping[str, Plain], error: TimeUpError) -> SizeResult:
     """Return a size at which the original body stays, since there was no time for it."""
     note = f"{error.message}: the original body stays"
-    return SizeResult(numbers=dict(numbers), values={}, bodies=(), notes=(note,), extra={"kept_original": True})
+    return SizeResult(numbers=dict(numbers), notes=(note,), extra={"kept_original": True})

@@ -1,6 +1,7 @@
 """What becomes of one region: tuned at every size of its input, or only transformed."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
@@ -12,37 +13,23 @@ from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError, limite
 from tilewright.workloads.annotated.nests.nest import Stmt, Transform, statements
 from tilewright.workloads.annotated.parse.evaluate import Plain
 from tilewright.workloads.annotated.parse.file import RegionGroup
-from tilewright.workloads.annotated.parse.spec import TuningSpec
-from tilewright.workloads.annotated.search.search import Budget, Deadline, ParameterSpace, search_loops
-from tilewright.workloads.annotated.verbs.case import (
-    INTERIOR,
-    PARALLEL,
-    Case,
-    command_notes,
-    prepared,
-    setting_of,
-    threaded,
-)
+from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, Values
+from tilewright.workloads.annotated.verbs.case import INTERIOR, PARALLEL, Case, command_notes, region_types
 from tilewright.workloads.annotated.verbs.gpu import plain_device, tune_device
-from tilewright.workloads.annotated.verbs.guard import RegionGuard, conditions_of, cpu_guards, visible_sizes
-from tilewright.workloads.annotated.verbs.meter import NARROW, Beside, CpuMeter, shown_command
-from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, budget_of
-from tilewright.workloads.annotated.verbs.result import (
-    Handed,
-    SiteResult,
-    SizeResult,
-    nothing,
-    repeats_of,
-    search_name,
-    space_of,
-    untuned,
-)
-from tilewright.workloads.annotated.verbs.types import region_types
+from tilewright.workloads.annotated.verbs.guard import RegionGuard, cpu_guards, visible_sizes
+from tilewright.workloads.annotated.verbs.meter import NARROW, Beside, CpuMeter
+from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, searched, space_of
+from tilewright.workloads.annotated.verbs.result import Handed, SiteResult, SizeResult, untuned
 
 _SEARCH = 0.6
 """Share of the time for the search."""
 _BESIDE = 0.4
 """Share of what is left then for the winner beside the original body; the rest is for other kernels."""
+_REGISTERS = 16.0
+"""Names of vector registers: copies beyond them spill."""
+_CACHE_BYTES = 2.0**20
+"""What a tile should stay below: a second-level cache."""
+_ELEMENT = 8.0
 _APART = "the winner and the original body were not timed in turn but at different moments: give more --seconds"
 
 
@@ -57,13 +44,16 @@ def plain_site(site: RegionGroup, options: AnnotatedOptions) -> SiteResult:
     for loop in site.loops:
         if loop.stencil:
             raise UsageError("a stencil region stands inside a PerfTuning region, which gives its sizes")
-        stmt, more = threaded(loop, case, prepared(loop, case), {}, setting_of(case), strict=options.strict)
+        stmt, more = case.threaded(loop, case.code(loop), {}, case.setting, strict=options.strict)
         bodies.append(stmt)
         notes += [*loop.notes, *more]
     guards = cpu_guards(case, {})
     notes += [note for each in guards for note in each.notes]
     result = SizeResult(
-        numbers={}, values={}, bodies=tuple(bodies), notes=tuple(dict.fromkeys(notes)), conditions=conditions_of(guards)
+        numbers={},
+        bodies=tuple(bodies),
+        notes=tuple(dict.fromkeys(notes)),
+        conditions=tuple(each.conditions for each in guards),
     )
     return SiteResult(line=site.region.line, sizes=(result,), tuned=False)
 
@@ -76,7 +66,7 @@ def tune_site(
     What one size leaves of its time is the others'; where there is none left, the original body stays. The search ends
     at ``share``, everything at ``deadline``.
     """
-    spec = _spec(site)
+    spec = cases[0].spec
     notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]
     kinds = {name for kind in ("validation", "performance_test_code") for name in spec.args.get(kind, {})}
     if kinds:
@@ -108,44 +98,24 @@ def _told_apart(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
     )
 
 
-def _spec(site: RegionGroup) -> TuningSpec:
-    if site.spec is None:
-        raise UsageError("there is no tuning specification")
-    return site.spec
-
-
 def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
     from tilewright.workloads.annotated.verbs.automatic import hand_automatic
-    from tilewright.workloads.annotated.verbs.prior import prior_of
     from tilewright.workloads.annotated.verbs.stencil import hand_over
 
-    spec = _spec(case.site)
-    space = _with_own(space_of(spec, case.numbers), case)
+    space = _with_own(space_of(case), case)
     with pool(1) as workers:
-        meter = CpuMeter(
-            case=case,
-            pool=workers,
-            repeats=repeats_of(spec, options),
-            strict=options.strict,
-            allowed=options.allow_compilers,
-            log=options.log,
-            seed=options.seed,
-            deadline=deadline,
-        )
+        meter = CpuMeter(case=case, pool=workers, options=options, deadline=deadline)
         meter.start()
-        budget: Budget = budget_of(case, options, _SEARCH * share.left)
-        name, searching = search_name(spec, options, space), share.part(_SEARCH)
+        searching = share.part(_SEARCH)
         # The first point may take what there is.
         with limited(lambda: (searching if meter.started else deadline).left):
-            choice = search_loops(space, name, budget, meter, prior=prior_of(case), seed=options.seed)
-        if choice.winner is None:
-            raise nothing(choice)
-        variant = meter.made(choice.winner.values)
+            choice, winner = searched(case, options, meter, _SEARCH * share.left, space, _prior(case))
+        variant = meter.made(winner.values)
         both = meter.beside(variant, until=share.part(_BESIDE))
         rounds = len(both.rounds)
         apart = () if rounds else (_APART,)
         if not both.rounds:
-            moments = zip(choice.winner.measurement.seconds, meter.baseline.seconds, strict=False)
+            moments = zip(winner.measurement.seconds, meter.baseline.seconds, strict=False)
             both = Beside(rounds=tuple(moments), command=meter.original_command)
         ours, theirs = both.ours, both.theirs
         try:
@@ -164,27 +134,25 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
         kept = "no variant is surely faster than the original body built alike, so that stays"
     else:
         try:
-            guards = cpu_guards(case, choice.winner.values)
+            guards = cpu_guards(case, winner.values)
         except TimeUpError:
             kept = f"{LATE} before it was known what the best variant takes for granted: the original body stays"
     if kept:
         notes.insert(0, kept)
         bodies = tuple(loop.old for loop in case.site.loops)
     notes += [note for each in guards for note in each.notes]
-    return SizeResult(
-        numbers=dict(case.numbers),
-        values=choice.winner.values,
+    return both.result(
+        case,
+        variant,
+        theirs if kept else ours,
+        values=winner.values,
         bodies=bodies,
-        seconds=theirs if kept else ours,
-        original=theirs,
-        original_command=shown_command(both.command),
         ratios=() if kept else tuple(theirs / ours for ours, theirs in both.rounds),
         choice=choice,
         notes=tuple(notes),
-        command=shown_command(variant.command),
         finite=meter.finite,
         rounds=rounds,
-        conditions=conditions_of(guards),
+        conditions=tuple(each.conditions for each in guards),
         extra={"kept_original": bool(kept), "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
     )
 
@@ -201,3 +169,48 @@ def _with_own(space: ParameterSpace, case: Case) -> ParameterSpace:
             names, added = (*space.names, name), (*space.added, name)
             space = replace(space, names=names, values=(*space.values, values), added=added)
     return space
+
+
+def _prior(case: Case) -> Callable[[Values], float]:
+    """Return what is expected of a variant before it is built: the logarithm of a time, up to a constant.
+
+    Copies of a body pay until their values no longer fit the registers, tiles while they are larger than a few cache
+    lines and fit the cache; ``-O`` levels and parallel loops count as compilers' and threads' usual gains.
+    """
+    roles = _roles(case)
+
+    def expected(values: Values) -> float:
+        total, copies, tile = 0.0, 1.0, 1.0
+        for name, value in values.items():
+            role = roles.get(name, "")
+            if role == "unroll" and isinstance(value, int):
+                copies *= max(1, value)
+            elif role == "tile" and isinstance(value, int) and value > 1:
+                tile *= value
+            elif role == "parallel" and value is True:
+                total -= 0.3
+            elif isinstance(value, str):
+                total -= 0.2 * sum(level in value for level in ("-O1", "-O2", "-O3")) + 0.1 * ("-O3" in value)
+        total += -0.1 * math.log2(min(copies, _REGISTERS)) + 0.15 * max(0.0, math.log2(copies / _REGISTERS))
+        if tile > 1.0:
+            total += 0.1 * max(0.0, math.log2(_ELEMENT * tile / _CACHE_BYTES)) + 0.1 * max(0.0, 6.0 - math.log2(tile))
+        return total
+
+    return expected
+
+
+def _roles(case: Case) -> dict[str, str]:
+    """Guess what every parameter is for, from the arguments that mention it."""
+    names = [each.name for each in case.spec.params]
+    found: dict[str, str] = {}
+    for loop in case.site.loops:
+        for node in statements(loop.code):
+            if not isinstance(node, Transform):
+                continue
+            for key, text in node.arguments:
+                role = "unroll" if key in {"ufactor", "ufactors", "unrolljam", "regtile", "unrollInner"} else ""
+                role = "tile" if key in {"tile", "tsize"} else "parallel" if key in {"openmp", "parallelize"} else role
+                for name in names:
+                    if role and name in text:
+                        found.setdefault(name, role)
+    return found

@@ -21,12 +21,11 @@ from tilewright.workloads.annotated.nests.nest import Verbatim
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries
 from tilewright.workloads.annotated.nests.values import evaluate
 from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.parse.stencil import read_stencil
-from tilewright.workloads.annotated.parse.sweeps import Recognised, recognise
+from tilewright.workloads.annotated.parse.sweeps import Recognised, read_stencil, recognise
 from tilewright.workloads.annotated.verbs.case import Case
 from tilewright.workloads.annotated.verbs.guard import visible_sizes
-from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant, shown_command
-from tilewright.workloads.annotated.verbs.result import Handed, SizeResult
+from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant
+from tilewright.workloads.annotated.verbs.result import Handed
 
 _STEPS = 2
 """Steps that a tiling is chosen for where their number is not known."""
@@ -59,16 +58,11 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Han
         note = f"an iterated stencil; the stencil compiler's {tiling} took {format_seconds(seconds)}, the loops stay"
         return Handed(result=None, note=note)
     note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
-    result = SizeResult(
-        numbers=dict(case.numbers),
-        values={},
-        bodies=(),
-        seconds=seconds,
-        original=theirs,
-        original_command=shown_command(original.command),
-        ratios=tuple(each / seconds for _, each in original.rounds),
+    result = original.result(
+        case,
+        variant,
+        seconds,
         notes=(note, *reasons),
-        command=shown_command(variant.command),
         text=tuple(body.text for body in variant.bodies if isinstance(body, Verbatim)),
         extra={"_prelude": variant.prelude, "stencil_tiling": str(tiling), "kept_original": False},
     )
