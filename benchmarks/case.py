@@ -15,7 +15,7 @@ from tilewright.programs.stencil import catalogue, reference
 from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
-from tilewright.programs.tables import catalogue as recurrences
+from tilewright.workloads.tables import catalogue as recurrences
 
 Array = npt.NDArray[Any]
 ALIGNMENT = 64

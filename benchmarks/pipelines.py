@@ -31,7 +31,7 @@ from tilewright.workloads.pipelines.call import compile_pipeline, execute, new_g
 from tilewright.workloads.pipelines.catalogue import gaussian_radius, gaussian_weights, pipeline
 from tilewright.workloads.pipelines.fuse import fuse
 from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
-from tilewright.workloads.pipelines.search import FusionCandidate, RowChoice, best_choices, best_rows, search
+from tilewright.workloads.pipelines.search import FusionCandidate, RowChoice, best_choices, search
 
 _PAUSE = 0.02
 """Seconds between runs, so that one contender's idle threads sleep when the next one starts."""
@@ -228,8 +228,7 @@ def model_choice(size: int, sigma: float, threads: int, repeats: int, shortlist:
 
 def _single(problem: PipelineProblem, group: fusions.Group) -> FusionCandidate:
     """One group by itself, with the model's tile for it."""
-    choice = best_rows(problem, group, host())
-    return FusionCandidate(fusion=(group,), choices=(choice,), seconds=choice.seconds)
+    return best_choices(problem, host(), (group,))
 
 
 def show(case: dict[str, Any]) -> str:

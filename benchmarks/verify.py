@@ -18,9 +18,9 @@ from tilewright.programs.stencil.boundaries import FIXED, Boundary
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.rounding import is_linear, underflow, units
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.programs.tables.reference import fill
-from tilewright.verbs.tables.data import make_data
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.fill import make_data
+from tilewright.workloads.tables.reference import fill
 
 _SMALL = {1: (1003,), 2: (61, 83), 3: (17, 22, 29)}
 _SAFETY = 16.0

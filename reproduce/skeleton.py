@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from tilewright.verbs.load import load_value
 from tilewright.workloads.pipelines.fusions import Fusion, GroupPlan, parse, plan_group
-from tilewright.workloads.pipelines.pipeline import halo_text
-from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
+from tilewright.workloads.pipelines.problem import PipelineProblem, halo_text, make_pipeline_problem
 from tilewright.workloads.pipelines.verbs import as_pipeline
 
 _OPERATIONS = {"float32": "SP", "float64": "DP"}

@@ -117,11 +117,11 @@ def verified():
     from tilewright.codegen.gpu import micro as gpu_micro
     from tilewright.codegen.print import c
     from tilewright.codegen.products import matmul_gpu
-    from tilewright.codegen.tables import gpu as gpu_table
     from tilewright.sparse.lower import gpu as gpu_matrices
     from tilewright.workloads.annotated.lower import kernels as loop_kernels
     from tilewright.workloads.annotated.lower import lowering as loop_lowering
     from tilewright.workloads.pipelines.lower import device as gpu_pipelines
+    from tilewright.workloads.tables.lower import gpu as gpu_table
 
     def first_verified(print_text: Callable[..., str], *, gpu: bool) -> Callable[..., str]:
         @functools.wraps(print_text)

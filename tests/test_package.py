@@ -42,7 +42,12 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     _, archive = wheel
     inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert inside == _shipped()
-    for name in ("py.typed", "machines/catalogue/gtx980.toml", "programs/data/BLOSUM62.txt", "sparse/seqdia.c"):
+    for name in (
+        "py.typed",
+        "machines/catalogue/gtx980.toml",
+        "workloads/tables/matrices/BLOSUM62.txt",
+        "sparse/seqdia.c",
+    ):
         assert f"tilewright/{name}" in inside
     assert sum(name.endswith(".toml") for name in inside) >= 15
 

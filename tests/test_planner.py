@@ -13,12 +13,11 @@ from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.bodies import choose_body, cpu_schedule
-from tilewright.tuning.table_default import table_default
-from tilewright.verbs.tables.data import make_data
-from tilewright.verbs.tables.plan import plan_table
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.fill import make_data
+from tilewright.workloads.tables.schedule import plan_table, table_default
 
 C = Target(backend="c")
 ZEN3 = load("zen3")
@@ -102,11 +101,11 @@ def test_the_plan_of_a_table_is_plain_data_and_follows_the_machine_it_is_given()
     data = make_data(known, texts, {}, "int32", None)
     plan = plan_table(known, data, C, None, 2, ZEN3)
     assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301  (our own)
-    assert plan.tiling == table_default(known, (3000, 2000), "int32", ZEN3, 2)
+    assert plan.schedule.tiling == table_default(known, (3000, 2000), "int32", ZEN3, 2)
     assert (plan.problem.shape, plan.target.threads, plan.problem.floating) == ((3000, 2000), 2, ())
     assert plan.schedule.shape is None
     asked = plan_table(known, data, C, parse("orthogonal:t=64,s=128"), 1, ZEN3)
-    assert (asked.tiling.time, asked.tiling.space, asked.target.threads) == (64, (128,), 1)
+    assert (asked.schedule.tiling.time, asked.schedule.tiling.space, asked.target.threads) == (64, (128,), 1)
     few = make_data(known, ("kitten", "sitting"), {}, "int32", None)
     assert plan_table(known, few, C, None, None, ZEN3).target.threads == 1
-    assert plan_table(known, few, Target(backend="numpy"), None, None, ZEN3).tiling == NONE
+    assert plan_table(known, few, Target(backend="numpy"), None, None, ZEN3).schedule is None

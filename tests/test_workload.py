@@ -7,13 +7,13 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.machines.files import load
 from tilewright.programs.stencil.program import Program
-from tilewright.programs.tables.table import Recurrence
 from tilewright.tuning.energy import METRICS, of_costs
 from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.dispatch import program_of, stencil_of, workload_of
 from tilewright.verbs.load import load_run
 from tilewright.verbs.predict import predict
 from tilewright.workload import Request
+from tilewright.workloads.tables.problem import Recurrence
 
 CASES = {"heat2d": Request(shape=(512, 768), steps=32), "lcs": Request(shape=(512, 768), steps=1)}
 

@@ -14,8 +14,8 @@ import tilewright as tw
 from case import Array, Case, sequences
 from rivals import UnavailableError
 from rivals.naive_c import FLAGS, Compiler
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.verbs.tables.table import filling
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.fill import filling
 
 _CELLS = {
     "edit_distance": "LEAST(above[j - 1] + (a[i - 1] != b[j - 1]), LEAST(above[j], row[j - 1]) + 1)",

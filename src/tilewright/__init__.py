@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from tilewright.verbs.predict import choose_tiling, predict, select
     from tilewright.verbs.running.record import Run
     from tilewright.verbs.running.run import run
-    from tilewright.verbs.tables.align import Alignment, align
-    from tilewright.verbs.tables.table import Table, fill, recurrence
     from tilewright.verbs.tuning.plan import Plan
     from tilewright.verbs.tuning.supertune import supertune
     from tilewright.verbs.tuning.tune import tune
@@ -78,11 +76,14 @@ if TYPE_CHECKING:
     from tilewright.workloads.pipelines import image
     from tilewright.workloads.pipelines.fuse import fuse
     from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
+    from tilewright.workloads.tables.align import Alignment, align
+    from tilewright.workloads.tables.fill import fill
+    from tilewright.workloads.tables.recurrence import Table, recurrence
 
     __version__: str
 
 _HOMES = {
-    "tilewright.verbs.tables.align": ("Alignment", "align"),
+    "tilewright.workloads.tables.align": ("Alignment", "align"),
     "tilewright.workloads.annotated.verbs.annotate": ("annotate",),
     "tilewright.workloads.codesign.area": ("area",),
     "tilewright.workloads.codesign.codesign": ("codesign",),
@@ -130,7 +131,8 @@ _HOMES = {
     "tilewright.inputs.series": ("Results", "load"),
     "tilewright.verbs.tuning.plan": ("Plan",),
     "tilewright.inputs.stencil": ("Stencil", "stencil"),
-    "tilewright.verbs.tables.table": ("Table", "fill", "recurrence"),
+    "tilewright.workloads.tables.fill": ("fill",),
+    "tilewright.workloads.tables.recurrence": ("Table", "recurrence"),
     "tilewright.verbs.tuning.tune": ("tune",),
     "tilewright.verbs.validate": ("validate",),
     "tilewright.base.errors": (

@@ -62,12 +62,12 @@ def prepare(
         return load(replace(last, target=replace(target, backend="numpy"), schedule=None, block=None), None)
 
 
-def make(plan: Plan[Problem]) -> Kernel:
+def make(plan: Plan) -> Kernel:
     """Take a plan to a kernel: emit, compile, load; raise what these raise."""
     return load(plan, compile_source(plan, emit(plan)))
 
 
-def emit(plan: Plan[Problem]) -> Source:
+def emit(plan: Plan) -> Source:
     """Write the text of a plan's kernels; None for NumPy, which needs none."""
     if isinstance(plan.schedule, GpuSchedule):
         # The text depends on neither shape nor steps, so that problems that differ in nothing else share a program.
@@ -98,7 +98,7 @@ def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = Fals
     return c.emit_all(units, strict=strict)
 
 
-def compile_source(plan: Plan[Problem], source: Source) -> Artifact[Any] | None:
+def compile_source(plan: Plan, source: Source) -> Artifact[Any] | None:
     """Compile a plan's text, or find what an earlier run made of it; None for NumPy."""
     if source is None:
         return None
@@ -109,7 +109,7 @@ def compile_source(plan: Plan[Problem], source: Source) -> Artifact[Any] | None:
     return call.compile_source(source)
 
 
-def load(plan: Plan[Problem], artifact: Artifact[Any] | None) -> Kernel:
+def load(plan: Plan, artifact: Artifact[Any] | None) -> Kernel:
     """Make a plan's code callable."""
     if artifact is None:
         return NumpyKernel(plan=plan)

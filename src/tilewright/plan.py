@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.programs.tables.table import TableProblem
-from tilewright.schedules.code import CpuSchedule, GpuSchedule, TableSchedule
+from tilewright.schedules.code import CpuSchedule, GpuSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
@@ -54,16 +52,13 @@ def read_target(
     return Target(backend=plain, device=device, threads=threads or 0, fallback=name == "auto")
 
 
-Computed = TypeVar("Computed", Problem, TableProblem)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan(Generic[Computed]):
+class Plan:
     """Every decision about one run."""
 
-    problem: Computed  # what is computed
+    problem: Problem  # what is computed
     target: Target
-    schedule: CpuSchedule | GpuSchedule | TableSchedule | None = None  # None for NumPy, which needs none
+    schedule: CpuSchedule | GpuSchedule | None = None  # None for NumPy, which needs none
     strict: bool = False  # whether every operation keeps its order and its own rounding
     # of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes
     block: Extended | None = None
@@ -80,6 +75,6 @@ class Plan(Generic[Computed]):
         return self.schedule.storage if isinstance(self.schedule, CpuSchedule) else PLAIN
 
     @property
-    def computed(self) -> Computed | Problem:
+    def computed(self) -> Problem:
         """What the kernels compute: the problem, or that on the grid with its periodic copies."""
         return self.problem if self.block is None else self.block.problem

@@ -28,7 +28,7 @@ def plans(
     strict: bool = False,
     copies: bool = True,  # whether a run copies its arrays in and out; False for one portion of a longer run
     storage: Storage = PLAIN,  # where the fields' versions and cells lie; on a processor alone
-) -> tuple[Plan[Problem], ...]:
+) -> tuple[Plan, ...]:
     """Decide how a problem is computed; on a GPU, further plans are for code that spills or does not fit there."""
     _check_recurrence(problem)
     asked = as_tiling(tiling)
@@ -49,7 +49,7 @@ def plans(
 
 def batch_plan(
     problem: Problem, count: int, target: Target, tiling: Tiling | str | None = None, *, strict: bool = False
-) -> Plan[Problem] | None:
+) -> Plan | None:
     """Plan one thread per grid of a batch; None where all threads on one grid at a time are as fast, or must be."""
     if target.backend != "c" or count < 2 or problem.varying:
         return None
@@ -97,7 +97,7 @@ def _on_cpu(
     return choose_tiling(problem, machine, storage, copies=copies), None
 
 
-def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan[Problem], ...]:
+def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
     # What GPUs alone need is loaded when one is asked for.
     from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 

@@ -9,12 +9,10 @@ from typing import Literal, Protocol, Self
 
 from tilewright.costs.bottleneck import Resource, Roofline
 from tilewright.costs.energy.price import Usage
-from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
 Points = Literal["all", "coarse"]
@@ -33,11 +31,39 @@ class Request:
     scope: str | None = None  # who shares the bandwidth
 
 
+class Named(Protocol):
+    """A program of any kind."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+class Case(Protocol):
+    """What a workload computes, as far as every verb needs to know it."""
+
+    @property
+    def program(self) -> Named:
+        """The program."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the grid."""
+
+    @property
+    def steps(self) -> int:
+        """Time steps."""
+
+    @property
+    def dtype(self) -> str:
+        """Element type."""
+
+
 class Workload(Protocol):
     """A problem on a machine, by a model of its costs. Tilings are legal and complete, unless it says otherwise."""
 
     @property
-    def problem(self) -> Problem | TableCase:
+    def problem(self) -> Case:
         """What is computed."""
 
     @property

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-DATA = Path(__file__).parents[1] / "verbs" / "tables" / "data"
+DATA = Path(__file__).parents[1] / "workloads" / "tables" / "data"
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ import pytest
 
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.costs.tables import alignment, orthogonal
 from tilewright.costs.time import predict
 from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, parse
@@ -17,11 +16,13 @@ from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import PARAMETERS
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.schedules.families import orthogonal as tiles
 from tilewright.schedules.tiling import parse as parse_tiling
 from tilewright.tuning.choice import choose_blocks, choose_tiling
 from tilewright.tuning.ranking import evaluated, families_of
+from tilewright.workloads.tables import alignment_costs as alignment
+from tilewright.workloads.tables import costs as orthogonal
+from tilewright.workloads.tables import orthogonal as tiles
+from tilewright.workloads.tables.catalogue import recurrence_named
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)

@@ -9,15 +9,12 @@ from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.costs.arrays import BlockShapes
 from tilewright.costs.breakdown import Times
 from tilewright.costs.setting import make_setting
-from tilewright.costs.tables import alignment, orthogonal
 from tilewright.costs.time import evaluate as evaluate_tiles
 from tilewright.costs.time import sizes_of
 from tilewright.costs.transfers import disk, network
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.schedules.families.orthogonal import complete_table
 from tilewright.schedules.tiling import parse
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
 from tilewright.workloads.chains import times as chains
@@ -26,6 +23,10 @@ from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
 from tilewright.workloads.pipelines.gpu_costs import card, evaluate
 from tilewright.workloads.pipelines.problem import make_pipeline_problem
 from tilewright.workloads.pipelines.rows import RowTile
+from tilewright.workloads.tables import alignment_costs as alignment
+from tilewright.workloads.tables import costs as orthogonal
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.orthogonal import complete_table
 
 CPU, GPU = load("zen3"), load("k20c")
 SIZES = [np.array([float(size)]) for size in (936, 1008, 552, 368)]

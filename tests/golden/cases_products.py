@@ -12,30 +12,30 @@ from tilewright.codegen.gpu.micro import at_rest, micro_source
 from tilewright.codegen.point_sums import sums_source
 from tilewright.codegen.products.matmul import emit_fused
 from tilewright.codegen.products.matmul_gpu import emit_gpu
-from tilewright.codegen.tables.align import emit_align
-from tilewright.codegen.tables.cpu import emit_table
-from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.runtime.calibration import micro
 from tilewright.runtime.calibration.gpu import calibration_tiling
-from tilewright.schedules.code import Blocking, GroupBlock, TableShape, Unrolling
+from tilewright.schedules.code import Blocking, GroupBlock, Unrolling
 from tilewright.sparse.lower.cg import emit_cg
 from tilewright.sparse.lower.dia import emit_dia
 from tilewright.sparse.lower.gpu import emit_dia_gpu, emit_vectors_gpu
 from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, unrolling
+from tilewright.tuning.spaces.unrolling import CG_BLOCK, unrolling
 from tilewright.workloads.pipelines import fusions as fusion
 from tilewright.workloads.pipelines.builder import trace_pipeline
+from tilewright.workloads.pipelines.hysteresis import emit_hysteresis
 from tilewright.workloads.pipelines.lower.device import emit_gpu_group
 from tilewright.workloads.pipelines.lower.group import emit_group
-from tilewright.workloads.pipelines.lower.hysteresis import emit_hysteresis
-from tilewright.workloads.pipelines.pipeline import Pipeline
-from tilewright.workloads.pipelines.problem import make_pipeline_problem
+from tilewright.workloads.pipelines.problem import Pipeline, make_pipeline_problem
 from tilewright.workloads.pipelines.rows import RowTile
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.lower.align import emit_align
+from tilewright.workloads.tables.lower.cpu import emit_table
+from tilewright.workloads.tables.lower.gpu import emit_gpu_table
+from tilewright.workloads.tables.schedule import KEPT_DIAGONALS, TableShape
 
 from .shown import ENDINGS, SHAPES, STEPS, Case
 

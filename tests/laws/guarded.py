@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from laws import test_random_tables as law
-from tilewright.runtime.tables import table
+from tilewright.workloads.tables import call as table
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _KEPT: list[mmap.mmap] = []

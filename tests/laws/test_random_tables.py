@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.codegen.tables import cpu as codegen
-from tilewright.codegen.tables import gpu as gpu_table
 from tilewright.programs.stencil.expression import Scalar, Value, apply
 from tilewright.programs.stencil.program import FieldBuilder
-from tilewright.programs.tables.table import COLUMN, ROW, lookup, recurrence
 from tilewright.runtime.devices import opencl
-from tilewright.schedules.code import TableShape
-from tilewright.verbs.tables.table import fill, filling
+from tilewright.workloads.tables.fill import fill, filling
+from tilewright.workloads.tables.lower import cpu as codegen
+from tilewright.workloads.tables.lower import gpu as gpu_table
+from tilewright.workloads.tables.problem import COLUMN, ROW, lookup, recurrence
+from tilewright.workloads.tables.schedule import TableShape
 
 from .harness import tools
 
@@ -225,7 +225,7 @@ def test_a_fault_in_the_kernel_is_found(monkeypatch, old, new):
 
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 3, 30), rng.integers(0, 3, 41)
-    from tilewright.runtime.tables import table as kernels
+    from tilewright.workloads.tables import call as kernels
 
     monkeypatch.setattr(kernels, "emit_table", faulty)
     found = fill("edit_distance", a, b, tiling="orthogonal:t=7,s=5", backend="c")

@@ -36,16 +36,12 @@ from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.codegen.products.matmul import emit_fused
 from tilewright.codegen.products.matmul_gpu import emit_gpu
 from tilewright.codegen.source import KernelSource
-from tilewright.codegen.tables.align import emit_align
-from tilewright.codegen.tables.cpu import emit_table
-from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.problem import Problem, make_problem
-from tilewright.programs.tables.catalogue import names, recurrence_named
 from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.schedules import catalogue
-from tilewright.schedules.code import GroupBlock, TableShape
+from tilewright.schedules.code import GroupBlock
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.sparse.lower.cg import emit_cg
@@ -53,7 +49,7 @@ from tilewright.sparse.lower.dia import emit_dia
 from tilewright.sparse.lower.gpu import emit_vectors_gpu
 from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
+from tilewright.tuning.spaces.unrolling import CG_BLOCK, blocking, unrolling
 from tilewright.workloads.annotated.lower.gpu import lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
@@ -66,6 +62,11 @@ from tilewright.workloads.pipelines.catalogue import pipeline
 from tilewright.workloads.pipelines.lower.device import emit_gpu_group
 from tilewright.workloads.pipelines.problem import make_pipeline_problem
 from tilewright.workloads.pipelines.rows import plan_rows, ring_bytes
+from tilewright.workloads.tables.catalogue import names, recurrence_named
+from tilewright.workloads.tables.lower.align import emit_align
+from tilewright.workloads.tables.lower.cpu import emit_table
+from tilewright.workloads.tables.lower.gpu import emit_gpu_table
+from tilewright.workloads.tables.schedule import KEPT_DIAGONALS, TableShape
 
 from . import nests, pipelines
 from .generator import make_case

@@ -22,29 +22,30 @@ from tilewright.base.intmath import round_up
 from tilewright.costs import time as time_model
 from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.costs.tables import alignment, orthogonal
-from tilewright.costs.tables.alignment import AlignmentCase
-from tilewright.frontends.recurrence import trace_recurrence
 from tilewright.machines import files
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.tables.catalogue import names as recurrence_names
-from tilewright.programs.tables.catalogue import recurrence_named
-from tilewright.schedules.families.orthogonal import check_table, complete_table
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import choose_blocks, choose_tiling
 from tilewright.tuning.ranking import families_of
 from tilewright.tuning.spaces import space
-from tilewright.tuning.table_default import (
+from tilewright.verbs.predict import predict, select
+from tilewright.workloads.tables import alignment_costs as alignment
+from tilewright.workloads.tables import costs as orthogonal
+from tilewright.workloads.tables.alignment_costs import AlignmentCase
+from tilewright.workloads.tables.catalogue import names as recurrence_names
+from tilewright.workloads.tables.catalogue import recurrence_named
+from tilewright.workloads.tables.orthogonal import check_table, complete_table
+from tilewright.workloads.tables.recurrence import trace_recurrence
+from tilewright.workloads.tables.schedule import (
     alignment_default,
     alignment_tiles,
     cut_for_threads,
     table_default,
     with_threads,
 )
-from tilewright.verbs.predict import predict, select
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)

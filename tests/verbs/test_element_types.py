@@ -14,8 +14,8 @@ from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.expression import apply
 from tilewright.programs.stencil.problem import DTYPES, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.programs.tables.table import recurrence
 from tilewright.runtime.warn import forget_warnings
+from tilewright.workloads.tables.problem import recurrence
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.base.tables import Pairs, table
+from tilewright.base.tables import table
 from tilewright.cli import output
 from tilewright.cli.options import Json
 
@@ -19,26 +19,23 @@ def programs(
     Example: tilewright programs gradient2d
     """
     from tilewright.programs.stencil import catalogue
-    from tilewright.programs.tables.catalogue import names, recurrence_named
-    from tilewright.programs.tables.table import Recurrence
-    from tilewright.report import recurrences, tables
+    from tilewright.programs.stencil.program import Program
+    from tilewright.report import tables
+    from tilewright.verbs.dispatch import server_of, serving
     from tilewright.verbs.load import load_any
 
     if name is None:
         every = [catalogue.program(each) for each in catalogue.names()]
-        filled = [recurrence_named(each) for each in names()]
-        document = [tables.program_dict(p) for p in every]
-        output.show(
-            {"programs": document, "recurrences": [recurrences.to_dict(p) for p in filled]},
-            lambda: (tables.programs(every), recurrences.listing(filled)),
-            as_json,
-        )
+        others = [each.listing() for each in serving()]
+        document = {"programs": [tables.program_dict(p) for p in every]} | {title: many for title, many, _ in others}
+        output.show(document, lambda: (tables.programs(every), *(listed for _, _, listed in others)), as_json)
         return
     one = load_any(name)
-    if isinstance(one, Recurrence):
-        output.show(recurrences.to_dict(one), lambda: Pairs(recurrences.facts(one), one.name), as_json)
-    else:
+    if isinstance(one, Program):
         output.show(tables.program_dict(one), lambda: tables.program(one), as_json)
+    else:
+        facts, shown = server_of(one).described(one)
+        output.show(facts, lambda: shown, as_json)
 
 
 def machines(

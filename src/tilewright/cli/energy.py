@@ -49,13 +49,13 @@ def energy(
     if metered.meter is not None:
         _metered(program, asked, metered, files.append, as_json=as_json)
         return
-    from tilewright.programs.tables.table import Recurrence
+    from tilewright.programs.stencil.program import Program
     from tilewright.verbs.energy import energy as api
     from tilewright.verbs.load import load_any
 
     known = load_any(program)
     one = api.energy(known, **asked.keywords()).to_dict()
-    if asked.tiling is not None or isinstance(known, Recurrence):
+    if asked.tiling is not None or not isinstance(known, Program):
         output.show(one, lambda: tables.metered(one), as_json)
         return
     many = api.compare(known, **compared.keywords()).to_dict()

@@ -16,10 +16,10 @@ from tilewright.verbs.options import PredictOptions, SelectOptions, SupertuneOpt
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.program import Program
-    from tilewright.programs.tables.table import Recurrence
     from tilewright.verbs.cluster import ClusterPrediction
     from tilewright.verbs.predict import MachineLike
     from tilewright.verbs.prediction import Prediction
+    from tilewright.workload import Named
 
 
 class PredictOutput(Options):
@@ -123,8 +123,8 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
     output.say(str(cluster), as_json)
 
 
-def _stencil(program: "Program | Recurrence") -> "Program":
-    """Return the stencil, or refuse a table."""
+def _stencil(program: "Named") -> "Program":
+    """Return the stencil, or refuse anything else."""
     from tilewright.programs.stencil.program import Program
 
     if not isinstance(program, Program):

@@ -1,15 +1,10 @@
 """``tilewright run``: compute."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tilewright.cli import output
 from tilewright.cli.options import Json, ProgramName
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
-
-if TYPE_CHECKING:
-    from tilewright.verbs.files.run import FileRun
-    from tilewright.verbs.files.table import TableReport
 
 
 def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Json = False) -> None:
@@ -23,7 +18,9 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
 
     Example: mpiexec -n 4 tilewright run heat2d --distributed --shape 8192x8192 --steps 1000
     """
-    from tilewright.programs.tables.table import Recurrence
+    from tilewright.programs.stencil.program import Program
+    from tilewright.verbs.dispatch import server_of
+    from tilewright.verbs.files.run import run_files
     from tilewright.verbs.load import load_program, load_run
 
     once = replace(options, steps=1 if options.steps is None else options.steps)
@@ -36,14 +33,9 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
         return
     refuse("a run on one process", options, files)
     known = load_run(program, options.steps)
-    report: FileRun | TableReport
-    if isinstance(known, Recurrence):
-        from tilewright.verbs.files.table import fill_files
-
-        report = fill_files(known, once, files, output.note)
-    else:
-        from tilewright.verbs.files.run import run_files
-
+    if isinstance(known, Program):
         report = run_files(known, once, files, output.note)
+    else:
+        report = server_of(known).run_files(known, once, files, output.note)
     output.tell(report, as_json)
     report.raise_if_wrong()

@@ -24,15 +24,16 @@ def whatif(program: ProgramName, asked: WhatIfOptions, more: WhatIfOutput, as_js
 
     Example: tilewright whatif heat2d --machine gtx980 --shape 4096x4096 --steps 512 --vary bandwidth
     """
-    from tilewright.programs.tables.table import Recurrence
+    from tilewright.programs.stencil.program import Program
     from tilewright.report import energy as tables
     from tilewright.verbs import whatif as api
+    from tilewright.verbs.dispatch import server_of
     from tilewright.verbs.load import load_any, load_program, steps_of
 
     known = load_any(program)
     asked = replace(asked, steps=steps_of(known, asked.steps))
-    if more.reuse is not None and isinstance(known, Recurrence):
-        raise typer.BadParameter(f"--reuse compares stencils, and {known.name} is a recurrence")
+    if more.reuse is not None and not isinstance(known, Program):
+        raise typer.BadParameter(f"--reuse compares stencils, and {known.name} is a {server_of(known).KIND}")
     one = api.whatif(known, **asked.keywords()).to_dict()
     parts: list[Shown] = [tables.sweep(one)]
     if more.reuse is not None:

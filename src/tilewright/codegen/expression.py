@@ -14,9 +14,19 @@ from dataclasses import dataclass
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.programs.stencil.expression import Apply, Const, Index, Node, Placed, Profile, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import (
+    LOOKUP,
+    Apply,
+    Const,
+    Index,
+    Node,
+    Placed,
+    Profile,
+    Read,
+    Scalar,
+    Tape,
+)
 from tilewright.programs.stencil.operators import BITWISE, OF_TRUTHS, OPERATORS, ORDERED, ROUNDINGS
-from tilewright.programs.tables.table import LOOKUP
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _LOGICAL = frozenset({"and", "or", "not"})

@@ -1,1 +1,1 @@
-"""What a user writes -> programs: traced Python functions and recurrences."""
+"""What a user writes -> programs: traced Python functions."""

@@ -53,7 +53,7 @@ class Kernel(Protocol):
     """What computes a problem; its shape and steps may be any, but for the steps of a block of a periodic grid."""
 
     @property
-    def plan(self) -> Plan[Problem]:
+    def plan(self) -> Plan:
         """What was decided: what computes it, its tiling, the periodic copies around a grid that wraps."""
 
     @property
@@ -79,7 +79,7 @@ class Kernel(Protocol):
 class CpuKernel:
     """C code, compiled and loaded."""
 
-    plan: Plan[Problem]  # what it was made of
+    plan: Plan  # what it was made of
     compiled: CompiledKernel
 
     @property
@@ -141,7 +141,7 @@ def execute(
 class GpuKernel:
     """Kernels on a GPU."""
 
-    plan: Plan[Problem]  # what they were made of
+    plan: Plan  # what they were made of
     program: "gpu.DeviceKernels"
 
     @property
@@ -182,7 +182,7 @@ class GpuKernel:
 class NumpyKernel:
     """The NumPy reference, which needs no compiler, knows every element type, and wraps by itself."""
 
-    plan: Plan[Problem]  # that of NumPy, without a tiling
+    plan: Plan  # that of NumPy, without a tiling
 
     @property
     def resources(self) -> Resources | None:

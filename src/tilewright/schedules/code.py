@@ -232,24 +232,6 @@ class GpuSchedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableShape:
-    """What of a tile of a table decides a GPU's text."""
-
-    threads: int  # sub-tiles of a tile
-    sub: int  # columns of a sub-tile
-    chip: bool  # whether matrices are copied to the chip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSchedule:
-    """A tiling of a table that is filled once."""
-
-    tiling: Tiling  # orthogonal
-    kept: int  # anti-diagonals after which a wanted table's cells are copied into it
-    shape: TableShape | None = None  # on a GPU, threads and sub-tiles of a tile; else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Blocking:
     """Register and cache blocking of the micro-kernel of products of matrices."""
 

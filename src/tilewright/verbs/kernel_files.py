@@ -41,13 +41,13 @@ class KernelText:
     program: Program  # as it was given; scalars that came as arrays are coefficient fields of the problem's
     scalars: Mapping[str, Any]  # values of scalars for a host program
     expected: str  # what a model expects, as a phrase
-    decision: Plan[Problem] | None = None  # how a GPU computes it, where that is decided already
+    decision: Plan | None = None  # how a GPU computes it, where that is decided already
 
     def banner(self) -> str:
         """Return the comment that the kernels' text starts with."""
         return banner(self.problem, self.tiling, self.expected)
 
-    def on_device(self, dialect: str) -> Plan[Problem]:
+    def on_device(self, dialect: str) -> Plan:
         """Return the decision for a GPU."""
         if self.decision is not None and self.decision.target.backend == dialect:
             return self.decision
@@ -55,7 +55,7 @@ class KernelText:
         return found
 
     @staticmethod
-    def device_source(decision: Plan[Problem]) -> KernelSource[DeviceLayout]:
+    def device_source(decision: Plan) -> KernelSource[DeviceLayout]:
         """Return the kernels for a GPU, without the banner."""
         source = emit(decision)
         assert source is not None  # noqa: S101  (of a GPU there is always one)
@@ -79,7 +79,7 @@ class KernelText:
         host = host_program(source, self._host_run(decision, source.layout.copies), target.name)
         return {target: source.text, target.with_name(f"{target.stem}_main{end}"): host}
 
-    def _host_run(self, decision: Plan[Problem], copies: Sequence[int]) -> HostRun:
+    def _host_run(self, decision: Plan, copies: Sequence[int]) -> HostRun:
         """What an exported host program runs: all steps, or with periodic copies those before the copies are stale."""
         from tilewright.runtime.devices.gpu import looked_up, repeated_steps, slot_elements
 

@@ -8,12 +8,10 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.names import meant
-from tilewright.inputs.stencil import Stencil
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.program import Program
-from tilewright.programs.tables.table import Recurrence
 from tilewright.verbs.dispatch import program_of, stencil_of
-from tilewright.verbs.tables.table import Table
+from tilewright.workload import Named
 
 
 def load_program(name: str) -> Program:
@@ -27,20 +25,20 @@ def load_program(name: str) -> Program:
     return stencil_of(load_value(name))
 
 
-def load_any(name: str) -> Program | Recurrence:
-    """Return the program or the recurrence that a name stands for, as :func:`load_program` does."""
+def load_any(name: str) -> Named:
+    """Return the program of any kind that a name stands for, as :func:`load_program` does."""
     return program_of(load_value(name))
 
 
-def load_run(name: str, steps: int | None) -> Program | Recurrence:
-    """Return what a run is of: where a stencil and a recurrence have one name, steps mean the stencil."""
+def load_run(name: str, steps: int | None) -> Named:
+    """Return what a run is of: where a stencil and another program have one name, steps mean the stencil."""
     known = load_any(name) if steps is None or name not in catalogue.names() else load_program(name)
     steps_of(known, steps)
     return known
 
 
-def steps_of(program: Program | Recurrence, steps: int | None) -> int:
-    """Return the number of steps: a table is filled once, of a stencil somebody must say."""
+def steps_of(program: Named, steps: int | None) -> int:
+    """Return the number of steps: of a stencil somebody must say it."""
     if steps is None and isinstance(program, Program):
         raise UsageError(f"missing the number of time steps of {program.name!r}", "give --steps T")
     return 1 if steps is None else steps
@@ -86,7 +84,7 @@ def _import(path: Path) -> ModuleType:
 
 def _suggest(path: str, function: str) -> str:
     module = sys.modules[f"tilewright_user_{Path(path).stem}"]
-    stencils = [name for name, value in vars(module).items() if isinstance(value, Stencil | Table)]
+    decorated = [name for name, value in vars(module).items() if hasattr(value, "__wrapped__")]
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
-    names = list(dict.fromkeys([*stencils, *own]))
+    names = list(dict.fromkeys([*decorated, *own]))
     return meant(function, names, f"it defines {', '.join(names[:8])}" if names else "it defines no function")

@@ -15,7 +15,6 @@ from tilewright.costs import time as time_model
 from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.interval import Interval, interval
 from tilewright.costs.setting import make_setting
-from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
@@ -25,7 +24,7 @@ from tilewright.report.page import Studied
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.workload import Workload
+from tilewright.workload import Case, Workload
 
 if TYPE_CHECKING:
     from tilewright.verbs.kernel_files import KernelText
@@ -59,8 +58,8 @@ class Prediction(Studied):
     costs: Costs
 
     @property
-    def problem(self) -> Problem | TableCase:
-        """What is computed: a stencil's problem, or a recurrence's table."""
+    def problem(self) -> Case:
+        """What is computed, such as a stencil's problem."""
         return self.work.problem
 
     @property

@@ -7,14 +7,14 @@ from tests.oracles.counting.tiles import Counter, Reach, reach_of
 from tests.oracles.forms import number
 
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.tables.table import Recurrence
 from tilewright.schedules import catalogue
 from tilewright.schedules.counting.block import block_of, endless
 from tilewright.schedules.counting.counts import Counts
-from tilewright.schedules.families.orthogonal import live, sweep_of, table_tree
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, extent_of
 from tilewright.schedules.tree.nodes import Loop, Node, Private, nodes
+from tilewright.workloads.tables.orthogonal import live, sweep_of, table_tree
+from tilewright.workloads.tables.problem import Recurrence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.energy.price import Usage
-from tilewright.schedules.families import hybrid, orthogonal, skewed
 from tilewright.schedules.tiling import Tiling
 
 Numbers = Floats | float
@@ -19,7 +18,7 @@ SW_OPERATIONS = 5
 """Additions with a comparison per cell of Smith-Waterman with affine gaps."""
 J2D_ACCESSES = 6
 """mu_sr of J2D: five loads and a store per point."""
-INSTANCES = {"smith_waterman": orthogonal.FAMILY, "jacobi1d": skewed.FAMILY, "jacobi2d": hybrid.FAMILY}
+INSTANCES = {"smith_waterman": "orthogonal", "jacobi1d": "skewed", "jacobi2d": "hybrid"}
 """The programs with a printed instance, and the family of tiles it is for."""
 
 

@@ -18,6 +18,8 @@ from tilewright.base.fingerprint import identity
 from tilewright.programs.stencil.operators import BITWISE, BOOLEAN, FLAT, OF_TRUTHS, OPERATORS
 
 MAX_NODES = 100_000
+LOOKUP = "lookup "
+"""Start of the operator that looks a matrix up; the matrix's name follows."""
 _FOLDED = (FLAT - set(BITWISE)) | {
     *("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan2", "remainder")
 }

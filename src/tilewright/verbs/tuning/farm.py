@@ -20,7 +20,6 @@ from typing import Any
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome
 from tilewright.plan import Plan
-from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
@@ -79,7 +78,7 @@ def finals(errands: Sequence[Errand], rounds: int) -> Answer:
     return Answer(node=node, measurements=tuple(found))
 
 
-def confirmed(errand: Errand, second: Plan[Problem], limit: float) -> Answer:
+def confirmed(errand: Errand, second: Plan, limit: float) -> Answer:
     """Compare a candidate's result with that of a second schedule."""
     with pool(1, errand.memory) as processes:
         return Answer(node=here(), measurements=(compared(processes, errand, second, limit),))
@@ -150,7 +149,7 @@ class FarmMeter(Meter):
     def _sample(self, errand: Errand) -> Answer:
         return self._answers([(self._work, errand)])[0]
 
-    def _compare(self, errand: Errand, second: Plan[Problem]) -> Answer:
+    def _compare(self, errand: Errand, second: Plan) -> Answer:
         limit = errand.limits.run * (1 + MARGIN * errand.plan.problem.steps / errand.steps)
         return self._answers([(confirmed, errand, second, limit)])[0]
 

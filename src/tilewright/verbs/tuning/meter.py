@@ -105,8 +105,8 @@ def _parse(record: Mapping[str, Any]) -> tuple[Tiling, Measurement] | None:
 class Errand:
     """What is asked of whoever measures."""
 
-    plan: Plan[Problem]  # the candidate
-    small: Plan[Problem] | None = None  # the candidate, planned for a small problem; None where it was checked before
+    plan: Plan  # the candidate
+    small: Plan | None = None  # the candidate, planned for a small problem; None where it was checked before
     scalars: trial.Scalars
     steps: int  # of a sample; at most the problem's
     limits: Limits  # of the processes
@@ -160,7 +160,7 @@ class Meter(ABC):
         """Take one sample."""
 
     @abstractmethod
-    def _compare(self, errand: Errand, second: Plan[Problem]) -> Answer:
+    def _compare(self, errand: Errand, second: Plan) -> Answer:
         """Compare a candidate's result with that of a second schedule."""
 
     def build(self, tilings: Sequence[Tiling]) -> dict[Tiling, Measurement]:
@@ -214,7 +214,7 @@ class Meter(ABC):
     def _candidate(self, tiling: Tiling) -> Errand:
         return replace(self._errand, plan=self._plan(tiling))
 
-    def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> Plan[Problem]:
+    def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> Plan:
         """Plan a candidate, on one thread and in strict order if need be."""
         request = self._errand.plan
         target = replace(request.target, threads=1) if alone else request.target
@@ -273,7 +273,7 @@ class WorkerMeter(Meter):
             self._best = min(self._best or math.inf, *measured.seconds)
         return Answer(measurements=(measured,))
 
-    def _compare(self, errand: Errand, second: Plan[Problem]) -> Answer:
+    def _compare(self, errand: Errand, second: Plan) -> Answer:
         share = errand.plan.problem.steps / errand.steps
         limit = errand.limits.run + 10 * MARGIN * share * self._best
         return Answer(measurements=(compared(self._pool, errand, second, limit),))
@@ -286,7 +286,7 @@ def sampled(processes: WorkerPool, errand: Errand, limit: float) -> Measurement:
     return Measurement(seconds=(float(reply.value),)) if good else ended(reply.outcome, reply.detail)
 
 
-def compared(processes: WorkerPool, errand: Errand, second: Plan[Problem], limit: float) -> Measurement:
+def compared(processes: WorkerPool, errand: Errand, second: Plan, limit: float) -> Measurement:
     """Compare a candidate's result with that of a second schedule in a worker process."""
     reply = processes.call(trial.confirm, errand.plan, errand.scalars, second, limit=limit)
     return ended(reply.outcome, reply.detail)

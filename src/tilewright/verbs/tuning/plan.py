@@ -148,7 +148,7 @@ class Plan(Studied):
     )
 
     program: Program
-    decision: Decision[Problem]
+    decision: Decision
     prediction: Prediction
     winner: Tried
     candidates: tuple[Tried, ...]

@@ -38,7 +38,7 @@ Scalars = tuple[tuple[str, complex], ...]
 """Names and values of a program's scalars."""
 
 
-def build(plan: Plan[Problem]) -> Resources | None:
+def build(plan: Plan) -> Resources | None:
     """Compile a candidate, whose kernel stays in the cache; return what its code needs, where the compiler says."""
     needs = _kernel(plan).resources
     if needs is not None and (needs.spill_bytes or needs.stack_bytes):
@@ -46,7 +46,7 @@ def build(plan: Plan[Problem]) -> Resources | None:
     return needs
 
 
-def check(plan: Plan[Problem], scalars: Scalars) -> None:
+def check(plan: Plan, scalars: Scalars) -> None:
     """Compare a candidate, planned for :func:`small_problem`, with the NumPy reference: whole and cut tiles."""
     problem = plan.problem
     results = _kernel(plan).run(problem, _given(problem, scalars).inputs(_blank(problem)), plan.target.threads)
@@ -60,7 +60,7 @@ def check(plan: Plan[Problem], scalars: Scalars) -> None:
             )
 
 
-def sample(plan: Plan[Problem], scalars: Scalars, steps: int) -> float:
+def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
     """Return a candidate's seconds for so many steps of the user's problem, after a warm-up.
 
     All steps count as a whole run, copies of arrays included; fewer, and any on a GPU, without copies, which have no
@@ -82,7 +82,7 @@ def sample(plan: Plan[Problem], scalars: Scalars, steps: int) -> float:
     return measure.sample(lambda: make(steps))
 
 
-def confirm(plan: Plan[Problem], scalars: Scalars, second: Plan[Problem]) -> None:
+def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
     """Compare a candidate's result on the user's problem with that of a second schedule.
 
     The two may differ by rounding alone: by 4 eps per operation and step of the largest value, times what the program
@@ -147,11 +147,11 @@ def _reference(problem: Problem, scalars: Scalars) -> tuple[dict[str, Array], di
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(plan: Plan[Problem]) -> Kernel:
+def _kernel(plan: Plan) -> Kernel:
     return make(plan)
 
 
-def _data(plan: Plan[Problem], scalars: Scalars) -> Given:
+def _data(plan: Plan, scalars: Scalars) -> Given:
     """The data of the user's problem: the same whatever the number of steps."""
     return _given(replace(plan.problem, steps=0), scalars)
 
@@ -184,9 +184,7 @@ def _blank(problem: Problem) -> dict[str, Array]:
     return {field: np.full(problem.shape, value, dtype) for field in problem.program.updated}
 
 
-def _tolerances(
-    kernel: Kernel, plan: Plan[Problem], given: Given, expected: dict[str, Array]
-) -> dict[str, float | Array]:
+def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
     """How far two schedules of the user's problem may lie apart, per field."""
     problem = plan.problem
     if not problem.rounds:

@@ -24,7 +24,7 @@ from tilewright.programs.stencil.expression import (
     reads,
 )
 from tilewright.programs.stencil.program import Program, refuse_places
-from tilewright.workloads.pipelines.pipeline import DTYPES, ROUNDINGS, Pipeline, PipelineStencil, check, without_dead
+from tilewright.workloads.pipelines.problem import DTYPES, ROUNDINGS, Pipeline, PipelineStencil, check, without_dead
 
 
 class GridBuilder(WholeGrid):

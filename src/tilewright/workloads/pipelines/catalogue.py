@@ -12,7 +12,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.stencil.expression import Value, apply, as_value
 from tilewright.workloads.pipelines.builder import GridBuilder, PipelineBuilder, scalar
-from tilewright.workloads.pipelines.pipeline import Pipeline
+from tilewright.workloads.pipelines.problem import Pipeline
 
 TRUNCATE = 4.0
 """Standard deviations after which ``scipy.ndimage.gaussian_filter`` cuts its weights off."""

@@ -17,8 +17,7 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.expression import Apply, flops
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.workloads.pipelines.fusions import Group
-from tilewright.workloads.pipelines.pipeline import ITEMSIZE, Halo, PipelineStencil
-from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.problem import ITEMSIZE, Halo, PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
 
 _SELECT = frozenset({"where", "and", "or", "not"})
@@ -79,7 +78,6 @@ def evaluate_rows(problem: PipelineProblem, counts: GroupCounts, tile: RowTile, 
 
 
 def _tiles(problem: PipelineProblem, tile: RowTile, cores: float) -> float:
-    """Tiles that there are to share."""
     strips = -(-problem.shape[-1] // tile.width)
     band = tile.band or -(-problem.shape[0] // int(cores))
     return float(strips * -(-problem.shape[0] // band))

@@ -17,8 +17,7 @@ from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workloads.pipelines import fusions
 from tilewright.workloads.pipelines.catalogue import INPUT_DTYPE
 from tilewright.workloads.pipelines.gpu_costs import FORMS, MODELS
-from tilewright.workloads.pipelines.pipeline import Halo, halo_text
-from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
+from tilewright.workloads.pipelines.problem import Halo, PipelineProblem, halo_text, make_pipeline_problem
 from tilewright.workloads.pipelines.search import (
     BASIC,
     BlockChoice,
@@ -358,16 +357,12 @@ def fuse(
     problem = make_pipeline_problem(pipeline, shape, kind, spec)
     where = as_machine(machine)
     vendor = None if exhaustive else VendorFilter()
-    if fusion is not None:
-        wanted = fusions.parse(pipeline, fusion)
-        one = best_choices(problem, where, wanted, model=model, vendor=vendor)
-        return FusionPlan(problem=problem, hardware=where, model=model, vendor=vendor, candidates=(one,), explored=None)
-    found = search(problem, where, top=top, model=model, vendor=vendor)
+    if fusion is None:
+        found = search(problem, where, top=top, model=model, vendor=vendor)
+        candidates, explored = found.candidates, found.explored
+    else:
+        one = best_choices(problem, where, fusions.parse(pipeline, fusion), model=model, vendor=vendor)
+        candidates, explored = (one,), None
     return FusionPlan(
-        problem=problem,
-        hardware=where,
-        model=model,
-        vendor=vendor,
-        candidates=found.candidates,
-        explored=found.explored,
+        problem=problem, hardware=where, model=model, vendor=vendor, candidates=candidates, explored=explored
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.workloads.pipelines.pipeline import Halo, Pipeline
+from tilewright.workloads.pipelines.problem import Halo, Pipeline
 
 Group = tuple[int, ...]
 """Numbers of stencils, ascending, counted from 0."""

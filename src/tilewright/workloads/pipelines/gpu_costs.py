@@ -26,8 +26,7 @@ from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.workloads.pipelines.fusions import Group, GroupPlan, plan_group, slots
-from tilewright.workloads.pipelines.pipeline import Pipeline, PipelineStencil
-from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.problem import Pipeline, PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.published import Published
 
 Tiles = Mapping[str, tuple[Ints, Ints]]

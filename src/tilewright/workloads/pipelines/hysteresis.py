@@ -1,13 +1,67 @@
-"""Hysteresis thresholds on this CPU, or with NumPy where there is no compiler."""
+"""Hysteresis thresholds: what is connected to a strong cell through weak ones.
+
+No stencil, since it reaches any distance: a kernel of its own, or NumPy where there is no compiler.
+"""
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ToolchainError
+from tilewright.codegen import ir
+from tilewright.codegen.print import c
+from tilewright.codegen.source import KernelSource, c_source
 from tilewright.runtime.call import compiled, packed, scratch
 from tilewright.runtime.memory import Array
 from tilewright.runtime.warn import warn_once
-from tilewright.workloads.pipelines.lower.hysteresis import emit_hysteresis
+
+_BYTE, _DOUBLE, _PLACE = (ir.element(name) for name in ("uint8", "float64", "int64"))
+_EDGE = 255
+
+
+def emit_hysteresis(dtype: str) -> KernelSource[None]:
+    """Write the kernel for values of a type, ``float32`` or ``float64``.
+
+    An edge is a cell of at least ``high``, or one of at least ``low`` with an edge among its eight neighbours.
+    ``array`` holds the values (rows ``size[2]`` elements apart), the edges (bytes) and a stack (one int64 per cell),
+    ``size`` rows, columns and that distance; the last argument points to ``low`` and ``high``, as doubles.
+    """
+    real = ir.element(dtype)
+    b = ir.Builder("tw_hysteresis", kind="entry")
+    array, size = b.param("array", ir.const_pointer(ir.pointer(_BYTE))), b.param("size", ir.const_pointer(ir.INDEX))
+    b.param("unused", ir.pointer(_BYTE))
+    scalar = b.param("scalar", ir.const_pointer(_DOUBLE))
+    values, edge = b.let("value", array[0].to(ir.const_pointer(real))), b.let("edge", array[1])
+    stack = b.let("stack", array[2].to(ir.pointer(_PLACE)))
+    rows, columns, stride = (b.let(name, size[k]) for k, name in enumerate(("rows", "columns", "stride")))
+    low, high = b.let("low", scalar[0].to(real)), b.let("high", scalar[1].to(real))
+    with b.loop("i", 0, rows * columns) as i:
+        b.set(edge[i], 0)
+    top = b.mutable("top", 0)
+
+    def found(place: ir.Expr) -> None:
+        b.set(edge[place], _EDGE)
+        b.set(stack[top], place.to(_PLACE))
+        b.set(top, top + 1)
+
+    with b.loop("y", 0, rows) as y, b.loop("x", 0, columns) as x:
+        first = b.let("first", values[y * stride + x])
+        place = b.let("place", y * columns + x)
+        with b.when((first > 0.0) & (first >= high) & (first >= low)), b.when(edge[place].equals(0)):
+            found(place)
+            with b.loop_while(top > 0):
+                b.set(top, top - 1)
+                at = b.let("at", stack[top].to(ir.INDEX))
+                row, column = b.let("row", at / columns), b.let("column", at % columns)
+                with (
+                    b.loop("v", ir.largest(row - 1, 0), ir.smallest(row + 2, rows)) as v,
+                    b.loop("u", ir.largest(column - 1, 0), ir.smallest(column + 2, columns)) as u,
+                ):
+                    beside = b.let("beside", v * columns + u)
+                    with b.when(edge[beside].equals(0)):
+                        near = b.let("near", values[v * stride + u])
+                        with b.when((near > 0.0) & (near >= low)):
+                            found(beside)
+    return c_source(c.print_unit((b.function(),)), "tw_hysteresis")
 
 
 def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:

@@ -14,8 +14,7 @@ from tilewright.costs.arrays import BlockShapes, Ints
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.workloads.pipelines.fusions import GroupPlan
-from tilewright.workloads.pipelines.pipeline import Pipeline, PipelineStencil
-from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.problem import Pipeline, PipelineProblem, PipelineStencil
 
 TABLE_8 = {"gtx590": (164e9, 1476e9), "gtx780": (288e9, 2592e9), "gtx750": (224e9, 2016e9)}
 """Bandwidths of global and shared memory in B/s as printed; the catalogue has those that the GTX 750 really reaches."""

@@ -15,8 +15,7 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.units import format_shape
 from tilewright.workloads.pipelines.fusions import Group, GroupPlan, plan_group
-from tilewright.workloads.pipelines.pipeline import Halo
-from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.problem import Halo, PipelineProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

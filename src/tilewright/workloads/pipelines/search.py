@@ -4,6 +4,7 @@ So the best fusions come out of one pass over the *ideals* (the sets of stencils
 moment): the best ways to reach an ideal are the best ways to a smaller one and one more group. Nothing is run.
 """
 
+import functools
 import itertools
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,6 @@ from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import BlockShapes
 from tilewright.machines.machine import Machine
-from tilewright.machines.numbers import Numbers
 from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
 from tilewright.workloads.pipelines.fusions import Fusion, Group, groups, ideals, in_order, members
 from tilewright.workloads.pipelines.gpu_costs import BlockCosts, card, evaluate
@@ -98,6 +98,7 @@ class FusionSearch:
     explored: Explored
 
 
+@functools.cache
 def all_blocks(most_threads: int = MAX_BLOCK_THREADS) -> BlockShapes:
     """Return every configuration: T_y and T_x powers of two within a block's threads, N_y and N_x from 1."""
     powers = [2**k for k in range(most_threads.bit_length())]
@@ -136,11 +137,28 @@ def configurations(
     return tuple(choice_at(costs, blocks, index) for index in order.tolist())
 
 
-@dataclass(slots=True)
-class _Counts:
-    configurations: int = 0
-    feasible: int = 0
-    relevant: int = 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Space:
+    """Where the configurations of groups are looked for."""
+
+    problem: PipelineProblem
+    machine: Machine
+    model: str = "exact"
+    vendor: VendorFilter | None = VendorFilter()
+    coarse: bool = False  # on CPUs, two tiles per group alone
+
+    def best(self, group: Group) -> tuple[Choice | None, tuple[int, int, int]]:
+        """Return a group's best configuration, if any, and how many were looked at, fit and are relevant."""
+        if self.machine.kind == "cpu":
+            rows = list(_row_choices(self.problem, group, self.machine, coarse=self.coarse))
+            return min(rows, key=lambda choice: choice.seconds, default=None), (len(rows),) * 3
+        gpu = card(self.machine, self.model)
+        blocks = all_blocks(gpu.max_block_threads)
+        costs = evaluate(self.problem, group, blocks, gpu, self.model)
+        kept = filtered(costs, blocks, self.vendor)
+        index = int(np.argmin(np.where(kept, costs.seconds, np.inf)))
+        found = choice_at(costs, blocks, index) if kept.any() else None
+        return found, (len(kept), int((costs.resident > 0).sum()), int(kept.sum()))
 
 
 def search(
@@ -154,33 +172,22 @@ def search(
 ) -> FusionSearch:
     """Rank the fusions of a pipeline with their configurations, best first, without running anything."""
     begin = time.perf_counter()
-    counts = _Counts()
+    if machine.kind != "cpu" and problem.pipeline.rank != 2:
+        raise UsageError("the GPU model is for pipelines of two dimensions", "take a CPU: machine='host'")
     every = groups(problem.pipeline)
-    best: dict[Group, Choice] = {}
-    if machine.kind == "cpu":
-        for group in every:
-            found = _best_rows(problem, group, machine, counts, coarse=coarse)
-            if found is not None:
-                best[group] = found
-    else:
-        if problem.pipeline.rank != 2:
-            raise UsageError("the GPU model is for pipelines of two dimensions", "take a CPU: machine='host'")
-        gpu = card(machine, model)
-        blocks = all_blocks(gpu.max_block_threads)
-        for group in every:
-            choice = _best_block(problem, group, (blocks, gpu), model, vendor, counts)
-            if choice is not None:
-                best[group] = choice
-    ranked = _rank(problem, best, top)
+    space = _Space(problem=problem, machine=machine, model=model, vendor=vendor, coarse=coarse)
+    found = {group: space.best(group) for group in every}
+    ranked = _rank(problem, {group: choice for group, (choice, _) in found.items() if choice is not None}, top)
     if coarse and machine.kind == "cpu":
         ranked = tuple(best_choices(problem, machine, candidate.fusion) for candidate in ranked)
     if not ranked:
         raise UsageError(f"no configuration of {problem.pipeline.name!r} fits machine {machine.name!r}")
+    configurations, feasible, relevant = map(sum, zip(*(counts for _, counts in found.values()), strict=True))
     explored = Explored(
         groups=len(every),
-        configurations=counts.configurations,
-        feasible=counts.feasible,
-        relevant=counts.relevant,
+        configurations=configurations,
+        feasible=feasible,
+        relevant=relevant,
         seconds=time.perf_counter() - begin,
     )
     return FusionSearch(candidates=ranked, explored=explored)
@@ -195,29 +202,14 @@ def best_choices(
     vendor: VendorFilter | None = VendorFilter(),
 ) -> FusionCandidate:
     """Return one fusion with the best configuration of each group."""
-    counts = _Counts()
-    gpu = card(machine, model) if machine.kind == "gpu" else None
-    chosen: list[Choice] = []
+    space = _Space(problem=problem, machine=machine, model=model, vendor=vendor)
+    chosen = []
     for group in fusion:
-        found: Choice | None
-        if gpu is None:
-            found = _best_rows(problem, group, machine, counts)
-        else:
-            found = _best_block(problem, group, (all_blocks(gpu.max_block_threads), gpu), model, vendor, counts)
+        found, _ = space.best(group)
         if found is None:
             raise UsageError(f"a group of this fusion fits no configuration on machine {machine.name!r}", "fuse less")
         chosen.append(found)
     return FusionCandidate(fusion=fusion, choices=tuple(chosen), seconds=sum(choice.seconds for choice in chosen))
-
-
-def _best_rows(
-    problem: PipelineProblem, group: Group, machine: Machine, counts: _Counts, *, coarse: bool = False
-) -> RowChoice | None:
-    every = list(_row_choices(problem, group, machine, coarse=coarse))
-    counts.configurations += len(every)
-    counts.feasible += len(every)
-    counts.relevant += len(every)
-    return min(every, key=lambda choice: choice.seconds, default=None)
 
 
 def _row_choices(
@@ -237,14 +229,6 @@ def _row_choices(
             yield RowChoice(tile=tile, seconds=costs.seconds, dram_bytes=costs.dram_bytes, ring_bytes=costs.ring)
 
 
-def best_rows(problem: PipelineProblem, group: Group, machine: Machine) -> RowChoice:
-    """Return the best tile of one group on a CPU."""
-    found = _best_rows(problem, group, machine, _Counts())
-    if found is None:
-        raise UsageError(streamable(problem, group), "run its stencils one by one")
-    return found
-
-
 def filtered(
     costs: BlockCosts, blocks: BlockShapes, vendor: VendorFilter | None
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -257,26 +241,6 @@ def filtered(
         return np.asarray(fits)
     enough = min(vendor.occupancy, float(costs.occupancy[sized].max()))
     return np.asarray(sized & (costs.occupancy >= enough))
-
-
-def _best_block(
-    problem: PipelineProblem,
-    group: Group,
-    where: tuple[BlockShapes, Numbers],
-    model: str,
-    vendor: VendorFilter | None,
-    counts: _Counts,
-) -> BlockChoice | None:
-    blocks, gpu = where
-    costs = evaluate(problem, group, blocks, gpu, model)
-    kept = filtered(costs, blocks, vendor)
-    counts.configurations += len(kept)
-    counts.feasible += int((costs.resident > 0).sum())
-    counts.relevant += int(kept.sum())
-    if not kept.any():
-        return None
-    index = int(np.argmin(np.where(kept, costs.seconds, np.inf)))
-    return choice_at(costs, blocks, index)
 
 
 def choice_at(costs: BlockCosts, blocks: BlockShapes, index: int) -> BlockChoice:

@@ -20,8 +20,15 @@ from tilewright.runtime.warn import warn_once
 from tilewright.workloads.pipelines import catalogue, fusions
 from tilewright.workloads.pipelines.builder import trace_pipeline
 from tilewright.workloads.pipelines.call import Step, compile_pipeline, execute, new_grid
-from tilewright.workloads.pipelines.pipeline import DTYPES, Pipeline, halo_text
-from tilewright.workloads.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
+from tilewright.workloads.pipelines.problem import (
+    DTYPES,
+    Array,
+    Pipeline,
+    PipelineProblem,
+    compute,
+    halo_text,
+    make_pipeline_problem,
+)
 from tilewright.workloads.pipelines.search import FusionCandidate, RowChoice, best_choices, search
 
 _KEEP = 2**26
@@ -84,8 +91,10 @@ class StencilPipeline:
             by_cells(array, problem.dtype(grid), rows=True, forward=True)
             for array, grid in zip(given, self.program.inputs, strict=True)
         ]
+        count = thread_count(threads)
+        one_of("the backend of a pipeline", backend, BACKENDS)
         for _ in range(iterations):
-            results = _run(problem, current, values, _How(fusion, backend, thread_count(threads), strict))
+            results = _run(problem, current, values, (fusion, strict), backend, count)
             current = [*results, *current[len(results) :]]
         for target, result in zip(targets, results, strict=True):
             if target is not None:
@@ -140,28 +149,11 @@ class StencilPipeline:
                 raise ArrayError(
                     f"{title!r} must be one of {', '.join(DTYPES)}, got {array.dtype}", "convert it with array.astype"
                 )
-        return _problem_of(program, given[0].shape, tuple(str(a.dtype) for a in given), _spec(boundary))
+        spec = parse_boundary(boundary) if isinstance(boundary, str) else boundary
+        return make_pipeline_problem(program, given[0].shape, tuple(str(array.dtype) for array in given), spec)
 
     def __repr__(self) -> str:
         return describe(self.program)
-
-
-class _How:
-    """How to run: fusion, backend, threads, strictness."""
-
-    def __init__(self, fusion: str | None, backend: str, threads: int, strict: bool) -> None:
-        one_of("the backend of a pipeline", backend, BACKENDS)
-        self.fusion, self.backend, self.threads, self.strict = fusion, backend, threads, strict
-
-
-def _spec(boundary: BoundarySpec) -> BoundarySpec:
-    return parse_boundary(boundary) if isinstance(boundary, str) else boundary
-
-
-def _problem_of(
-    program: Pipeline, shape: tuple[int, ...], dtypes: tuple[str, ...], boundary: BoundarySpec
-) -> PipelineProblem:
-    return make_pipeline_problem(program, shape, dtypes, boundary)
 
 
 def _values(program: Pipeline, scalars: Mapping[str, float]) -> list[float]:
@@ -222,20 +214,27 @@ def _compiled(problem: PipelineProblem, fusion: str | None, strict: bool) -> tup
     return compile_pipeline(problem, plan.fusion, tiles, strict=strict)
 
 
-def _run(problem: PipelineProblem, arrays: Sequence[Array], values: Sequence[float], how: _How) -> list[Array]:
+def _run(
+    problem: PipelineProblem,
+    arrays: Sequence[Array],
+    values: Sequence[float],
+    form: tuple[str | None, bool],  # the fusion that is asked for, and whether kernels are strict
+    backend: str,
+    threads: int,
+) -> list[Array]:
     program = problem.pipeline
-    if how.backend != "numpy":
+    if backend != "numpy":
         try:
-            steps = _compiled(problem, how.fusion, how.strict)
+            steps = _compiled(problem, *form)
         except ToolchainError as error:
-            if how.backend == "c":
+            if backend == "c":
                 raise
             warn_once(f"running with NumPy, which is many times slower: {error}")
         else:
             grids = dict(zip(program.inputs, arrays, strict=True))
             for step in steps:
                 grids |= {grid: new_grid(problem, grid) for grid in step.layout.outputs}
-            execute(problem, steps, grids, values, how.threads, _workspace)
+            execute(problem, steps, grids, values, threads, _workspace)
             return [grids[grid] for grid in program.outputs]
     every = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
     return [every[grid] for grid in program.outputs]

@@ -183,6 +183,6 @@ def _own_axes(program: Program, axes: Sequence[int], ndim: int) -> tuple[int, ..
 
 
 @functools.lru_cache(maxsize=32)
-def batch_kernel(plan: Plan[Problem]) -> Kernel:
+def batch_kernel(plan: Plan) -> Kernel:
     """Make the kernel of a plan for batches, or find it."""
     return make(plan)

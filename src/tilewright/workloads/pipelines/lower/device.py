@@ -24,8 +24,7 @@ from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.workloads.pipelines.fusions import Group, plan_group, slots
 from tilewright.workloads.pipelines.lower.rows import choose
-from tilewright.workloads.pipelines.pipeline import PipelineStencil
-from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.problem import PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import halos_of, streamable
 
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
@@ -175,7 +174,6 @@ class _Kernel:
         *,
         wrapped: bool = False,  # whether cells beyond a periodic side are found as well
     ) -> ir.Expr:
-        """The value of a cell anywhere."""
         b = self.b
         value = b.mutable("value", 0, self.kind(grid))
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
@@ -203,7 +201,6 @@ class _Kernel:
         return ir.wide(y) * self.extents[1] + x
 
     def load(self, grid: str) -> None:
-        """Bring the tile of an input."""
         with self.loops(grid) as at:
             value = self.anywhere(grid, at, lambda v, u: self.inputs[grid][self.pixel(v, u)])
             self.b.set(self.tiles[grid][self.cell(grid, *at)], value)
@@ -258,7 +255,6 @@ class _Kernel:
                 self.b.set(tile[self.cell(grid, *at)], value)
 
     def value(self, stencil: PipelineStencil, y: ir.Expr, x: ir.Expr) -> ir.Expr:
-        """The value of a stencil in a cell."""
         b, dtype = self.b, self.kind(stencil.inputs[0])
 
         def read(node: Read) -> ir.Expr:

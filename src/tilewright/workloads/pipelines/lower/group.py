@@ -110,7 +110,6 @@ class _Tiles:
 
     @staticmethod
     def cut(n: ir.Expr, size: ir.Operand) -> ir.Expr:
-        """How many parts of a size an extent has."""
         return (n + size - 1) / size
 
     def tile(self) -> ir.Function:
@@ -190,7 +189,6 @@ class _Tiles:
                 b.intrinsic("prefetch_near", self.rings.kind(grid), line + x)
 
     def step(self, number: int, at: ir.Expr) -> None:
-        """Run one pass on the rows of this advance."""
         b, rings, step = self.b, self.rings, self.plan.passes[number]
         operands = ports(self.problem, self.plan, step, rings.rows)
         stencil = self.problem.pipeline.stencils[step.stencils[0]]
@@ -237,7 +235,6 @@ class _Tiles:
         return (x0 < left) | (x1 + right > self.n[-1])
 
     def put(self, run: "_Run", grid: str, to: ir.Expr, row: ir.Expr) -> None:
-        """Write a row of the tile to memory."""
         x0, x1 = self.bounds[-1]
         kind = self.rings.kind(grid)
         self.b.intrinsic("put", kind, to + x0, row + (x0 - run.xs), (x1 - x0) * kind.bytes, self.stream)
@@ -278,7 +275,6 @@ class _Tiles:
             self.in_place(run, source, y, run.into, j)
 
     def in_place(self, run: "_Run", source: RowSource, y: ir.Expr, into: ir.Expr, j: ir.Expr) -> None:
-        """A pointer to a row of an input, wherever it lies."""
         b, grid, n0 = self.b, source.grid, self.n[0]
         tests = [] if self.rings.wraps(grid, 0) else [y < 0, y >= n0]
         sides = list(zip(tests, self.problem.sides(grid)[0], strict=False))

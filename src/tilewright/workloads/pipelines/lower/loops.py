@@ -8,8 +8,7 @@ from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.sums.registers import RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.schedules.code import Place
-from tilewright.workloads.pipelines.pipeline import PipelineStencil
-from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.problem import PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import Pass, RowPlan
 
 INDEX = ir.Var("i")

@@ -1,1 +1,0 @@
-"""Kernels of dynamic-programming tables: recurrences and alignments, in orthogonal tiles."""

@@ -1,1 +1,0 @@
-"""Cost models of tables and alignments."""

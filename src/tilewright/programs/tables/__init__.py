@@ -1,1 +1,0 @@
-"""Dynamic-programming tables: recurrences, scoring of alignments, and the NumPy reference."""

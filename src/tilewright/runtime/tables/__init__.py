@@ -1,1 +1,0 @@
-"""Tables and alignments on this machine."""

@@ -1,1 +1,0 @@
-"""Verbs over tables and alignments."""

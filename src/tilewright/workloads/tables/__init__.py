@@ -1,0 +1,1 @@
+"""Dynamic-programming tables: recurrences and alignments, from what is written to what is filled."""

@@ -1,0 +1,97 @@
+"""What the alignment kernel of CPUs costs in orthogonal tiles (:mod:`tilewright.workloads.tables.lower.align`).
+
+Neighbouring columns of a tile are dealt to the lanes of vectors, and its rows are computed one after the other. With
+k = ceil(s / lanes) vectors, a tile of t rows takes
+
+    c = (t + 1) (row + k vector + min(k, 4) carry)
+
+one row more for keeping its state and for finding its largest score; in every column of tiles one is computed again on
+more bits. ``row`` are the loops that a row starts, ``vector`` ten operations, three loads and two stores, ``carry`` is
+what every row looks at of gaps that may come in. Scores of every letter against the tile's columns and four rows of
+state lie in the cache that holds them. Columns of tiles are dealt to the threads, see
+:mod:`tilewright.costs.cpu.walks`.
+
+Scores count 16 bits here: a tile starts on 8, related sequences need 16. An alignment that is traced is taken to run
+through half of the shorter sequence's length, which lies between none and all of it: the tiles that it crosses are
+computed again, cell by cell.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.base.constants import ALIGNMENT_LANES, WORD
+from tilewright.base.intmath import ceil_div
+from tilewright.costs.breakdown import Times
+from tilewright.costs.cpu.walks import core_memory, row_start, walk_terms
+from tilewright.machines.machine import Machine
+
+_ITEM = 2
+"""Bytes of a score."""
+_PASSED = 2
+"""Rows of scores that go from row to row: H and V."""
+_STATE = 2 * _PASSED
+"""Rows of scores that a tile keeps: these, and both as they were before the tile."""
+_OPERATIONS, _ACCESSES = 10, 5
+"""Operations of a vector, and its loads and stores."""
+_CARRIED = 4
+"""Vectors that a row looks at again for gaps that come in from other lanes."""
+_CARRY_OPERATIONS, _CARRY_ACCESSES = 3, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignmentCase:
+    """A pair of sequences on a CPU."""
+
+    lengths: tuple[int, int]  # letters of the first sequence, along the rows, and of the second
+    letters: int  # letters of the alphabet
+    traced: bool  # whether the alignment is wanted, not the score alone
+    machine: Machine  # the CPU; its ``sm_count`` is the number of threads
+
+
+def times(case: AlignmentCase, rows: int, columns: int) -> Times[float]:
+    """Return what a tiling takes, whose columns are a multiple of the lanes that they are dealt to."""
+    (m, n), machine = case.lengths, case.machine
+    tall, wide, cores = ceil_div(m, rows), ceil_div(n, columns), int(machine.sm_count.value)
+    row = _row_seconds(case, columns)
+    memory = core_memory(machine)
+    edges = 2 * WORD * (rows + (columns if case.traced else 0)) * cores / machine.dram_bandwidth.value
+    beside = edges + (memory.flag_seconds if cores > 1 and wide > 1 else 0.0)
+    computed = (m + tall + machine.alignment_widened_fraction.value * min(rows, m)) / tall
+    last = computed * _row_seconds(case, n - (wide - 1) * columns)
+    return Times(
+        terms={
+            "synchronisation": machine.launch_seconds.value if cores > 1 else 0.0,
+            **walk_terms((wide, tall, cores), computed * row, last, beside),
+            "tracing": _traced_seconds(case, rows, columns) if case.traced else 0.0,
+        }
+    )
+
+
+def _row_seconds(case: AlignmentCase, columns: int) -> float:
+    machine = case.machine
+    lanes = int(machine.vector_width.value) * WORD // _ITEM
+    vectors = ceil_div(max(columns, ALIGNMENT_LANES), lanes)
+    flop, access = machine.flop_cycles.value, machine.load_cycles.value
+    cycles = _OPERATIONS * flop + _ACCESSES * access + machine.of_rank("loop_cycles", 2).value
+    width = lanes * _ITEM
+    state = ((_ACCESSES - 1) * width, (_PASSED + 1) * vectors * width)
+    scores = (width, (case.letters + _STATE) * vectors * width)
+    vector = core_memory(machine).with_arithmetic(cycles / machine.clock.value, state, scores)
+    carry = (_CARRY_OPERATIONS * flop + _CARRY_ACCESSES * access) / machine.clock.value
+    start = machine.alignment_row_starts.value * row_start(machine)
+    return start + vectors * vector + min(vectors, _CARRIED) * carry
+
+
+def _traced_seconds(case: AlignmentCase, rows: int, columns: int) -> float:
+    """Return the seconds of tracing: half of a tile is computed again where it is entered at a random place."""
+    crossed = min(case.lengths) / 2
+    rows, columns = min(rows, case.lengths[0]), min(columns, case.lengths[1])
+    visits = 1.0 + crossed / rows + crossed / columns
+    machine = case.machine
+    cell = machine.alignment_traced_cycles.value / machine.clock.value
+    return visits * (machine.alignment_visit_seconds.value + 0.5 * rows * columns * cell)
+
+
+def kept_bytes(case: AlignmentCase, rows: int, columns: int) -> int:
+    """Return the bytes that a traced alignment keeps: H and E or V on all edges, and a tile's directions."""
+    m, n = case.lengths
+    return 2 * WORD * ((ceil_div(n, columns) + 1) * m + (ceil_div(m, rows) + 1) * n) + min(rows, m) * min(columns, n)

@@ -1,0 +1,310 @@
+"""Tables filled from files: sequences or arrays in, scores and alignments out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError, WrongResultError
+from tilewright.base.paths import check_place, read_bounded, write_text
+from tilewright.base.units import format_seconds, parse_shape
+from tilewright.plan import read_target
+from tilewright.runtime.formats.files import check_output, read_planes, write_planes
+from tilewright.verbs.files.run import Note
+from tilewright.verbs.options import RunFiles, RunOptions, refuse
+from tilewright.workloads.tables.align import Alignment, align, choose_scoring, rescore
+from tilewright.workloads.tables.fill import Filling, filling, make_data
+from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.reference import fill as fill_reference
+
+_ALIGNER = "smith_waterman"
+_LETTERS = "ACGT"
+_FASTA = frozenset({".fasta", ".fa", ".faa", ".fna", ".ffn", ".fas"})
+_TEXTS = frozenset({".txt"})
+_LONG_CHECK = 10**8
+_LARGEST_MATRIX = 2**20
+_LARGEST_FASTA = 2**31
+_PAIR_OPTIONS = ("match", "mismatch", "gap_open", "gap_extend")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """What a run of a recurrence did."""
+
+    program: str
+    names: tuple[str, ...]  # of the sequences, or none
+    shape: tuple[int, int]  # rows and columns
+    dtype: str  # of the tables; of an alignment the widest that a tile needed
+    result: Alignment | Filling  # the alignment, or what filling did
+    value: float  # the score, or the last cell of the first table
+    error: float | None = None  # largest difference from the NumPy reference, where it was asked for
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        found = self.result
+        cells = self.shape[0] * self.shape[1]
+        document: dict[str, object] = {
+            "program": self.program,
+            "sequences": list(self.names),
+            "shape": list(self.shape),
+            "steps": 1,
+            "dtype": self.dtype,
+            "backend": found.backend,
+            "tiling": str(found.tiling),
+            "threads": found.threads,
+            "seconds": found.seconds,
+            "gcells_per_second": cells / found.seconds / 1e9,
+            "value": self.value,
+        }
+        if isinstance(found, Alignment):
+            document["alignment"] = found.to_dict()
+        if self.error is not None:
+            document |= {"checked": True, "max_error": self.error, "within_bound": self.error == 0}
+        return document
+
+    def __str__(self) -> str:
+        found = self.result
+        title = f"{self.program}, {' and '.join(self.names) or 'random letters'}, {self.shape[0]}x{self.shape[1]}"
+        if isinstance(found, Alignment):
+            lines = [title, str(found)]
+        else:
+            speed = self.shape[0] * self.shape[1] / found.seconds / 1e9
+            threads = f"{found.threads} thread{'s' * (found.threads != 1)}"
+            lines = [
+                f"{title}, {self.dtype}: {found.backend}, {found.tiling}, {threads}",
+                f"last cell {self.value:g}; {format_seconds(found.seconds)}, {speed:.3g} GCells/s",
+            ]
+        if self.error is not None:
+            verdict = "equal to" if self.error == 0 else f"DIFFERENT by {self.error:g} from"
+            lines.append(f"checked: {verdict} the NumPy reference")
+        return "\n".join(lines)
+
+    def raise_if_wrong(self) -> None:
+        """Raise if the comparison failed."""
+        if self.error:
+            raise WrongResultError(
+                f"the result differs from the NumPy reference by {self.error:g}",
+                "report it with the command line and the output of `tilewright doctor`",
+            )
+
+
+def fill_files(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+    """Fill the table of a recurrence from FASTA or ``.npy`` files; without any, from random letters of ``--shape``."""
+    refuse("a table", options, files)
+    if len(files.outputs) > 1:
+        raise UsageError(f"{known.name!r} has one result: --output is given {len(files.outputs)} times")
+    fill = _aligned if known.name == _ALIGNER else _filled
+    return fill(known, options, files, note)
+
+
+def _aligned(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+    if options.backend == "numpy" or options.dtype is not None:
+        raise UsageError("alignments are computed in C on 8, 16 or 32 bits", "leave --backend and --dtype out")
+    score_only = read_target(options.backend).on_device
+    if score_only and files.outputs:
+        raise UsageError("a GPU computes the score alone, no alignment to write", "leave --output or --backend out")
+    for path in files.outputs:
+        _check_text(path)
+    first, second = _sequences(known.name, files)
+    settings = _settings(files.scalars)
+    strange = [name for name in settings if name not in {"matrix", *_PAIR_OPTIONS}]
+    if strange:
+        raise UsageError(f"{known.name!r} has no setting {strange[0]!r}", f"it has matrix, {', '.join(_PAIR_OPTIONS)}")
+    found = align(
+        first.letters,
+        second.letters,
+        matrix=_matrix(settings.get("matrix")),
+        score_only=score_only,
+        backend=options.backend,
+        tiling=options.tiling,
+        threads=options.threads,
+        **{name: _whole(name, settings.get(name)) for name in _PAIR_OPTIONS},
+    )
+    if files.outputs:
+        write_text(files.outputs[0], f"{first.name}\n{second.name}\n{found}\n")
+    report = TableReport(
+        program=known.name,
+        names=(first.name, second.name),
+        shape=(len(first.letters), len(second.letters)),
+        dtype=f"int{found.bits[1]}",
+        result=found,
+        value=found.score,
+    )
+    if not files.check:
+        return report
+    return _checked_alignment(known, report, (first.letters, second.letters), settings, note)
+
+
+def _checked_alignment(
+    known: Recurrence, report: TableReport, texts: tuple[str, str], settings: Mapping[str, str], note: Note
+) -> TableReport:
+    import dataclasses
+
+    found = report.result
+    assert isinstance(found, Alignment)  # noqa: S101
+    if found.cells >= _LONG_CHECK:
+        note("comparing with the NumPy reference, which takes a while")
+    pairs = (_whole("match", settings.get("match")), _whole("mismatch", settings.get("mismatch")))
+    gaps = (found.gap_open, found.gap_extend)
+    scoring = choose_scoring(texts, _matrix(settings.get("matrix")), pairs, gaps)
+    scalars = {"gap_open": gaps[0], "gap_extend": gaps[1]}
+    inputs = (scoring.encode(texts[0]), scoring.encode(texts[1]), scoring.array())
+    table = fill_reference(known, make_data(known, inputs, scalars, "int32"))["h"]
+    error = abs(int(table.max(initial=0)) - found.score)
+    if found.a is not None:
+        error = max(error, abs(rescore(found, scoring) - found.score))
+    return dataclasses.replace(report, error=float(error))
+
+
+def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+    for path in files.outputs:
+        check_output(path)
+    inputs, names = _inputs(known, files)
+    dtype = options.dtype or ("bool" if known.semiring.name == "or_and" else "int32")
+    scalars = {name: _number(name, text) for name, text in _settings(files.scalars).items()}
+    how: dict[str, Any] = {"tiling": options.tiling, "backend": options.backend, "threads": options.threads}
+    whole = bool(files.outputs or files.check)
+    found = filling(known, inputs, scalars, result="table" if whole else "last", dtype=dtype, **how)
+    data = make_data(known, inputs, scalars, dtype)
+    first = found.values[0] if whole and len(known.tables) > 1 else found.values
+    error = None
+    if files.check:
+        if data.shape[0] * data.shape[1] >= _LONG_CHECK:
+            note("comparing with the NumPy reference, which takes a while")
+        exact = fill_reference(known, data)[known.tables[0]]
+        different = first != exact
+        error = float(np.abs(first[different] - exact[different].astype(float)).max(initial=0.0))
+    if files.outputs:
+        write_planes(files.outputs[0], (first,))
+    value = first[-1, -1] if whole else found.values
+    return TableReport(
+        program=known.name, names=names, shape=data.shape, dtype=dtype, result=found, value=float(value), error=error
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastaRecord:
+    """One sequence."""
+
+    name: str  # the first word of its header
+    title: str  # the rest of its header
+    letters: str  # its letters, as they are in the file
+
+
+def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
+    """Read every sequence of a FASTA file, in order; blank lines and lines that start with ``;`` mean nothing."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}", "give the path of a FASTA file")
+    try:
+        lines = read_bounded(path, _LARGEST_FASTA, "FASTA file").decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(path)!r} is no FASTA file: byte {error.start} is no ASCII character") from None
+    parts: list[tuple[str, list[str]]] = []
+    for number, raw in enumerate(lines, 1):
+        line = raw.strip()
+        if line.startswith(">"):
+            parts.append((line[1:].strip(), []))
+        elif line and not line.startswith(";"):
+            if not parts:
+                raise UsageError(f"line {number} of {str(path)!r} comes before any header", "a header starts with '>'")
+            parts[-1][1].append("".join(line.split()))
+    if not parts:
+        raise UsageError(f"{str(path)!r} holds no sequence", "a FASTA file has a line '>name' before each")
+    found = []
+    for header, letters in parts:
+        name, _, title = header.partition(" ")
+        text = "".join(letters).rstrip("*")  # the stop at the end of a translated sequence
+        if not text:
+            raise UsageError(f"the sequence {name or '(no name)'!r} of {str(path)!r} has no letters")
+        found.append(FastaRecord(name=name or "sequence", title=title.strip(), letters=text))
+    return tuple(found)
+
+
+def _inputs(known: Recurrence, files: RunFiles) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    kinds = [each.kind for each in known.inputs]
+    if kinds == ["row", "column"] and not any(path.suffix.lower() == ".npy" for path in files.inputs):
+        first, second = _sequences(known.name, files)
+        return (first.letters.upper(), second.letters.upper()), (first.name, second.name)
+    if len(files.inputs) != len(kinds):
+        listed = ", ".join(f"{each.name} (per {each.kind})" for each in known.inputs)
+        raise UsageError(
+            f"{known.name!r} needs {len(kinds)} inputs, {listed}, got {len(files.inputs)}", "give --input FILE.npy each"
+        )
+    return tuple(read_planes(path)[0] for path in files.inputs), tuple(path.name for path in files.inputs)
+
+
+def _sequences(name: str, files: RunFiles) -> tuple[FastaRecord, FastaRecord]:
+    """Return two sequences: of one or two FASTA files, or random ones."""
+    if not files.inputs:
+        if files.shape is None:
+            raise UsageError(
+                f"{name!r} needs two sequences",
+                "give --input A.fasta --input B.fasta, or --shape for random ones",
+            )
+        shape = parse_shape(files.shape)
+        if len(shape) != 2:
+            raise UsageError(
+                f"a table has rows and columns, got the shape {files.shape!r}", "such as --shape 1000x2000"
+            )
+        rng = np.random.default_rng(files.seed)
+        texts = ["".join(_LETTERS[i] for i in rng.integers(0, len(_LETTERS), size).tolist()) for size in shape]
+        return tuple(  # type: ignore[return-value]  # (two of them)
+            FastaRecord(name=f"random{number}", title="", letters=text) for number, text in enumerate(texts, 1)
+        )
+    for path in files.inputs:
+        if path.suffix.lower() not in _FASTA:
+            raise UsageError(
+                f"a file of sequences ends in {', '.join(sorted(_FASTA))}, got {path.name!r}",
+                "rename it if it is FASTA",
+            )
+    found = [read_fasta(path) for path in files.inputs]
+    if len(found) == 1 and len(found[0]) >= 2:
+        return found[0][0], found[0][1]
+    if len(found) != 2:
+        count = "one sequence" if len(found) == 1 else f"{len(found)} files"
+        raise UsageError(f"{name!r} needs two sequences, got {count}", "give --input A.fasta --input B.fasta")
+    return found[0][0], found[1][0]
+
+
+def _settings(texts: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"--set takes name=value, got {text!r}")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _matrix(text: str | None) -> str | None:
+    """Return a matrix's name, or the text of a file of one."""
+    if text is None or not Path(text).is_file():
+        return text
+    return read_bounded(Path(text), _LARGEST_MATRIX, "matrix").decode("ascii", errors="replace")
+
+
+def _whole(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    number = _number(name, text)
+    if number != int(number):
+        raise UsageError(f"{name} is a whole number, got {text!r}")
+    return int(number)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"the value of {name} is a number, got {text!r}") from None
+    if not np.isfinite(value):
+        raise UsageError(f"the value of {name} is a finite number, got {text!r}")
+    return value
+
+
+def _check_text(path: Path) -> None:
+    if path.suffix.lower() not in _TEXTS:
+        raise UsageError(f"an alignment is written to a .txt file, got {path.name!r}")
+    check_place(path)

@@ -1,0 +1,1 @@
+"""Kernels of tables: recurrences and alignments, in orthogonal tiles."""

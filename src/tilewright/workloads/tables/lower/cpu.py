@@ -1,0 +1,322 @@
+"""Kernels of recurrences for CPUs: orthogonal tiles in wavefronts, anti-diagonals in vectors inside a tile.
+
+A thread owns every so many rows of tiles and walks to the right; it waits for the tile above, so that the tiles of an
+anti-diagonal run at the same time. In a tile, value (r, c) of a table lies at place r of the row d = r + c of a ring,
+so that a read at (-p, -q) is a read at place r - p of the row d - p - q, contiguous along the anti-diagonal: the inner
+loop has no dependence and the compiler turns it into vectors. What a tile needs from around it is copied into the ring
+as its rows come up, and what others need is copied out, so memory is linear in the extents unless the tables are
+wanted. Wanted tables get their cells some anti-diagonals at a time, in runs along their rows.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.base.constants import CACHE_LINE
+from tilewright.base.errors import UsageError
+from tilewright.codegen import ir
+from tilewright.codegen.expression import scalar_name
+from tilewright.codegen.print import c
+from tilewright.codegen.print.elements import C_ELEMENTS
+from tilewright.codegen.source import KernelSource, c_source
+from tilewright.programs.stencil.expression import Read
+from tilewright.workloads.tables.lower.cells import TypedRecurrence, joined
+from tilewright.workloads.tables.problem import Recurrence
+
+SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
+"""What ``size`` holds: extents, the tile, threads, whether tables are wanted, whether all cells are folded, and bytes
+of ``work`` per thread; then the columns of every matrix."""
+_FLAG = 16
+"""Numbers of 64 bits from one flag to the next: two cache lines."""
+_BYTE = ir.element("uint8")
+_FLAGS = ir.element("int64")
+_VERSION = 2
+"""Raised when texts change for the same recurrence."""
+
+
+def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int], kept: int) -> int:
+    """Return the bytes, a multiple of 64, that a thread works in with ``kept`` anti-diagonals of wanted tables."""
+    up, left = program.reach
+    rows = (up + left + 1) * (tile[0] + up) + tile[0] * left + 2 * up * left + kept * (tile[0] + kept)
+    columns = sum(each.kind == "column" for each in program.inputs)
+    return (len(program.tables) * rows * itemsize + 64 + columns * 8 * tile[1] + 127) // 64 * 64
+
+
+def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> KernelSource[None]:
+    """Write the kernel of a recurrence; extents, tiles, scalars and matrices are its parameters.
+
+    ``array`` holds pointers to, for every table: the rows above (``up`` x ``left + n``), the columns on the left
+    (``m`` x ``left``) and the table (``m`` x ``n``); then the inputs in order, the flags (128 bytes per row of tiles)
+    and the results: the last cell of the first table, and what its cells fold to, one per row of tiles. ``size`` holds
+    what :data:`SIZES` says, ``work`` starts at a cache line, the last argument holds pointers to the scalars.
+    Inputs that are not ``floating``, of the tables' type, are whole numbers of 32 bits.
+    """
+    offsets = [offset for many in program.reads.values() for offset in many]
+    typed = TypedRecurrence(program, dtype, floating)
+    paired = dtype in C_ELEMENTS and (typed.real.is_complex or typed.real.is_narrow)
+    if dtype not in C_ELEMENTS or paired or any(o[1] > 0 for o in offsets):
+        raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
+    entry = typed.entry("table", kept, _VERSION)
+    cells, keep = _cells(typed, entry), _keep(typed.real, kept, entry)
+    whole = _Tiles(typed, kept, cells, keep).function(entry)
+    return c_source(c.print_unit((cells, keep, whole), vectorized=True), entry, strict=True)
+
+
+def _distances(program: Recurrence) -> list[tuple[str, int]]:
+    """The earlier anti-diagonals that are read, as tables and distances."""
+    return sorted({(name, -o[0] - o[1]) for name, offsets in program.reads.items() for o in offsets})
+
+
+def _cells(typed: TypedRecurrence, entry: str) -> ir.Function:
+    """Compute cells ``low`` to ``high`` of an anti-diagonal.
+
+    Parameters: rows of the ring, those that are read and those that are written; inputs from the tile's first row on (a
+    column's backwards, a cell's along the anti-diagonal), matrices with their columns, scalars, and the bounds.
+    """
+    b, program, real = ir.Builder(f"{entry}_cells", kind="inline", distinct=True), typed.program, typed.real
+    rows = {(name, far): b.param(f"{name}_{far}", ir.const_pointer(real)) for name, far in _distances(program)}
+    now = {name: b.param(f"{name}_0", ir.pointer(real)) for name in program.tables}
+    inputs, widths = {}, {}
+    for each in program.inputs:
+        inputs[each.name] = b.param(f"at_{each.name}", ir.const_pointer(typed.kind(each.name)))
+        if each.kind == "matrix":
+            widths[each.name] = b.param(f"wide_{each.name}", ir.INDEX)
+    for name in program.scalars:
+        b.param(scalar_name(name), real)
+    low, high, columns = (b.param(name, ir.INDEX) for name in ("low", "high", "n"))
+    kinds = {each.name: each.kind for each in program.inputs}
+    with b.loop("r", low, high + 1, independent=True) as r:
+
+        def read(node: Read) -> ir.Expr:
+            if node.field in kinds:
+                return inputs[node.field][r * (columns - 1) if kinds[node.field] == "cell" else r]
+            return rows[node.field, -node.offset[0] - node.offset[1]][r + node.offset[0]]
+
+        def lookup(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
+            return inputs[name][row * widths[name] + column]
+
+        for name, value in typed.cells(b, read, lookup):
+            b.set(now[name][r], value)
+    return b.function()
+
+
+def _keep(real: ir.Element, kept: int, entry: str) -> ir.Function:
+    """Copy the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells."""
+    b = ir.Builder(f"{entry}_keep", distinct=True)
+    whole, n = b.param("whole", ir.pointer(real)), b.param("n", ir.INDEX)
+    old, apart = b.param("kept", ir.const_pointer(real)), b.param("apart", ir.INDEX)
+    d, rows, columns = (b.param(name, ir.INDEX) for name in ("d", "rows", "columns"))
+    first, end = b.let("first", d - d % kept), b.let("end", ir.smallest(rows - 1, d))
+    with b.loop("r", ir.largest(first - columns + 1, 0), end + 1) as r:
+        low, high = b.let("from", ir.largest(first, r)), b.let("to", ir.smallest(d, r + columns - 1))
+        row, column = b.let("row", whole + r * (n - 1)), b.let("column", old + r - first * apart)
+        with b.when((high - low).equals(kept - 1)), b.loop("e", 0, kept) as e:
+            b.set(row[first + e], column[(first + e) * apart])
+        with b.otherwise(), b.loop("e", low, high + 1) as e:
+            b.set(row[e], column[e * apart])
+    return b.function()
+
+
+@dataclass(slots=True)
+class _Tile:
+    """Names of the tile that is being computed: place, extents, and what its surroundings lie in."""
+
+    a: ir.Expr
+    i0: ir.Expr
+    j0: ir.Expr
+    rows: ir.Expr
+    columns: ir.Expr
+    ring: ir.Expr
+    beside: ir.Expr
+    corner: ir.Expr
+    next: ir.Expr
+    kept: ir.Expr
+    backs: dict[str, ir.Expr]
+
+
+class _Tiles:
+    """The function that walks over tiles."""
+
+    def __init__(self, typed: TypedRecurrence, kept: int, cells: ir.Function, keep: ir.Function) -> None:
+        self.typed, self.program, self.real, self.kept = typed, typed.program, typed.real, kept
+        self.cells, self.keep = cells, keep
+        self.up, self.left = self.program.reach
+        self.ring = self.up + self.left + 1
+        self.tables = len(self.program.tables)
+
+    def function(self, entry: str) -> ir.Function:
+        b = self.b = ir.Builder(entry, kind="entry")
+        self.array = b.param("array", ir.const_pointer(ir.pointer(_BYTE)))
+        self.size = b.param("size", ir.const_pointer(ir.INDEX))
+        work = b.param("work", ir.pointer(_BYTE))
+        scalar = b.param("scalar", ir.const_pointer(ir.pointer(self.real)))
+        self.m, self.n, self.t, self.s = (b.let(name, self.size[place]) for place, name in enumerate("mnts"))
+        self.tall = b.let("tall", (self.m + self.t - 1) / self.t)
+        self.wide = b.let("wide", (self.n + self.s - 1) / self.s)
+        first, count = 3 * self.tables, len(self.program.inputs)
+        self.inputs = {
+            each.name: b.let(f"in_{each.name}", self.pointer(first + number, self.typed.kind(each.name), const=True))
+            for number, each in enumerate(self.program.inputs)
+        }
+        self.flags = b.let("flags", self.pointer(first + count, _FLAGS))
+        self.last = b.let("last", self.pointer(first + count + 1, self.real))
+        self.folded = b.let("folded", self.pointer(first + count + 2, self.real))
+        matrices = enumerate(self.typed.inputs("matrix"), len(SIZES))
+        self.widths = {name: b.let(f"wide_{name}", self.size[place]) for place, name in matrices}
+        self.scalars = [b.let(scalar_name(name), scalar[k][0]) for k, name in enumerate(self.program.scalars)]
+        self.wanted, self.folds = b.let("wanted", self.size[5]), b.let("folds", self.size[6])
+        with b.parallel(self.size[4]):
+            self.thread(work)
+        return b.function()
+
+    def pointer(self, place: ir.Operand, kind: ir.Element, *, const: bool = False) -> ir.Expr:
+        return self.array[place].to(ir.Pointer(kind, const=const))
+
+    def above(self, k: ir.Expr) -> ir.Expr:
+        """The rows above the tiles, of a table."""
+        return self.pointer(k * 3, self.real)
+
+    def thread(self, work: ir.Expr) -> None:
+        """What a thread does: every so many rows of tiles."""
+        b, t, up, left = self.b, self.t, self.up, self.left
+        me = b.let("me", ir.THREAD)
+        mine = b.let("mine", work + me * self.size[7])
+        real = ir.pointer(self.real)
+        ring = b.let("ring", mine.to(real))
+        beside = b.let("beside", ring + (t + up) * (self.tables * self.ring))
+        corner = b.mutable("corner", beside + t * (self.tables * left))
+        following = b.mutable("next", corner + self.tables * up * left)
+        kept = b.let("kept", following + self.tables * up * left)
+        columns = self.typed.inputs("column")
+        if columns:
+            used = b.let("used", kept - ring + (t + self.kept) * (self.tables * self.kept))
+            own = b.let("backs", mine + (used * self.real.bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
+        backs = {
+            name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.typed.kind(name))))
+            for k, name in enumerate(columns)
+        }
+        with b.loop("a", me, self.tall, ir.THREADS) as a:
+            i0 = b.let("i0", a * t)
+            rows = b.let("rows", ir.smallest(t, self.m - i0))
+            total = b.mutable("sum", self.folded[a])
+            with b.loop("k", 0, self.tables) as k:
+                self.starts(a, k, i0, rows, beside, corner)
+            with b.loop("b", 0, self.wide) as column:
+                j0 = b.let("j0", column * self.s)
+                wide = b.let("columns", ir.smallest(self.s, self.n - j0))
+                with b.when(a.differs(0)):
+                    b.intrinsic("await", _FLAGS, self.flags + (a - 1) * _FLAG, column + 1)
+                for name in columns:
+                    with b.loop("c", 0, wide) as c_:
+                        b.set(backs[name][wide - 1 - c_], self.inputs[name][j0 + c_])
+                with b.when(ir.WANTED):
+                    self.tile(_Tile(a, i0, j0, rows, wide, ring, beside, corner, following, kept, backs), column, total)
+                b.intrinsic("publish", _FLAGS, self.flags + a * _FLAG, column + 1)
+            b.set(self.folded[a], total)
+
+    def starts(
+        self,
+        a: ir.Expr,
+        k: ir.Expr,
+        i0: ir.Expr,
+        rows: ir.Expr,
+        beside: ir.Expr,
+        corner: ir.Expr,
+    ) -> None:
+        """What the first tile of a row of tiles finds on its left."""
+        b, up, left = self.b, self.up, self.left
+        edge = b.let("edge", self.pointer(k * 3 + 1, self.real, const=True))
+        with b.loop("z", 0, rows * left) as z:
+            b.set(beside[k * self.t * left + z], edge[i0 * left + z])
+        with b.loop("p", 0, up) as p, b.loop("q", 0, left) as q:
+            place = (k * up + p) * left + q
+            with b.when(a.differs(0)):
+                b.set(corner[place], edge[(i0 - up + p) * left + q])
+            with b.otherwise():
+                b.set(corner[place], self.above(k)[p * (self.n + left) + q])
+
+    def tile(self, at: _Tile, column: ir.Expr, total: ir.Expr) -> None:
+        b, up, left = self.b, self.up, self.left
+        with (
+            b.loop("k", 0, self.tables) as k,
+            b.loop("p", 0, up) as p,
+            b.loop("q", 0, left) as q,
+            b.when(at.columns - left + q >= 0),
+        ):
+            b.set(at.next[(k * up + p) * left + q], self.above(k)[p * (self.n + left) + at.j0 + at.columns + q])
+        with b.loop("d", -(up + left), at.rows + at.columns - 1) as d:
+            with b.loop("k", 0, self.tables) as k:
+                self.comes_in(at, k, d)
+            with b.when(d >= 0):
+                low = b.let("low", ir.largest(d - at.columns + 1, 0))
+                high = b.let("high", ir.smallest(at.rows - 1, d))
+                self.diagonal(at, d, low, high)
+                with b.loop("k", 0, self.tables) as k:
+                    self.goes_out(at, k, d, low, high)
+                with b.when(self.folds.differs(0)):
+                    row = b.let("row", self.row(at, 0, d))
+                    with b.loop("r", low, high + 1) as r:
+                        b.set(total, joined(self.program, total, row[r]))
+                final = d.equals(at.rows + at.columns - 2)
+                with b.when(at.a.equals(self.tall - 1) & column.equals(self.wide - 1) & final):
+                    b.set(self.last[0], self.row(at, 0, d)[at.rows - 1])
+        old = b.let("old", at.corner)
+        b.set(at.corner, at.next)
+        b.set(at.next, old)
+
+    def row(self, at: _Tile, k: ir.Operand, d: ir.Expr) -> ir.Expr:
+        """The row of a table's ring that holds an anti-diagonal, at the tile's first row."""
+        turn = (d + 2 * self.ring) % self.ring
+        place = (k * self.ring + turn) if k != 0 else turn
+        return at.ring + place * (self.t + self.up) + self.up
+
+    def comes_in(self, at: _Tile, k: ir.Expr, d: ir.Expr) -> None:
+        """Cells of an anti-diagonal above the tile and on its left."""
+        b, up, left = self.b, self.up, self.left
+        row = b.let("row", self.row(at, k, d))
+        with b.loop("r", -up, 0) as r:
+            c_ = b.let("c", d - r)
+            with b.when((c_ >= -left) & (c_ < at.columns)):
+                with b.when(c_ < 0):
+                    b.set(row[r], at.corner[(k * up + r + up) * left + c_ + left])
+                with b.otherwise():
+                    b.set(row[r], self.above(k)[(r + up) * (self.n + left) + left + at.j0 + c_])
+        with b.loop("c", -left, 0) as c_, b.when((d - c_ >= 0) & (d - c_ < at.rows)):
+            b.set(row[d - c_], at.beside[(k * self.t + d - c_) * left + c_ + left])
+
+    def goes_out(self, at: _Tile, k: ir.Expr, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
+        """Cells of an anti-diagonal that the tiles below and on the right need, or the caller."""
+        b, up, left, kept = self.b, self.up, self.left, self.kept
+        row = b.let("row", self.row(at, k, d))
+        with b.loop("r", ir.largest(low, at.rows - up), high + 1) as r:
+            b.set(self.above(k)[(r - at.rows + up) * (self.n + left) + left + at.j0 + d - r], row[r])
+        with (
+            b.loop("c", ir.largest(at.columns - left, 0), at.columns) as c_,
+            b.when((d - c_ >= low) & (d - c_ <= high)),
+        ):
+            b.set(at.beside[(k * self.t + d - c_) * left + c_ - at.columns + left], row[d - c_])
+        with b.when(self.wanted.differs(0)):
+            whole = b.let("diagonal", at.kept + (k * kept + d % kept) * (self.t + kept))
+            with b.loop("r", low, high + 1, independent=True) as r:
+                b.set(whole[r], row[r])
+            with b.when((d % kept).equals(kept - 1) | d.equals(at.rows + at.columns - 2)):
+                table = self.pointer(k * 3 + 2, self.real) + at.i0 * self.n + at.j0
+                old = at.kept + k * kept * (self.t + kept)
+                b.call(self.keep, table, self.n, old, self.t + kept, d, at.rows, at.columns)
+
+    def diagonal(self, at: _Tile, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
+        place = {name: number for number, name in enumerate(self.program.tables)}
+        args: list[ir.Expr] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
+        args += [self.row(at, number, d) for number in place.values()]
+        for each in self.program.inputs:
+            args.append(self.along(at, each.name, each.kind, d))
+            if each.kind == "matrix":
+                args.append(self.widths[each.name])
+        self.b.call(self.cells, *args, *self.scalars, low, high, self.n)
+
+    def along(self, at: _Tile, name: str, kind: str, d: ir.Expr) -> ir.Expr:
+        """An input, from where the first row of a tile reads it on an anti-diagonal."""
+        found = self.inputs[name]
+        if kind == "row":
+            return found + at.i0
+        if kind == "column":
+            return at.backs[name] + at.columns - 1 - d
+        return found + at.i0 * self.n + at.j0 + d if kind == "cell" else found

@@ -1,0 +1,151 @@
+"""How a table or an alignment is computed: what was asked for, else what the cost models say is fastest."""
+
+import functools
+import math
+from dataclasses import dataclass, replace
+
+from tilewright.base.constants import ALIGNMENT_LANES
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div, round_up
+from tilewright.machines.machine import Machine, with_threads
+from tilewright.plan import Target
+from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.host import thread_count
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.workloads.tables import alignment_costs, costs, orthogonal
+from tilewright.workloads.tables.alignment_costs import AlignmentCase
+from tilewright.workloads.tables.problem import Recurrence, TableProblem
+from tilewright.workloads.tables.reference import TableData
+
+_ROWS = (*(2**power for power in range(3, 17)), 96, 192, 384, 768)
+_COLUMNS = tuple(2**power for power in range(6, 17))
+_PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
+"""Columns of tiles that a thread may take, so that all threads end together."""
+_KEPT_BYTES = 2**28
+"""What a traced alignment may keep where smaller tiles would be faster."""
+_MOST_CELLS = 2**31
+KEPT_DIAGONALS = 16
+"""Anti-diagonals after which a wanted table's cells are copied into it: a line of cells of 4 bytes at a time."""
+_CHIP_BYTES = 16 * 1024
+"""Matrices up to this size are copied to a GPU's shared memory, where they leave room for what tiles hand on."""
+_THREADED = 1_000_000
+"""Cells below which a second thread costs more than it brings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableShape:
+    """What of a tile of a table decides a GPU's text."""
+
+    threads: int  # sub-tiles of a tile
+    sub: int  # columns of a sub-tile
+    chip: bool  # whether matrices are copied to the chip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchedule:
+    """A tiling of a table that is filled once."""
+
+    tiling: Tiling  # orthogonal
+    kept: int  # anti-diagonals after which a wanted table's cells are copied into it
+    shape: TableShape | None = None  # on a GPU, threads and sub-tiles of a tile; else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """Every decision about filling a table."""
+
+    problem: TableProblem
+    target: Target
+    schedule: TableSchedule | None  # None for NumPy, which needs none
+
+
+def plan_table(
+    program: Recurrence, data: TableData, target: Target, asked: Tiling | None, threads: int | None, cpu: Machine
+) -> TablePlan:
+    """Decide how a table is filled; without a schedule only NumPy can fill it."""
+    count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
+    floating = (each for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f")
+    problem = TableProblem(
+        program=program, shape=data.shape, dtype=data.dtype, floating=tuple(each.name for each in floating)
+    )
+    target = replace(target, threads=count)
+    given = None if asked is None else asked if asked.family.untiled else orthogonal.legal_table(program, asked)
+    if given is None and (target.backend == "numpy" or not _tiled(program)):
+        given = NONE
+    shape = None
+    if target.on_device:
+        tiling = _on_device(program, data, target, given, whole=asked is None or bool(asked.sub))
+        shape = table_shape(tiling, sum(data.arrays[e.name].nbytes for e in program.inputs if e.kind == "matrix"))
+    else:
+        tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
+    schedule = TableSchedule(tiling=tiling, kept=KEPT_DIAGONALS, shape=shape)
+    return TablePlan(problem=problem, target=target, schedule=None if tiling.family.untiled else schedule)
+
+
+def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
+    """Return a GPU's tiling, its sub-tiles chosen unless it is whole."""
+    if given is not None and not given.family.tables:
+        raise UsageError(
+            f"on a GPU {program.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out"
+        )
+    machine = device_machine(open_device(target))
+    tiling = given or table_default(program, data.shape, data.dtype, machine)
+    return tiling if whole else cut_for_threads(program, data.shape, data.dtype, machine, tiling)
+
+
+def _tiled(program: Recurrence) -> bool:
+    """Say whether orthogonal tiles are legal: no read goes up and to the right."""
+    return all(offset[1] <= 0 for many in program.reads.values() for offset in many)
+
+
+def table_shape(tiling: Tiling, matrix_bytes: int) -> TableShape:
+    """Return what of a table's tile, one sub-tile for each thread, decides a GPU's kernel."""
+    chip = 0 < matrix_bytes <= _CHIP_BYTES
+    return TableShape(threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=chip)
+
+
+@functools.lru_cache(maxsize=256)
+def table_default(
+    program: Recurrence, shape: tuple[int, int], dtype: str, machine: Machine, threads: int | None = None
+) -> Tiling:
+    """Return the tile that a run of a table takes: the fastest, or the smallest legal one if none fits a GPU."""
+    case = costs.make_case(program, shape, dtype, with_threads(machine, threads))
+    up, left = program.reach
+    smallest = Tiling(family="orthogonal", time=max(1, up), space=(max(1, left),), sub=(max(1, left),))
+    return min(costs.times(case), key=lambda pair: pair[1], default=(smallest, 0.0))[0]
+
+
+def cut_for_threads(
+    program: Recurrence, shape: tuple[int, int], dtype: str, machine: Machine, tiling: Tiling
+) -> Tiling:
+    """Return a GPU's tile of given rows and columns with the fastest sub-tiles, one for each thread, if any fit."""
+    case = costs.make_case(program, shape, dtype, machine)
+    ways = costs.split(case, tiling) or (tiling,)
+    return min(costs.times(case, ways), key=lambda pair: pair[1], default=(ways[0], 0.0))[0]
+
+
+@functools.lru_cache(maxsize=256)
+def alignment_default(
+    lengths: tuple[int, int], letters: int, machine: Machine, threads: int | None = None, *, traced: bool
+) -> tuple[int, int]:
+    """Return rows and columns of the fastest tiles of an alignment; ``traced`` if more than the score is wanted."""
+    case = AlignmentCase(lengths=lengths, letters=letters, traced=traced, machine=with_threads(machine, threads))
+    return min(alignment_tiles(case), key=lambda tile: alignment_costs.times(case, *tile).seconds)
+
+
+def alignment_tiles(case: AlignmentCase) -> tuple[tuple[int, int], ...]:
+    """Return the tiles among which an alignment's is chosen, smaller ones first.
+
+    Rows and columns are powers of two up to the lengths, and columns also such that every thread has as many tiles.
+    What a traced alignment keeps stays below a limit, or twice the least that any tile keeps.
+    """
+    (m, n), threads = case.lengths, int(case.machine.sm_count.value)
+    parts = {ceil_div(n, threads * part) for part in _PARTS} | {min(size, n) for size in _COLUMNS}
+    columns = sorted({round_up(each, ALIGNMENT_LANES) for each in parts})
+    rows = sorted({min(size, m) for size in _ROWS})
+    every = tuple((t, s) for t in rows for s in columns if t * s <= _MOST_CELLS)
+    if not case.traced:
+        return every
+    kept = [alignment_costs.kept_bytes(case, *tile) for tile in every]
+    most = max(_KEPT_BYTES, 2 * min(kept))
+    return tuple(tile for tile, size in zip(every, kept, strict=True) if size <= most)
