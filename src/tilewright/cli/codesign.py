@@ -46,13 +46,8 @@ def area(
     from tilewright.workloads.codesign import report as tables
 
     if check:
-        every = api.check()
-        document = {"areas": [one.to_dict() for many in every for one in many]}
-        rows = [
-            (many[0].machine, many[0].published or 0.0, {one.process: one.error or 0.0 for one in many})
-            for many in every
-        ]
-        output.show(document, lambda: tables.check(rows), as_json)
+        every = [[one.to_dict() for one in many] for many in api.check()]
+        output.show({"areas": [one for many in every for one in many]}, lambda: tables.check(every), as_json)
         return
     if machine is None:
         raise typer.BadParameter("give a machine, such as: tilewright area gtx980, or --check")
@@ -252,14 +247,14 @@ def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) 
     if as_json:
         output.emit({**document, "insights": found})
         return
-    front = result.pareto
+    front, best = document["pareto"], document["best"]
     shown = front[:: max(1, -(-len(front) // top))]
-    title = f"{len(front)} Pareto-optimal of {result.feasible} designs, {len(shown)} of them"
+    title = f"{len(front)} Pareto-optimal of {result.feasible} designs, {len(shown)} of them and the best"
     parts: list[Shown] = [
         "\n".join([str(result), *(f"note: {note}" for note in result.notes)]),
-        tables.designs([d.to_dict() for d in (*shown, result.best)], f"{title} and the best"),
-        tables.stock([{"name": name, **design.to_dict()} for name, design in result.stock_designs()]),
-        tables.tilings(result.tilings(result.best)),
+        tables.designs([*shown, best], title),
+        tables.stock(document["stock"]),
+        tables.tilings(best["tilings"]),
         *(tables.insight(name, rows) for name, rows in found.items()),
     ]
     if found:

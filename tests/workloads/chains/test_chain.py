@@ -9,7 +9,7 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
 from tilewright.runtime.warn import forget_warnings
 from tilewright.workloads.chains import run as chain_run
-from tilewright.workloads.chains.problem import Product, nodes, text, unfused
+from tilewright.workloads.chains.problem import Product, make_chain, nodes, text, unfused
 from tilewright.workloads.chains.search import words_of
 from tilewright.workloads.chains.times import HostTimes
 
@@ -223,6 +223,25 @@ def test_an_intermediate_of_no_size_is_not_fused_however_fast_that_seems():
     assert [node.fusion for node in nodes(tw.chain.choose((32, 12, 32, 300_000), times=fast_right))] == ["right"]
     small = nodes(tw.chain.choose((300_000, 32, 12, 12), times=fast_right))
     assert [node.fusion for node in small] == ["none", "none"]
+
+
+def test_no_fusion_is_searched_where_none_can_pay(monkeypatch):
+    rng = np.random.default_rng(6)
+    found = []
+    for _ in range(60):
+        chain = make_chain(rng.integers(1, rng.choice([4, 12, 60]), 8).tolist())
+        scale = (10.0 ** rng.uniform(-8, -5), *(10.0 ** rng.uniform(-11, -9) for _ in range(6)))
+        times = replace(FAST_FUSED, single=(1e-7, *scale[1:6]), left=scale, right=scale[:1] + scale[:0:-1])
+        quick = chain_run._fastest.__wrapped__(chain, "float64", times, fuse=True)
+        found.append(chain_run._fusing_may_pay(chain.sizes, times))
+        with monkeypatch.context() as patch:
+            patch.setattr(chain_run, "_fusing_may_pay", lambda *_: True)
+            assert chain_run._fastest.__wrapped__(chain, "float64", times, fuse=True) == quick
+    assert 10 < sum(found) < 50
+    monkeypatch.setattr(chain_run, "best_block", None)  # only pairs need one
+    pair = (1e-5, *(1e-10,) * 6)
+    dear = replace(FAST_FUSED, single=(1e-7, *(1e-11,) * 5), left=pair, right=pair)
+    assert all(node.fusion == "none" for node in nodes(tw.chain.choose(rng.integers(2, 12, 161).tolist(), times=dear)))
 
 
 def test_types_without_a_fused_kernel_are_multiplied_unfused():

@@ -314,12 +314,10 @@ class ChainPlan(Record):
 
 
 def _words(modelled: float, whole: int) -> str:
-    """Write words by the model, and counted with whole tiles."""
     return f"{int(modelled):,} words ({whole:,})"
 
 
 def _saving(words: float, reference: float) -> float:
-    """Return the share saved against a reference."""
     return 1.0 - words / reference if reference else 0.0
 
 
@@ -398,7 +396,6 @@ def plan(
 
 
 def _sizes(shapes: Sequence[int] | Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Return P0 … Pn of sizes or shapes."""
     plain = [each for each in shapes if not isinstance(each, Sequence)]
     pairs = [each for each in shapes if isinstance(each, Sequence)]
     if not pairs:
@@ -468,7 +465,8 @@ def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tre
         if isinstance(part, int):
             return part
         keep, shape = decided[span(part)]
-        return replace(part, children=tuple(complete(child) for child in part.children), keep=keep, tile=shape)
+        children = tuple(complete(child) for child in part.children)
+        return Product(children=children, fusion=part.fusion, keep=keep, tile=shape)
 
     return complete(tree)
 

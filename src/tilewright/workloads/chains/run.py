@@ -62,7 +62,6 @@ def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
 
 @functools.lru_cache(maxsize=8)
 def _times(dtype: str, threads: int) -> HostTimes:
-    """Return the measured times of this machine, or estimates."""
     found = chain_times.stored(dtype, threads)
     itemsize = np.dtype(dtype).itemsize
     return found or estimated_times(machine_rates(as_machine("host"), itemsize), itemsize)
@@ -79,7 +78,6 @@ def choose(
 
 @functools.lru_cache(maxsize=1024)
 def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
-    """Return the tree that takes the least time, over all parenthesisations and fusions."""
     memory = chain_times.memory_words(np.dtype(dtype).itemsize)
 
     def price(batch: Batch) -> tuple[Floats, Floats]:
@@ -343,7 +341,6 @@ def trial(plan: ChainPlan, dtype: str = "float64") -> ChainTrial:
 
 
 def _least(call: Callable[[], Array]) -> tuple[float, Array]:
-    """Return the least seconds of three calls, and the result."""
     samples = []
     for _ in range(3):
         begin = time.perf_counter()

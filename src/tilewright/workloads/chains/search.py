@@ -93,8 +93,8 @@ class _Group:
         tables: list[list[Cuts]] = [[] for _ in self.bounds]
         for batch in self.batches if search.fuse else self.batches[:1]:
             prices, begin = np.stack(search.price(batch)), 0
-            for table, by_fusion in zip(tables, self.bounds, strict=True):
-                bounds = by_fusion[batch.fusion]
+            for table, every in zip(tables, self.bounds, strict=True):
+                bounds = every[batch.fusion]
                 end = begin + bounds[0].size
                 price = prices[:, :, begin:end].reshape(*prices.shape[:2], *bounds[0].shape)
                 if end > begin:
@@ -169,7 +169,6 @@ def solve(sizes: Ints, searches: Sequence[ChainSearch]) -> list[Floats]:
 
 
 def _decide(level: Sequence[Cuts], table: Floats) -> None:
-    """Put the best cut of every range of a level into a table."""
     found, count = None, table.shape[-1]
     costs = table[:2].reshape(2, table.shape[1], -1)
     for cuts in level:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -123,7 +124,7 @@ class Codesign(Record):
             )
         return tuple(found)
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the JSON document of ``tilewright codesign``."""
         best, options = self.best, self.exploration.options
         tiles = {

@@ -14,6 +14,7 @@ Workloads are the thesis' by name, one stencil, or a TOML file::
 """
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +63,7 @@ class Axes:
     bandwidth: tuple[float, ...] = (1.0,)  # share of the machine's own bandwidth, 1 for the same
 
     def __post_init__(self) -> None:
-        for name in ("sm_count", "vector_width", "shared_kb", "register_kb", "l1_pair_kb", "l2_sm_kb", "bandwidth"):
+        for name in self.__dataclass_fields__:
             values = getattr(self, name)
             least = 0 if name in {"l1_pair_kb", "l2_sm_kb"} else 1e-6
             if not values or len(values) > _MOST_VALUES:
@@ -85,10 +86,7 @@ class Axes:
     @property
     def size(self) -> int:
         """Number of designs."""
-        total = 1
-        for count in self.shape:
-            total *= count
-        return total
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,13 +35,13 @@ def fits(document: Row) -> Table:
     return table(("memory", ">mm^2/kB", ">mm^2", "residuals, mm^2"), rows, "Fitted lines")
 
 
-def check(rows: Sequence[tuple[str, float, Mapping[str, float]]]) -> Table:
-    """Show published dies beside the model: name, published mm^2, error per process assumption."""
-    assumptions = tuple(rows[0][2]) if rows else ()
+def check(machines: Sequence[Sequence[Row]]) -> Table:
+    """Show published dies beside the model, from the documents of every machine's areas by process assumption."""
+    assumptions = [document["process"] for document in machines[0]] if machines else []
     columns = ("machine", ">published, mm^2", *(f">error, {name}" for name in assumptions))
     cells = [
-        (name, f"{published:.1f}", *(f"{100 * error:+.1f} %" for error in errors.values()))
-        for name, published, errors in rows
+        (many[0]["machine"], f"{many[0]['published_mm2']:.1f}", *(f"{100 * one['error']:+.1f} %" for one in many))
+        for many in machines
     ]
     return table(columns, cells, "The model against published dies; errors by process assumption")
 

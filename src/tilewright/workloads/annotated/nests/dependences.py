@@ -348,9 +348,8 @@ def check_bounds(
     for site in collect(stmt):
         check_time()
         where, exact = domain(site, "v", fixed, changed)
-        if not exact:
-            continue
-        for access in site.accesses:
+        dims = {loop.index: f"v{i}" for i, loop in enumerate(site.loops)}
+        for access in site.accesses if exact else ():
             extents = shapes.get(access.array)
             if extents is None or not access.index:
                 continue
@@ -359,32 +358,28 @@ def check_bounds(
                     f"{access.array!r} is declared with {len(extents)} extents but used with {len(access.index)} "
                     "indices"
                 )
-            _check(islpy, site, access, extents, (where, fixed, changed))
+            for axis, (index, extent) in enumerate(zip(access.index, extents, strict=True), 1):
+                text = affine(index, dims, fixed, changed)
+                outside = [*where, f"({text} < 0 or {text} >= {extent})"]
+                point = None if text is None or "p_" in "".join(outside) else _point(islpy, site, outside)
+                if point is not None:
+                    at = ", ".join(f"{name} = {value}" for name, value in point.items())
+                    raise UsageError(
+                        f"{shown(access)} leaves its array where {at}: extent {axis} of {access.array!r} is {extent}",
+                        "declare it larger in input_vars, or correct the loop's bounds",
+                    )
 
 
-def _check(isl: Any, site: AssignmentSite, access: Access, extents: tuple[int, ...], facts: Any) -> None:  # noqa: ANN401
-    where, known, changed = facts
-    dims = {loop.index: f"v{i}" for i, loop in enumerate(site.loops)}
-    for axis, (index, extent) in enumerate(zip(access.index, extents, strict=True)):
-        text = affine(index, dims, known, changed)
-        if text is None or "p_" in text or any("p_" in each for each in where):
-            continue
-        context = isl.Context()
-        context.set_max_operations(_MOST_STEPS_OF_BOUNDS)
-        condition = " and ".join([*where, f"({text} < 0 or {text} >= {extent})"])
-        try:
-            bad = isl.Set.read_from_str(context, f"{{ [{_dims(site, 'v')}] : {condition} }}")
-            if bad.is_empty():
-                continue
-            point = bad.sample_point()
-            values = {
-                loop.index: int(point.get_coordinate_val(isl.dim_type.set, i).to_python())
-                for i, loop in enumerate(site.loops)
-            }
-        except isl.Error:
-            continue
-        at = ", ".join(f"{name} = {value}" for name, value in values.items())
-        raise UsageError(
-            f"{shown(access)} leaves its array where {at}: extent {axis + 1} of {access.array!r} is {extent}",
-            "declare it larger in input_vars, or correct the loop's bounds",
-        )
+def _point(isl: Any, site: AssignmentSite, conditions: Sequence[str]) -> dict[str, int] | None:  # noqa: ANN401
+    """Return counters of an instance that fulfils conditions; None where there is none, or that is too hard to say."""
+    context = isl.Context()
+    context.set_max_operations(_MOST_STEPS_OF_BOUNDS)
+    try:
+        found = isl.Set.read_from_str(context, f"{{ [{_dims(site, 'v')}] : {' and '.join(conditions)} }}")
+        if found.is_empty():
+            return None
+        point = found.sample_point()
+        values = [point.get_coordinate_val(isl.dim_type.set, i).to_python() for i in range(len(site.loops))]
+    except isl.Error:
+        return None
+    return {loop.index: int(value) for loop, value in zip(site.loops, values, strict=True)}

@@ -6,24 +6,55 @@ can be read off the tree alone, so that every transformation is a function from 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+
+class _Operand:
+    """What operators of Python join to C's expressions; whole numbers beside it are literals."""
+
+    __slots__ = ()
+
+    def __add__(self, other: "Expr | int") -> "Binary":
+        return _binary("+", self, other)
+
+    def __sub__(self, other: "Expr | int") -> "Binary":
+        return _binary("-", self, other)
+
+    def __mul__(self, other: "Expr | int") -> "Binary":
+        return _binary("*", self, other)
+
+    def __truediv__(self, other: "Expr | int") -> "Binary":
+        return _binary("/", self, other)
+
+    def __lt__(self, other: "Expr | int") -> "Binary":
+        return _binary("<", self, other)
+
+    def __le__(self, other: "Expr | int") -> "Binary":
+        return _binary("<=", self, other)
+
+    def __gt__(self, other: "Expr | int") -> "Binary":
+        return _binary(">", self, other)
+
+    def __ge__(self, other: "Expr | int") -> "Binary":
+        return _binary(">=", self, other)
 
 
 @dataclass(frozen=True, slots=True)
-class Num:
+class Num(_Operand):
     """A literal, spelled as in C."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(_Operand):
     """A scalar variable."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Item(_Operand):
     """An element of an array."""
 
     array: str
@@ -31,7 +62,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Operand):
     """A call of a mathematical function."""
 
     function: str
@@ -39,7 +70,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(_Operand):
     """``-``, ``+``, ``!`` or ``~``."""
 
     op: str
@@ -47,7 +78,7 @@ class Unary:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(_Operand):
     """An operator of C between two values."""
 
     op: str
@@ -56,7 +87,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Choose:
+class Choose(_Operand):
     """``test ? then : other``."""
 
     test: "Expr"
@@ -65,7 +96,7 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
-class Convert:
+class Convert(_Operand):
     """A cast to an arithmetic type."""
 
     ctype: str
@@ -73,6 +104,15 @@ class Convert:
 
 
 Expr = Num | Name | Item | Call | Unary | Binary | Choose | Convert
+
+
+def integer(value: int) -> Num:
+    """Return a whole number as a literal."""
+    return Num(str(int(value)))
+
+
+def _binary(op: str, left: Any, right: Expr | int) -> Binary:  # noqa: ANN401  (a part of an expression)
+    return Binary(op, left, integer(right) if isinstance(right, int) else right)
 
 
 @dataclass(frozen=True, slots=True)
