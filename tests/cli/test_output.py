@@ -143,3 +143,15 @@ def test_no_table_is_cut(rows):
     nothing_is_cut(table([f">{i}" if i % 2 else f"c{i}" for i in range(len(rows[0]))], rows, "a title"))
     nothing_is_cut(Pairs({f"name {i}": row[0] for i, row in enumerate(rows)}))
     nothing_is_cut([" ".join(row) for row in rows])
+
+
+@pytest.mark.parametrize(("words", "loaded"), [(("--version",), set()), (("run", "--help"), {"run"})])
+def test_one_command_is_loaded_where_one_is_asked_for(words, loaded):
+    script = (
+        "import sys\nfrom tilewright.cli.app import COMMANDS, app\n"
+        "app(sys.argv[1:], prog_name='tilewright', standalone_mode=False)\n"
+        "there = {name for name in COMMANDS.values() if f'tilewright.cli.{name}' in sys.modules}\n"
+        "print(*there, 'numpy' in sys.modules, file=sys.stderr)"
+    )
+    found = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+    assert found.stderr.split() == [*loaded, "False"]
