@@ -27,7 +27,7 @@ import environment
 from summary import paired_ratio, spread
 from tilewright.workloads.chains import chain
 from tilewright.workloads.chains.problem import Tree, text
-from tilewright.workloads.chains.time import HostTimes
+from tilewright.workloads.chains.times import HostTimes
 
 CASES = {
     "projection 16-6": (1_000_000, 16, 6, 16),

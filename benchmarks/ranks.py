@@ -26,14 +26,16 @@ from mpi4py import MPI
 import environment
 import tilewright as tw
 from tilewright.costs.transfers import network
-from tilewright.distributed import ghosts, measure, runs
+from tilewright.distributed import ghosts, runs
 from tilewright.distributed.compute import Computer
 from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.verbs import calibrate_large
 
 # ruff: noqa: ANN401
 COMM = MPI.COMM_WORLD
+BACKEND = read_target("auto", 1).backend
 REPEATS = 3
 PAUSE = 1.1
 """Seconds of sleep before a sample."""
@@ -96,7 +98,9 @@ def job(name: str, shape: tuple[int, ...], steps: int, t: int | None = None, ove
 
 def computer() -> Computer:
     """Return what computes on one thread."""
-    return Computer(target=read_target("auto", 1), threads=1, tiling=None, strict=False, scalars={}, make=memo.prepared)
+    return Computer(
+        target=read_target(BACKEND, 1), threads=1, tiling=None, strict=False, scalars={}, make=memo.prepared
+    )
 
 
 def alone(name: str, shape: tuple[int, ...], steps: int) -> float:
@@ -157,7 +161,7 @@ def beside_both(name: str, shape: tuple[int, ...], steps: int, delay: float) -> 
     """Compare exchanges that are overlapped with others where messages are delayed, as predicted and as measured."""
     host = memo.host()
     latency = replace(host.network_latency, value=delay, low=None, high=None)
-    host = replace(host, network_latency=latency, network_bandwidth=measure.network(COMM)["network_bandwidth"])
+    host = replace(host, network_latency=latency, network_bandwidth=calibrate_large.network(COMM)["network_bandwidth"])
     free, found = job(name, shape, steps), []
     with delayed(delay):
         for t in BOTH:
@@ -185,7 +189,7 @@ def expected_seconds(one: Any, host: Any, t: int, *, overlapped: bool) -> float:
     margin = network._HIDDEN_MARGIN  # noqa: SLF001
     network._HIDDEN_MARGIN = 0.0  # noqa: SLF001
     try:
-        found = runs.choose(one.problem, one.first.layout, host, computer(), t, overlapped=overlapped)
+        found = runs.choose(one.problem, one.first.layout, host, 1, BACKEND, t, overlapped=overlapped)
     finally:
         network._HIDDEN_MARGIN = margin  # noqa: SLF001
     if found.overlapped != overlapped:
@@ -211,12 +215,12 @@ def delayed(delay: float) -> Iterator[None]:
 
 def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> dict[str, Any]:
     """Compare the model's steps between exchanges with others where messages are delayed."""
-    measured = measure.network(COMM)
+    measured = calibrate_large.network(COMM)
     host = memo.host()
     latency = replace(measured["network_latency"], value=delay + measured["network_latency"].value, low=None, high=None)
     host = replace(host, network_latency=latency, network_bandwidth=measured["network_bandwidth"])
     free = job(name, shape, steps)
-    chosen = COMM.bcast(runs.choose(free.problem, free.first.layout, host, computer()) if not COMM.rank else None)
+    chosen = COMM.bcast(runs.choose(free.problem, free.first.layout, host, 1, BACKEND) if not COMM.rank else None)
     choices = {(t, False) for t in (1, 4, 8, 16, 32, 64)} | {
         (chosen.steps, chosen.overlapped),
         (chosen.steps, False),

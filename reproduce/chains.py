@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tilewright.costs.arrays import Ints
 from tilewright.workloads.chains import chain
 from tilewright.workloads.chains.problem import Tree, extents, nodes
 from tilewright.workloads.chains.search import (
@@ -26,7 +27,7 @@ from tilewright.workloads.chains.search import (
     fuse_trees,
     words_of,
 )
-from tilewright.workloads.chains.traffic import Ints, kept_result
+from tilewright.workloads.chains.traffic import kept_result
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
 MEMORIES = (65536, 98304)

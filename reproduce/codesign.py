@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.workloads.codesign.codesign import Codesign, codesign
-from tilewright.workloads.codesign.design import DesignOptions
+from tilewright.workloads.codesign.design import IN_2D, IN_3D, DesignOptions
 from tilewright.workloads.codesign.files import panels, write
-from tilewright.workloads.codesign.workload import IN_2D, IN_3D
 
 PUBLISHED_GAINS = {("2D", "gtx980"): (104, 9.34), ("2D", "titanx"): (69, 28.44), ("3D", "gtx980"): (123, 9.22)}
 PUBLISHED_GAINS[("3D", "titanx")] = (126, 33.15)
@@ -35,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def verdict(result: Codesign, seconds: float) -> str:
     """Return one paragraph beside the published claims, and the comparison with the stock chips."""
-    tiles = {case.program: len(one.configurations.shared_bytes) for case, one in _solved(result)}
-    with_k = {case.program: len(one.configurations.k) for case, one in _solved(result)}
+    tiles = {case.program: len(one.configurations[0].shared_bytes) for case, one in _solved(result)}
+    with_k = {case.program: len(one.configurations[0].k) for case, one in _solved(result)}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     lines = [
         (

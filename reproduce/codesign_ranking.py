@@ -22,7 +22,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.tuning.ranking import contenders
 from tilewright.tuning.validation import kendall
 from tilewright.workloads.codesign.codesign import codesign
-from tilewright.workloads.codesign.designs import Design, designs_at
+from tilewright.workloads.codesign.designs import Design
 
 SIZES = (0, 9)
 """Of the workload's 16 sizes: in 2D 4096 x 4096 with 1024 steps and 12288 x 12288 with 4096."""
@@ -44,12 +44,10 @@ def compared(program: str, drawn: int) -> str:
     """Return a table of the best chips by either, and how far the orders agree."""
     result = codesign(program)
     base, cases = load("gtx980"), [result.exploration.cases[k] for k in SIZES]
-    parts = result.exploration.parts()
-    score = result.exploration.score(None, parts.total)
-    inside = np.flatnonzero(result.exploration.within(result.area, parts.total, score))
+    inside = np.flatnonzero(result.table.inside)
     front = [each.index for each in result.pareto]
     others = np.random.default_rng(1).choice(inside, size=min(drawn, len(inside)), replace=False).tolist()
-    chips = designs_at(result.exploration, list(dict.fromkeys([*front, *others])), score, parts)
+    chips = [result.table.design(index) for index in dict.fromkeys([*front, *others])]
     start, flops = time.process_time(), sum(case.flops for case in cases)
     ranked = np.array([sum(seconds(case.problem, chip(each, base)) for case in cases) for each in chips])
     spent = time.process_time() - start

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.workloads.codesign.codesign import Codesign, codesign
-from tilewright.workloads.codesign.design import DesignOptions
+from tilewright.workloads.codesign.design import IN_2D, IN_3D, NAMED, DesignOptions
 from tilewright.workloads.codesign.plots import draw_needs
 from tilewright.workloads.codesign.separable import SeparableForm
-from tilewright.workloads.codesign.workload import IN_2D, IN_3D, NAMED
 
 PUBLISHED = {
     "jacobi2d": (32, 128, 24, 438, 2059),

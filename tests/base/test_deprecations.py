@@ -18,8 +18,7 @@ from tilewright.base.errors import UsageError
 from tilewright.runtime.warn import forget_warnings
 from tilewright.schedules.tiling import parse
 from tilewright.verbs import explain
-from tilewright.workloads.codesign.design import DesignOptions
-from tilewright.workloads.codesign.workload import load_workload
+from tilewright.workloads.codesign.design import DesignOptions, load_workload
 
 U = np.zeros((40, 40), np.float32)
 ON = {"shape": (64, 64), "steps": 8, "machine": "h200"}

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
-from tilewright.workloads.chains import time as chains
+from tilewright.workloads.chains import times as chains
 from tilewright.workloads.pipelines.catalogue import pipeline
 from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
 from tilewright.workloads.pipelines.gpu_costs import card, evaluate
@@ -66,8 +66,9 @@ def launch():
 
 
 def streamed():
-    case = disk.Streamed(extent=500, steps=60, read_bytes=9000, write_bytes=8000, held_bytes=2e4, memory=2_000_000)
-    return disk.passes(case, (1e9, 5e8), lambda steps: (steps, steps), lambda n, steps: n * steps * 2e-6, wraps=False)
+    moved = {"read_bytes": 9000, "write_bytes": 8000, "bandwidths": (1e9, 5e8)}
+    case = disk.Streamed(extent=500, steps=60, held_bytes=2e4, memory=2_000_000, **moved)
+    return disk.passes(case, lambda steps: (steps, steps), lambda n, steps: n * steps * 2e-6, wraps=False)
 
 
 def exchanged(rate, bandwidth):

@@ -184,10 +184,10 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
 
 def _insights(names: Sequence[str]) -> tuple[str, ...]:
     """Check the names of insights; ``all`` is all of them."""
-    from tilewright.workloads.codesign.codesign import INSIGHTS
+    from tilewright.workloads.codesign.insights import INSIGHTS
 
     if "all" in names:
-        return INSIGHTS
+        return tuple(INSIGHTS)
     for name in names:
         if name not in INSIGHTS:
             raise UsageError(f"the insight is one of {', '.join(INSIGHTS)} or all, got {name!r}")

@@ -1,7 +1,7 @@
 """Silicon area of a GPU as printed: Prajapati, thesis, appendix C, equation (C.7).
 
 (C.7) is (C.6) with truncated coefficients, and with the intercepts of the memories gathered into those of the vector
-units and of the SMs. Its terms are those of :func:`tilewright.costs.area.parts`.
+units and of the SMs. Its terms are those of :func:`tilewright.workloads.codesign.area.parts`.
 """
 
 from collections.abc import Mapping

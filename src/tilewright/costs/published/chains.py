@@ -8,9 +8,8 @@ itself gives P0/P2. A left fusion (D.10) is right as printed: it is the closed f
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tilewright.costs.arrays import Floats
 
 
 def right_fusion(p: Sequence[Floats], memory: int) -> tuple[Floats, Floats]:

@@ -255,9 +255,8 @@ class Plan(Studied):
             TilewrightError: As :func:`tilewright.run`.
         """
         from tilewright.verbs.options import RunOptions
-        from tilewright.verbs.running.grids.choice import in_memory
+        from tilewright.verbs.running.grids.choice import flat, in_memory
         from tilewright.verbs.running.grids.engine import computed
-        from tilewright.verbs.running.grids.kinds import flat
 
         plan, given = self.decision, {**self.scalars, **scalars}
         options = RunOptions(

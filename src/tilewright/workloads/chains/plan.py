@@ -1,13 +1,18 @@
 """The plan of a matrix chain: a tree with what every node keeps on chip, and what it costs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.arguments import checked
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.tables import Table, table
+from tilewright.costs.arrays import Floats
 from tilewright.costs.interval import unmeasured
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.workloads.chains.pareto import pareto as pareto_trees
 from tilewright.workloads.chains.problem import (
     FUSIONS,
     Chain,
@@ -15,29 +20,51 @@ from tilewright.workloads.chains.problem import (
     Tree,
     extents,
     halves,
-    node_operations,
+    make_chain,
     nodes,
+    operations,
     span,
     text,
     unfused,
 )
-from tilewright.workloads.chains.search import FusionWords, fusion_words, with_tiles, words_of
-from tilewright.workloads.chains.shared import computed
-from tilewright.workloads.chains.time import ChainCost
-from tilewright.workloads.chains.traffic import count, kept_result, tile
+from tilewright.workloads.chains.search import (
+    Batch,
+    ChainSearch,
+    Price,
+    by_fusion,
+    by_operations,
+    by_operations_only,
+    by_words,
+    candidates,
+    fuse_trees,
+    node_costs,
+    solve,
+    tree_of,
+    weighted,
+    words_of,
+)
+from tilewright.workloads.chains.shared import can_share, computed, shared_tree
+from tilewright.workloads.chains.times import ChainCost, Rates, energy, joules, machine_rates, times
+from tilewright.workloads.chains.traffic import SCHEDULES, check_model, count, kept_result, moves, tile, tiles
+
+OBJECTIVES = ("opcount", "two-step", "words", "weighted", "time", "energy")
 
 
-def kept_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> float:
-    """Return the words of a tree without fusion in which every product keeps its result: recurrence S (D.18)."""
-    columns = np.array([extents(sizes, node) for node in nodes(unfused(tree))], dtype=np.float64).reshape(-1, 3).T
-    return float(kept_result(model, memory, tuple(columns)).sum())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionWords:
+    """Words of one product of a tree by what it is fused with: nothing, its left or its right child.
 
+    A product's own result is written at its parent's cost, as the thesis counts it.
+    """
 
-def counted(sizes: Sequence[int], some: Iterable[Product]) -> int:
-    """Return the words that loops with the tiles of some decided nodes move, counted exactly."""
-    return sum(
-        count(node.keep if node.fusion == "none" else node.fusion, extents(sizes, node), node.tile) for node in some
-    )
+    node: Product  # the product, with its two operands
+    local: dict[str, float]  # h of (D.20) to (D.22) by fusion: the product with the writing of what it reads
+    subtree: dict[str, float]  # F of (D.24) to (D.26) by fusion: h and the least F of everything below
+
+    @property
+    def least(self) -> float:
+        """F of (D.23)."""
+        return min(self.subtree.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +133,14 @@ class ChainPlan(Record):
     @property
     def opcount(self) -> int:
         """Multiply-adds."""
-        return sum(node_operations(self.chain.sizes, node) for node in self.nodes)
+        return operations(self.chain.sizes, self.nodes)
 
     @property
     def unfused_words(self) -> int:
         """Words of the same parenthesisation, unfused, every product keeping its result (recurrence S, D.18)."""
-        return int(kept_words(self.chain.sizes, self.tree, self.model, self.memory))
+        every = [extents(self.chain.sizes, node) for node in nodes(unfused(self.tree))]
+        columns = np.array(every, dtype=np.float64).reshape(-1, 3).T
+        return int(kept_result(self.model, self.memory, tuple(columns)).sum())
 
     @property
     def unfused_counted_words(self) -> int:
@@ -203,7 +232,7 @@ class ChainPlan(Record):
             "keep": node.keep,
             "tile": list(node.tile),
             "sizes": list(extents(self.chain.sizes, node)),
-            "opcount": node_operations(self.chain.sizes, node),
+            "opcount": operations(self.chain.sizes, [node]),
             "words": self._moved(node),
             "counted_words": counted(self.chain.sizes, [node]),
         }
@@ -294,12 +323,190 @@ def _saving(words: float, reference: float) -> float:
     return 1.0 - words / reference if reference else 0.0
 
 
-def variant(chain: Chain, tree: Tree, model: str, memory: int) -> ChainVariant:
+@checked
+def plan(
+    shapes: Sequence[int] | Sequence[tuple[int, int]],
+    *,
+    memory: int,
+    model: str = "exact",
+    objective: str | None = None,
+    weights: tuple[float, float] = (1.0, 1.0),
+    machine: MachineLike | None = None,
+    itemsize: int = 4,
+    pareto: bool = False,
+    operands: Sequence[int] | None = None,
+    transposed: Sequence[bool] | None = None,
+) -> ChainPlan:
+    """Plan the product of a chain of matrices; nothing is computed, compiled or measured.
+
+    Args:
+        shapes: P0 … Pn, or the shape of every matrix as it is used (after transposing).
+        memory: Words (matrix elements) that fit on chip.
+        model: ``exact``; ``published`` for the thesis's equations as printed; ``counts`` for the integer formulas
+            alone.
+        objective: ``opcount``: fewest multiply-adds, then fewest words, over all trees and fusions (the default).
+            ``two-step``: the textbook's tree, then the best fusions of it (the thesis, and the default for
+            ``published``). ``words``: fewest words, then fewest multiply-adds. ``weighted``: a weighted sum. ``time``,
+            ``energy``: seconds or joules on ``machine``.
+        weights: Of multiply-adds and words, for ``weighted``.
+        machine: A machine to report seconds and joules for; it must have energy figures.
+        itemsize: Bytes per element, for seconds and joules.
+        pareto: Also find every tree that no other beats in both multiply-adds and words.
+        operands: For chains in which a matrix occurs several times: per matrix the index of its first occurrence.
+        transposed: Per matrix whether it is used transposed.
+
+    Returns:
+        The plan.
+
+    Raises:
+        UsageError: If the shapes make no chain, or an option is unknown or lacks its machine.
+
+    Examples:
+        >>> print(plan((936, 1008, 552, 368, 1016, 616, 544), memory=65536, model="published").fused_words)
+        8392058
+    """
+    check_model(model, memory)
+    chain = make_chain(_sizes(shapes), operands, transposed)
+    goal = objective or ("two-step" if model == "published" else "opcount")
+    one_of("the objective of a chain", goal, OBJECTIVES)
+    rates = None if machine is None else machine_rates(as_machine(machine), itemsize)
+    metered = rates if rates is not None and rates.metered else None
+    words_first = ChainSearch(model=model, memory=memory, price=by_words)
+    chosen = replace(words_first, price=_price(goal, weights, rates))
+    together = words_first if metered is None else replace(words_first, price=_price("energy", weights, metered))
+    textbook, joint, *best = _optima(chain, [together] if goal == "two-step" else [together, chosen])
+    (two_step,) = fuse_trees([chain.sizes], [textbook], words_first)
+
+    def view(tree: Tree) -> ChainVariant:
+        return variant(chain, tree, model, memory, metered)
+
+    planned = view(best[0] if best else two_step)
+    return ChainPlan(
+        chain=chain,
+        model=model,
+        memory=memory,
+        objective=goal,
+        tree=with_tiles(chain.sizes, planned.tree, model, memory),
+        numpy=view(textbook),
+        two_step=view(two_step),
+        joint=view(joint),
+        machine="" if rates is None else rates.machine,
+        rates=() if rates is None else rates.notes,
+        energy=planned.energy,
+        pareto=tuple(view(tree) for tree in pareto_trees(chain.sizes, model, memory)) if pareto else (),
+    )
+
+
+def _sizes(shapes: Sequence[int] | Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return P0 … Pn of sizes or shapes."""
+    plain = [each for each in shapes if not isinstance(each, Sequence)]
+    pairs = [each for each in shapes if isinstance(each, Sequence)]
+    if not pairs:
+        return tuple(plain)
+    for number, pair in enumerate(pairs):
+        if plain or len(pair) != 2:
+            raise UsageError("a chain is given by P0 P1 … Pn, or by one pair (rows, columns) per matrix")
+        if number and pairs[number - 1][1] != pair[0]:
+            raise UsageError(f"matrix {number + 1} must have {pairs[number - 1][1]} rows, got {pair[0]}")
+    return (pairs[0][0], *(pair[1] for pair in pairs))
+
+
+def _price(goal: str, weights: tuple[float, float], rates: Rates | None) -> Price:
+    if goal in {"opcount", "two-step"}:
+        return by_operations
+    if goal == "words":
+        return by_words
+    if goal == "weighted":
+        if not (min(weights) >= 0 and max(weights) > 0 and np.isfinite(weights).all()):
+            raise UsageError(f"the weights of multiply-adds and words are numbers of at least 0, got {weights!r}")
+        return weighted(*weights)
+    if rates is None:
+        raise UsageError(f"the objective {goal!r} needs a machine", "add machine='k20c', or --machine k20c")
+
+    def by_machine(batch: Batch) -> tuple[Floats, Floats]:
+        words = batch.words()
+        if goal == "time":
+            return times(rates, batch.operations, words).seconds, words
+        static, dynamic = joules(rates, batch.operations, words)
+        return static + dynamic, words
+
+    return by_machine
+
+
+def _optima(chain: Chain, goals: Sequence[ChainSearch]) -> list[Tree]:
+    """Return the textbook's tree, as numpy.linalg.multi_dot chooses it, and the best tree by every goal.
+
+    With repeated matrices, a goal's tree is the better of the optimum and one that seeks equal products.
+    """
+    textbook = replace(goals[0], price=by_operations_only, fuse=False)
+    tables = solve(np.array([chain.sizes], dtype=np.int64), (textbook, *goals))
+    first, *found = (tree_of(each[2:, 0]) for each in tables)
+    if can_share(chain):
+        for number, goal in enumerate(goals):
+
+            def total(tree: Tree, goal: ChainSearch = goal) -> tuple[float, ...]:
+                costs = node_costs([(chain.sizes, node) for node in computed(chain, tree)], goal)
+                return tuple(sum(column) for column in zip(*costs, strict=True))
+
+            found[number] = min(found[number], shared_tree(chain, goal), key=total)
+    return [first, *found]
+
+
+def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tree:
+    """Return a tree whose every node says what it keeps on chip, and in what tile."""
+    decided: dict[tuple[int, int], tuple[str, tuple[int, int]]] = {}
+    every = list(nodes(tree))
+    for fusion, places, p in by_fusion((sizes, node) for node in every):
+        schedules = moves(model, memory, fusion, p).schedule
+        for number in sorted(set(schedules.tolist())):
+            at = np.flatnonzero(schedules == number)
+            shapes = tiles(model, memory, SCHEDULES[number], [column[at] for column in p])
+            keep = SCHEDULES[number] if fusion == "none" else "T"
+            decided |= {span(every[places[i]]): (keep, shape) for i, shape in zip(at, shapes, strict=True)}
+
+    def complete(part: Tree) -> Tree:
+        if isinstance(part, int):
+            return part
+        keep, shape = decided[span(part)]
+        return replace(part, children=tuple(complete(child) for child in part.children), keep=keep, tile=shape)
+
+    return complete(tree)
+
+
+def counted(sizes: Sequence[int], some: Iterable[Product]) -> int:
+    """Return the words that loops with the tiles of some decided nodes move, counted exactly."""
+    return sum(
+        count(node.keep if node.fusion == "none" else node.fusion, extents(sizes, node), node.tile) for node in some
+    )
+
+
+def variant(chain: Chain, tree: Tree, model: str, memory: int, rates: Rates | None = None) -> ChainVariant:
     """Return a tree with its costs, equal products counted once."""
     done = tuple(computed(chain, with_tiles(chain.sizes, tree, model, memory)))
+    words = words_of(chain.sizes, done, model, memory)
+    costs = [(float(operations(chain.sizes, [node])), moved) for node, moved in zip(done, words, strict=True)]
     return ChainVariant(
         tree=tree,
-        operations=sum(node_operations(chain.sizes, node) for node in done),
-        words=sum(words_of(chain.sizes, done, model, memory)),
+        operations=operations(chain.sizes, done),
+        words=sum(words),
         counted_words=counted(chain.sizes, done),
+        energy=None if rates is None or not done else energy(rates, costs),
     )
+
+
+def fusion_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> list[FusionWords]:
+    """Return the thesis's table of h and F (figure D.11), one entry per product; the tree's own fusions are ignored."""
+
+    def written(part: Tree) -> int:
+        first, end = span(part)
+        return sizes[first] * sizes[end] if isinstance(part, Product) else 0
+
+    options = [(node, each) for node in nodes(unfused(tree)) for each in candidates(node)]
+    words = words_of(sizes, [each for _, each in options], model, memory)
+    found: dict[tuple[int, int], FusionWords] = {}
+    for (node, each), moved in zip(options, words, strict=True):
+        entry = found.setdefault(span(node), FusionWords(node=node, local={}, subtree={}))
+        entry.local[each.fusion] = moved - written(node) + sum(map(written, each.children))
+        below = [found[span(child)].least for child in each.children if isinstance(child, Product)]
+        entry.subtree[each.fusion] = entry.local[each.fusion] + sum(below)
+    return list(found.values())

@@ -5,12 +5,13 @@ tree of products is a nested value: a leaf is an operand's number, and a node is
 of three where two products are fused so that the result of the first is never stored (thesis of Prajapati, D.5-D.6).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeVar, Union
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import whole_number
+from tilewright.costs.arrays import Floats
 
 MAX_OPERANDS = 200
 MAX_SIZE = 2**40
@@ -18,6 +19,7 @@ FUSIONS = ("none", "left", "right")
 """``none``: A B. ``left``: (A B) C, ``right``: A (B C), the product in parentheses never stored."""
 
 Tree = Union[int, "Product"]
+Size = TypeVar("Size", int, Floats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,23 +88,23 @@ def make_chain(
 
 
 def span(tree: Tree) -> tuple[int, int]:
-    """Return the first and the last operand of a tree.
+    """Return the first operand of a tree, and the one behind its last.
 
     >>> span(Product(children=(0, Product(children=(1, 2)))))
-    (0, 2)
+    (0, 3)
     """
     first = last = tree
     while isinstance(first, Product):
         first = first.children[0]
     while isinstance(last, Product):
         last = last.children[-1]
-    return first, last
+    return first, last + 1
 
 
 def extents(sizes: Sequence[int], node: Product) -> tuple[int, ...]:
     """Return the sizes of a node's own chain: three for a product, four for a fused pair."""
     ends = [span(child) for child in node.children]
-    return (sizes[ends[0][0]], *(sizes[last + 1] for _, last in ends))
+    return (sizes[ends[0][0]], *(sizes[end] for _, end in ends))
 
 
 def nodes(tree: Tree) -> Iterator[Product]:
@@ -114,23 +116,22 @@ def nodes(tree: Tree) -> Iterator[Product]:
     yield tree
 
 
-def node_operations(sizes: Sequence[int], node: Product) -> int:
-    """Return the multiply-adds of one node (the thesis's op count).
+def operation_count(fusion: str, p: Sequence[Size]) -> Size:
+    """Return the multiply-adds of a node, or of many (the thesis's op count).
 
-    >>> node_operations((2, 3, 4), Product(children=(0, 1)))
-    24
+    >>> operation_count("none", (2, 3, 4)), operation_count("left", (2, 3, 4, 5))
+    (24, 64)
     """
-    p = extents(sizes, node)
-    if node.fusion == "left":
-        return p[0] * p[1] * p[2] + p[0] * p[2] * p[3]
-    if node.fusion == "right":
-        return p[1] * p[2] * p[3] + p[0] * p[1] * p[3]
+    if fusion == "left":
+        return p[0] * p[2] * (p[1] + p[3])
+    if fusion == "right":
+        return p[1] * p[3] * (p[2] + p[0])
     return p[0] * p[1] * p[2]
 
 
-def operations(sizes: Sequence[int], tree: Tree) -> int:
-    """Return the multiply-adds of a tree."""
-    return sum(node_operations(sizes, node) for node in nodes(tree))
+def operations(sizes: Sequence[int], some: Iterable[Product]) -> int:
+    """Return the multiply-adds of some nodes."""
+    return sum(operation_count(node.fusion, extents(sizes, node)) for node in some)
 
 
 def halves(node: Product) -> tuple[Tree, Tree]:
@@ -169,43 +170,3 @@ def text(tree: Tree, chain: Chain | None = None) -> str:
     if tree.fusion == "right":
         return f"({parts[0]} [{parts[1]} {parts[2]}])"
     return f"({parts[0]} {parts[1]})"
-
-
-def every_tree(first: int, last: int) -> Iterator[Tree]:
-    """Yield every parenthesisation of operands ``first`` to ``last``, without fusion (as many as Catalan's numbers).
-
-    >>> [text(tree) for tree in every_tree(0, 2)]
-    ['(A1 (A2 A3))', '((A1 A2) A3)']
-    """
-    if first == last:
-        yield first
-        return
-    for split in range(first, last):
-        for left in every_tree(first, split):
-            for right in every_tree(split + 1, last):
-                yield Product(children=(left, right))
-
-
-def every_fusion(tree: Tree) -> Iterator[Tree]:
-    """Yield every way to fuse pairs of adjacent products of a parenthesisation, none at all included.
-
-    >>> [text(each) for each in every_fusion(Product(children=(0, Product(children=(1, 2)))))]
-    ['(A1 (A2 A3))', '(A1 [A2 A3])']
-    """
-    if isinstance(tree, int):
-        yield tree
-        return
-    left, right = tree.children
-    for a in every_fusion(left):
-        for b in every_fusion(right):
-            yield Product(children=(a, b))
-    if isinstance(left, Product):
-        for a in every_fusion(left.children[0]):
-            for b in every_fusion(left.children[1]):
-                for c in every_fusion(right):
-                    yield Product(children=(a, b, c), fusion="left")
-    if isinstance(right, Product):
-        for a in every_fusion(left):
-            for b in every_fusion(right.children[0]):
-                for c in every_fusion(right.children[1]):
-                    yield Product(children=(a, b, c), fusion="right")

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError, WrongResultError
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
+from tilewright.costs.arrays import Floats
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.memory import check_memory
+from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.runtime.warn import warn_once
 from tilewright.tuning.spaces.unrolling import blocking
@@ -25,16 +25,16 @@ from tilewright.verbs.predict import as_machine
 from tilewright.workloads.chains import times as chain_times
 from tilewright.workloads.chains.fused import DTYPES, fused_product
 from tilewright.workloads.chains.plan import ChainPlan
-from tilewright.workloads.chains.problem import Chain, Product, Tree, extents, halves, make_chain, span, text
+from tilewright.workloads.chains.problem import FUSIONS, Chain, Product, Tree, extents, halves, make_chain, span, text
 from tilewright.workloads.chains.search import Batch, ChainSearch, best_trees
 from tilewright.workloads.chains.shared import Key, can_share, key_of, shared_tree
-from tilewright.workloads.chains.time import HostTimes, estimated_times, machine_rates
-from tilewright.workloads.chains.traffic import Floats, least, terms
+from tilewright.workloads.chains.times import HostTimes, estimated_times, machine_rates
+from tilewright.workloads.chains.traffic import best_block
 
-Array = npt.NDArray[Any]
 _NAMES: dict[np.dtype[Any] | None, str] = {np.dtype(name): name for name in DTYPES}
 _CAUTION = 1.1
 """A fused pair must promise this much over the library's products: the times are fits, theirs the safer ones."""
+_NO_TILE = np.ones(1), np.ones(1)
 _WORTH = 0.05
 """Fusing saves the trip of the intermediate to memory: below this share of the other words it is not worth it."""
 
@@ -83,27 +83,27 @@ def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
     memory = chain_times.memory_words(np.dtype(dtype).itemsize)
 
     def price(batch: Batch) -> tuple[Floats, Floats]:
-        tile: tuple[Floats, Floats] = (np.ones(1), np.ones(1))
-        if batch.fusion != "none":
-            a, u, b, v, _ = terms(batch.fusion, batch.sizes)
-            _, x, y = least(a, u, b, v, memory)
-            tile = (x, y)
-        seconds = times.times(batch.fusion, batch.sizes, tile).seconds
-        if batch.fusion != "none":
-            seconds = np.where(_saves(batch), _CAUTION * seconds, np.inf)
-        return seconds, batch.operations
+        if batch.fusion == "none":
+            return times.times("none", batch.sizes, _NO_TILE).seconds, batch.operations
+        fused = _CAUTION * times.times(batch.fusion, batch.sizes, best_block(batch.fusion, batch.sizes, memory)).seconds
+        p = batch.sizes
+        intermediate = p[0] * p[2] if batch.fusion == "left" else p[1] * p[3]
+        saves = intermediate >= _WORTH * (p[0] * p[1] + p[1] * p[2] + p[2] * p[3] + p[0] * p[3])
+        return np.where(saves, fused, np.inf), batch.operations
 
-    setting = ChainSearch(model="counts", memory=memory, price=price, fuse=fuse)
+    fuse = fuse and _fusing_may_pay(chain.sizes, times)
+    search = ChainSearch(model="counts", memory=memory, price=price, fuse=fuse)
     if can_share(chain):
-        return shared_tree(chain, setting)
-    return best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
+        return shared_tree(chain, search)
+    return best_trees(np.array([chain.sizes], dtype=np.int64), search)[0]
 
 
-def _saves(batch: Batch) -> npt.NDArray[np.bool_]:
-    """Return which fused pairs have an intermediate worth keeping on chip."""
-    p = batch.sizes
-    intermediate = p[0] * p[2] if batch.fusion == "left" else p[1] * p[3]
-    return np.asarray(intermediate >= _WORTH * (p[0] * p[1] + p[1] * p[2] + p[2] * p[3] + p[0] * p[3]))
+def _fusing_may_pay(sizes: Sequence[int], times: HostTimes) -> bool:
+    """Whether the smallest fused pair could take less than two of the largest products."""
+    # There are about n^4 / 12 pairs: nobody has to look at them where calls alone take longer than anything else.
+    low, high = ([np.array([float(size)])] * 4 for size in (min(sizes), max(sizes)))
+    fused = min(float(times.times(fusion, low, (low[0], low[0])).seconds[0]) for fusion in FUSIONS[1:])
+    return _CAUTION * fused < 2 * float(times.times("none", high[:3], _NO_TILE).seconds[0])
 
 
 @checked

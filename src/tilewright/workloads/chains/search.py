@@ -7,20 +7,20 @@ chains of one length are solved together.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.workloads.chains.problem import FUSIONS, Product, Tree, extents, nodes, span, unfused
-from tilewright.workloads.chains.splits import ChainLevel, levels
-from tilewright.workloads.chains.traffic import SCHEDULES, Floats, Ints, moves, tiles
+from tilewright.costs.arrays import Floats, Ints
+from tilewright.workloads.chains.problem import FUSIONS, Product, Tree, extents, nodes, operation_count, span
+from tilewright.workloads.chains.traffic import moves
 
-_Number = TypeVar("_Number", np.float64, np.int64)
 _CHUNK = 200_000
 """Cuts whose costs are computed together."""
+Indexes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +41,15 @@ Price = Callable[[Batch], tuple[Floats, Floats]]
 class ChainSearch:
     """What a search needs besides the sizes."""
 
-    model: str  # one of ``costs.chain.MODELS``
+    model: str  # one of :data:`tilewright.workloads.chains.traffic.MODELS`
     memory: int  # words on chip
     price: Price  # objective
     fuse: bool = True  # whether pairs may be fused
+
+    def batch(self, fusion: str, p: tuple[Floats, ...]) -> Batch:
+        """Return many nodes of one kind with their operations and words."""
+        words = functools.cache(lambda: moves(self.model, self.memory, fusion, p).words)
+        return Batch(fusion=fusion, sizes=p, operations=operation_count(fusion, p), words=words)
 
 
 def by_operations(batch: Batch) -> tuple[Floats, Floats]:
@@ -63,214 +68,167 @@ def by_operations_only(batch: Batch) -> tuple[Floats, Floats]:
 
 
 def weighted(operation: float, word: float) -> Price:
-    """Return the objective ``operation`` times multiply-adds plus ``word`` times words.
-
-    >>> batch = Batch(fusion="none", sizes=(), operations=np.ones(1), words=lambda: np.ones(1))
-    >>> float(weighted(2.0, 3.0)(batch)[0][0])
-    5.0
-    """
-
-    def price(batch: Batch) -> tuple[Floats, Floats]:
-        words = batch.words()
-        return operation * batch.operations + word * words, words
-
-    return price
-
-
-def operation_count(fusion: str, p: Sequence[Floats]) -> Floats:
-    """Return the multiply-adds of many nodes."""
-    if fusion == "left":
-        return p[0] * p[2] * (p[1] + p[3])
-    if fusion == "right":
-        return p[1] * p[3] * (p[2] + p[0])
-    return p[0] * p[1] * p[2]
-
-
-def batch_of(model: str, memory: int, fusion: str, p: tuple[Floats, ...]) -> Batch:
-    """Return many nodes of one kind with their operations and words."""
-    return Batch(
-        fusion=fusion,
-        sizes=p,
-        operations=operation_count(fusion, p),
-        words=functools.cache(lambda: moves(model, memory, fusion, p).words),
-    )
+    """Return the objective ``operation`` times multiply-adds plus ``word`` times words."""
+    return lambda batch: (operation * batch.operations + word * batch.words(), batch.words())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutPrices:
-    """Prices of every cut of one level, arrays of shape (chains, ranges, cuts)."""
+class Cuts:
+    """All ranges of some number of operands, and what it costs to cut them, each in every way."""
 
-    level: ChainLevel
-    single: tuple[Floats, Floats]  # what one product costs, and its tie-breaker
-    # the same of the better of the two fused pairs, and 0 for left or 1 for right; None without fusion
-    fused: tuple[Floats, Floats, Ints] | None
+    kind: Ints  # of the nodes, index into ``FUSIONS``; broadcasts with the prices
+    bounds: tuple[Indexes, ...]  # first operand of the range and of its later parts, and its end; (ranges, cuts)
+    price: Floats  # of the nodes, and what decides between equals: shape (2, chains, ranges, cuts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainGroup:
-    """Some levels of chains of one length, and every node that their cuts make: what all objectives share."""
+class _Group:
+    """Some lengths of ranges, and every node that cuts them, so that they are priced together."""
 
-    levels: tuple[ChainLevel, ...]
-    single: Batch
-    pairs: tuple[Batch, ...]
+    bounds: list[dict[str, tuple[Indexes, ...]]]  # by fusion, per length
+    batches: list[Batch]  # by fusion, those of all lengths one behind the other
+
+    def priced(self, search: ChainSearch) -> Iterator[list[Cuts]]:
+        """Yield, per length, the products and the left and right fusions."""
+        tables: list[list[Cuts]] = [[] for _ in self.bounds]
+        for batch in self.batches if search.fuse else self.batches[:1]:
+            prices, begin = np.stack(search.price(batch)), 0
+            for table, by_fusion in zip(tables, self.bounds, strict=True):
+                bounds = by_fusion[batch.fusion]
+                end = begin + bounds[0].size
+                price = prices[:, :, begin:end].reshape(*prices.shape[:2], *bounds[0].shape)
+                if end > begin:
+                    kind = np.array(FUSIONS.index(batch.fusion))
+                    table.append(Cuts(kind=kind, bounds=bounds, price=price))
+                begin = end
+        yield from tables
 
 
-def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[ChainGroup, ...]:
-    """List every node of every tree of many chains of one length; their words are computed when first asked for."""
+def _groups(sizes: Ints, search: ChainSearch, *, fuse: bool) -> Iterator[_Group]:
+    """Yield every node of every tree of many chains of one length, the shortest ranges first."""
+    count = sizes.shape[1] - 1
+    known, bounds, pending = sizes.astype(np.float64), [], 0
+    for length in range(2, count + 1):
+        starts = np.arange(count - length + 1)[:, None]
+
+        def between(*cuts: Indexes, starts: Indexes = starts, length: int = length) -> tuple[Indexes, ...]:
+            return tuple(np.broadcast_arrays(starts, *(starts + 1 + cut for cut in cuts), starts + length))
+
+        bounds.append({"none": between(np.arange(length - 1))})
+        if fuse:
+            bounds[-1] |= dict.fromkeys(FUSIONS[1:], between(*np.triu_indices(length - 1, 1)))
+        pending += sizes.shape[0] * sum(each[0].size for each in bounds[-1].values())
+        if pending >= _CHUNK or length == count:
+            batches = []
+            for fusion in bounds[0]:
+                columns = zip(*(each[fusion] for each in bounds), strict=True)
+                p = tuple(known[:, np.concatenate([part.ravel() for part in column])] for column in columns)
+                batches.append(search.batch(fusion, p))
+            yield _Group(bounds=bounds, batches=batches)
+            bounds, pending = [], 0
+
+
+def priced(sizes: Ints, searches: Sequence[ChainSearch]) -> Iterator[list[list[Cuts]]]:
+    """Yield, per length of ranges, the priced cuts of every search of one model and memory, by fusion."""
     # ``sizes`` has P0 … Pn per chain, shape (chains, n + 1), as in the functions below.
-    known = sizes.astype(np.float64)
-    groups: list[ChainGroup] = []
-    levels_now: list[ChainLevel] = []
-    pending = 0
-    every = levels(sizes.shape[1] - 1)
-    for level in every:
-        levels_now.append(level)
-        pending += sizes.shape[0] * level.starts.size * (level.cuts.size + level.first.size)
-        if pending >= _CHUNK or level is every[-1]:
-            single = batch_of(model, memory, "none", _flat(known, levels_now, fused=False))
-            four = _flat(known, levels_now, fused=True) if fuse else ()
-            pairs = tuple(batch_of(model, memory, fusion, four) for fusion in FUSIONS[1:] if fuse)
-            groups.append(ChainGroup(levels=tuple(levels_now), single=single, pairs=pairs))
-            levels_now, pending = [], 0
-    return tuple(groups)
+    for group in _groups(sizes, searches[0], fuse=any(search.fuse for search in searches)):
+        yield from (list(each) for each in zip(*(group.priced(search) for search in searches), strict=True))
 
 
-def best_trees(sizes: Ints, setting: ChainSearch) -> list[Tree]:
+def cheaper_fusions(level: Sequence[Cuts]) -> list[Cuts]:
+    """Leave of the left and the right fusion of every pair the cheaper one."""
+    if len(level) < 2:
+        return list(level)
+    single, left, right = level
+    better = _less(right.price, left.price)
+    return [single, Cuts(kind=1 + better, bounds=left.bounds, price=np.where(better, right.price, left.price))]
+
+
+def _less(one: Floats, other: Floats) -> npt.NDArray[np.bool_]:
+    return np.asarray((one[0] < other[0]) | ((one[0] == other[0]) & (one[1] < other[1])))
+
+
+def best_trees(sizes: Ints, search: ChainSearch) -> list[Tree]:
     """Return the best tree per chain, keeps and tiles undecided; of equal cuts the first wins, unfused before fused."""
-    return best_by_each(sizes, (setting,))[0]
+    (best,) = solve(sizes, (search,))
+    return [tree_of(best[2:, row]) for row in range(sizes.shape[0])]
 
 
-def best_by_each(sizes: Ints, settings: Sequence[ChainSearch]) -> list[list[Tree]]:
-    """Return :func:`best_trees` for several objectives of one model and memory, solved side by side."""
-    _, choice = solve(sizes, settings)
-    chains, last = sizes.shape[0], sizes.shape[1] - 2
-    rows = [range(number * chains, (number + 1) * chains) for number in range(len(settings))]
-    return [[_build(choice[:, row], 0, last) for row in group] for group in rows]
+def solve(sizes: Ints, searches: Sequence[ChainSearch]) -> list[Floats]:
+    """Return, for every search, the least costs of all ranges of operands, and how these are cut.
+
+    Each has shape (5, chains, n + 1, n + 1): of the ranges from one operand up to another the cost, its tie-breaker,
+    the index of the fusion and the first operands of the second and third part.
+    """
+    count = sizes.shape[1]
+    tables: list[Floats] = [np.zeros((5, sizes.shape[0], count, count)) for _ in searches]
+    for levels in priced(sizes, searches):
+        for table, level in zip(tables, levels, strict=True):
+            _decide(cheaper_fusions(level), table)
+    return tables
 
 
-def solve(sizes: Ints, settings: Sequence[ChainSearch]) -> tuple[Floats, Ints]:
-    """Return the least cost of every range of operands, and how it is cut."""
-    # Rows are all chains by the first objective, then all by the second, and so on.
-    rows, count = len(settings) * sizes.shape[0], sizes.shape[1] - 1
-    total = np.zeros((2, rows, count, count))  # cost and tie-breaker
-    choice = np.zeros((3, rows, count, count), dtype=np.int64)  # fusion, first and second cut
-    for options in priced(sizes, settings):
-        _decide(options, total, choice)
-    return total, choice
+def _decide(level: Sequence[Cuts], table: Floats) -> None:
+    """Put the best cut of every range of a level into a table."""
+    found, count = None, table.shape[-1]
+    costs = table[:2].reshape(2, table.shape[1], -1)
+    for cuts in level:
+        parts = (costs.take(first * count + end, axis=-1) for first, end in pairwise(cuts.bounds))
+        cost = sum(parts) + cuts.price
+        least = cost[0].min(axis=-1, keepdims=True)
+        at = np.argmin(np.where(cost[0] == least, cost[1], np.inf), axis=-1)
+        chain, row = np.arange(at.shape[0])[:, None], np.arange(at.shape[1])
+        kind = np.broadcast_to(cuts.kind, cost[0].shape)[chain, row, at]
+        best = np.stack([*cost[:, chain, row, at], kind, *(cut[row, at] for cut in cuts.bounds[1:3])])
+        found = best if found is None else np.where(_less(best, found), best, found)
+    first, *_, end = level[0].bounds
+    table[:, :, first[:, 0], end[:, 0]] = found
 
 
-def priced(sizes: Ints, settings: Sequence[ChainSearch]) -> Iterator[CutPrices]:
-    """Price the cuts of every level by every objective, shortest ranges first."""
-    fuse = any(setting.fuse for setting in settings)
-    for group in prepare(sizes, settings[0].model, settings[0].memory, fuse=fuse):
-        single = _split(_joined([setting.price(group.single) for setting in settings]), group.levels, fused=False)
-        pairs = (
-            _split(_joined([_pair(setting, group) for setting in settings]), group.levels, fused=True) if fuse else None
-        )
-        for number, level in enumerate(group.levels):
-            fused = None
-            if pairs is not None and level.first.size:
-                first, tie, kinds = pairs[number]
-                fused = (first, tie, kinds.astype(np.int64))
-            yield CutPrices(level=level, single=(single[number][0], single[number][1]), fused=fused)
-
-
-def _pair(setting: ChainSearch, group: ChainGroup) -> tuple[Floats, Floats, Floats]:
-    """Return the price and the tie-breaker of the better of the two fusions, and which it is."""
-    if not setting.fuse:
-        never = np.full_like(group.pairs[0].operations, np.inf)
-        return never, never, np.zeros_like(never)
-    (left, left_tie), (right, right_tie) = (setting.price(batch) for batch in group.pairs)
-    kind = (right < left) | ((right == left) & (right_tie < left_tie))
-    return np.where(kind, right, left), np.where(kind, right_tie, left_tie), kind.astype(np.float64)
-
-
-def _joined(prices: Sequence[Sequence[Floats]]) -> tuple[Floats, ...]:
-    """Stack the objectives' prices along the first axis."""
-    return tuple(np.concatenate(column) for column in zip(*prices, strict=True))
-
-
-def _flat(sizes: Floats, group: Sequence[ChainLevel], *, fused: bool) -> tuple[Floats, ...]:
-    """Return the sizes of every cut of several levels, arrays of shape (chains, cuts of all ranges)."""
-    ends = zip(*(level.ends(fused) for level in group), strict=True)
-    return tuple(sizes[:, np.concatenate([each.ravel() for each in column])] for column in ends)
-
-
-def _split(flat: Sequence[Floats], group: Sequence[ChainLevel], *, fused: bool) -> list[tuple[Floats, ...]]:
-    """Undo :func:`_flat` for results: per level arrays of shape (chains, ranges, cuts)."""
-    shapes = [(level.starts.size, (level.first if fused else level.cuts).size) for level in group]
-    bounds = np.cumsum([0, *(ranges * cuts for ranges, cuts in shapes)]).tolist()
-    return [
-        tuple(each[:, low:high].reshape(each.shape[0], *shape) for each in flat)
-        for low, high, shape in zip(bounds[:-1], bounds[1:], shapes, strict=True)
-    ]
-
-
-def _decide(options: CutPrices, total: Floats, choice: Ints) -> None:
-    """Choose the best cut of every range of a level; ``choice`` takes fusion, first and second cut."""
-    level = options.level
-    i, j = level.starts, level.starts + level.length
-    k = i + level.cuts
-    cost = [total[t][:, i, k] + total[t][:, k + 1, j] + options.single[t] for t in (0, 1)]
-    rows = i[:, 0]
-    at = _first_best(cost[0], cost[1])
-    best = [_at(each, at) for each in cost]
-    chosen = [np.zeros_like(at), rows + level.cuts[at], np.zeros_like(at)]
-    if options.fused is not None:
-        k, m = i + level.first, i + level.second
-        parts = [total[t][:, i, k] + total[t][:, k + 1, m] + total[t][:, m + 1, j] for t in (0, 1)]
-        pair = [part + price for part, price in zip(parts, options.fused[:2], strict=True)]
-        at = _first_best(pair[0], pair[1])
-        first, tie, kind = _at(pair[0], at), _at(pair[1], at), _at(options.fused[2], at)
-        better = (first < best[0]) | ((first == best[0]) & (tie < best[1]))
-        best = [np.where(better, first, best[0]), np.where(better, tie, best[1])]
-        other = (1 + kind, rows + level.first[at], rows + level.second[at])
-        chosen = [np.where(better, new, old) for new, old in zip(other, chosen, strict=True)]
-    for t in (0, 1):
-        total[t][:, rows, rows + level.length] = best[t]
-    for t in (0, 1, 2):
-        choice[t][:, rows, rows + level.length] = chosen[t]
-
-
-def _at(values: npt.NDArray[_Number], at: Ints) -> npt.NDArray[_Number]:
-    """Return ``values[chain, range, at[chain, range]]``."""
-    return values.reshape(-1, values.shape[2])[np.arange(at.size), at.ravel()].reshape(at.shape)
-
-
-def _first_best(cost: Floats, tie: Floats) -> Ints:
-    """Return the index along the last axis of the least cost, by the tie among equals, then the first."""
-    least = cost.min(axis=-1, keepdims=True)
-    return np.asarray(np.argmin(np.where(cost == least, tie, np.inf), axis=-1), dtype=np.int64)
-
-
-def _build(choice: Ints, first: int, last: int) -> Tree:
-    if first == last:
+def tree_of(choice: Floats, first: int = 0, end: int = -1) -> Tree:
+    """Return the tree of a range of one chain; ``choice`` is what :func:`solve` says of its cuts."""
+    end %= choice.shape[-1]
+    if end == first + 1:
         return first
-    fusion, k, m = (int(value) for value in choice[:, first, last])
-    if fusion == 0:
-        return Product(children=(_build(choice, first, k), _build(choice, k + 1, last)))
-    parts = ((first, k), (k + 1, m), (m + 1, last))
-    return Product(children=tuple(_build(choice, a, b) for a, b in parts), fusion=FUSIONS[fusion])
+    kind, *cuts = (int(value) for value in choice[:, first, end])
+    bounds = (first, *cuts[: 2 if kind else 1], end)
+    return Product(children=tuple(tree_of(choice, *part) for part in pairwise(bounds)), fusion=FUSIONS[kind])
 
 
-def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], setting: ChainSearch) -> list[Tree]:
+def by_fusion(some: Iterable[tuple[Sequence[int], Product]]) -> Iterator[tuple[str, list[int], tuple[Floats, ...]]]:
+    """Sort nodes, each of a chain of some sizes, by their fusion: yield it, their places, and their own sizes."""
+    every = [(node.fusion, extents(sizes, node)) for sizes, node in some]
+    for fusion in FUSIONS:
+        at = [place for place, (kind, _) in enumerate(every) if kind == fusion]
+        if at:
+            yield fusion, at, tuple(np.array([every[place][1] for place in at], dtype=np.float64).T)
+
+
+def node_costs(some: Sequence[tuple[Sequence[int], Product]], search: ChainSearch) -> list[tuple[float, float]]:
+    """Return what nodes, each of a chain of some sizes, cost, and what decides between equals."""
+    result: dict[int, tuple[float, float]] = {}
+    for fusion, at, p in by_fusion(some):
+        cost, tie = search.price(search.batch(fusion, p))
+        result |= zip(at, zip(cost.tolist(), tie.tolist(), strict=True), strict=True)
+    return [result[place] for place in range(len(some))]
+
+
+def words_of(sizes: Sequence[int], some: Sequence[Product], model: str, memory: int) -> list[float]:
+    """Return the words that each of some nodes moves, by a model."""
+    search = ChainSearch(model=model, memory=memory, price=by_words)
+    return [words for words, _ in node_costs([(sizes, node) for node in some], search)]
+
+
+def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], search: ChainSearch) -> list[Tree]:
     """Fuse pairs of products of given trees as the objective wants: the hyper-node recurrence (D.23-D.26)."""
-    wanted: dict[str, list[tuple[int, Product]]] = {fusion: [] for fusion in FUSIONS}
-    for number, tree in enumerate(trees):
-        for node in nodes(tree):
-            for candidate in _candidates(node):
-                wanted[candidate.fusion].append((number, candidate))
-    prices: _Prices = {}
-    for fusion, items in wanted.items():
-        if items:
-            columns = np.array([extents(sizes[number], node) for number, node in items], dtype=np.float64).T
-            first, tie = setting.price(batch_of(setting.model, setting.memory, fusion, tuple(columns)))
-            for (number, node), a, b in zip(items, first.tolist(), tie.tolist(), strict=True):
-                prices[number, fusion, span(node)] = (a, b)
-    return [_fuse(number, tree, prices, {})[0] for number, tree in enumerate(trees)]
+    pairs = zip(sizes, trees, strict=True)
+    costs = iter(
+        node_costs([(p, each) for p, tree in pairs for node in nodes(tree) for each in candidates(node)], search)
+    )
+    return [_fused(tree, costs) for tree in trees]
 
 
-def _candidates(node: Product) -> Iterator[Product]:
+def candidates(node: Product) -> Iterator[Product]:
     """Yield a node unfused and fused with either child; grandchildren stay as they are."""
     left, right = node.children
     yield node
@@ -280,93 +238,14 @@ def _candidates(node: Product) -> Iterator[Product]:
         yield Product(children=(left, *right.children), fusion="right")
 
 
-_Cost = tuple[float, float]
-_Prices = dict[tuple[int, str, tuple[int, int]], _Cost]
-_Done = dict[tuple[int, int], tuple[Tree, _Cost]]
-
-
-def _fuse(number: int, tree: Tree, prices: _Prices, done: _Done) -> tuple[Tree, _Cost]:
-    """Return the best fusion of a subtree, and its cost; what is done is remembered by its operands."""
-    if isinstance(tree, int):
-        return tree, (0.0, 0.0)
-    ends = span(tree)
-    if ends in done:
-        return done[ends]
-    found: list[tuple[Tree, _Cost]] = []
-    for candidate in _candidates(tree):
-        parts = [_fuse(number, child, prices, done) for child in candidate.children]
-        costs = [prices[number, candidate.fusion, ends], *(cost for _, cost in parts)]
-        fused = Product(children=tuple(part for part, _ in parts), fusion=candidate.fusion)
-        found.append((fused, (sum(cost[0] for cost in costs), sum(cost[1] for cost in costs))))
-    done[ends] = min(found, key=lambda item: item[1])
-    return done[ends]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FusionWords:
-    """Words of one product of a tree by what it is fused with: nothing, its left or its right child.
-
-    A product's own result is written at its parent's cost, as the thesis counts it.
-    """
-
-    node: Product  # the product, with its two operands
-    local: dict[str, float]  # h of (D.20) to (D.22) by fusion: the product with the writing of what it reads
-    subtree: dict[str, float]  # F of (D.24) to (D.26) by fusion: h and the least F of everything below
-
-    @property
-    def least(self) -> float:
-        """F of (D.23)."""
-        return min(self.subtree.values())
-
-
-def fusion_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> list[FusionWords]:
-    """Return the thesis's table of h and F (figure D.11), one entry per product; the tree's own fusions are ignored."""
-
-    def written(part: Tree) -> int:
-        first, last = span(part)
-        return sizes[first] * sizes[last + 1] if isinstance(part, Product) else 0
-
-    options = [(node, each) for node in nodes(unfused(tree)) for each in _candidates(node)]
-    words = words_of(sizes, [each for _, each in options], model, memory)
-    found: dict[tuple[int, int], FusionWords] = {}
-    for (node, each), moved in zip(options, words, strict=True):
-        entry = found.setdefault(span(node), FusionWords(node=node, local={}, subtree={}))
-        entry.local[each.fusion] = moved - written(node) + sum(map(written, each.children))
-        below = [found[span(child)].least for child in each.children if isinstance(child, Product)]
-        entry.subtree[each.fusion] = entry.local[each.fusion] + sum(below)
-    return list(found.values())
-
-
-def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tree:
-    """Return a tree whose every node says what it keeps on chip, and in what tile."""
-    decided: dict[tuple[int, int], tuple[str, tuple[int, int]]] = {}
-    for fusion in FUSIONS:
-        found = [node for node in nodes(tree) if node.fusion == fusion]
-        if found:
-            columns = np.array([extents(sizes, node) for node in found], dtype=np.float64).T
-            schedules = moves(model, memory, fusion, tuple(columns)).schedule
-            for number in sorted(set(schedules.tolist())):
-                at = np.flatnonzero(schedules == number)
-                shapes = tiles(model, memory, SCHEDULES[number], [column[at] for column in columns])
-                keep = SCHEDULES[number] if fusion == "none" else "T"
-                decided |= {span(found[i]): (keep, shape) for i, shape in zip(at.tolist(), shapes, strict=True)}
-    return _decided(tree, decided)
-
-
-def _decided(tree: Tree, known: dict[tuple[int, int], tuple[str, tuple[int, int]]]) -> Tree:
-    if isinstance(tree, int):
-        return tree
-    keep, shape = known[span(tree)]
-    children = tuple(_decided(child, known) for child in tree.children)
-    return Product(children=children, fusion=tree.fusion, keep=keep, tile=shape)
-
-
-def words_of(sizes: Sequence[int], some: Sequence[Product], model: str, memory: int) -> list[float]:
-    """Return the words that each of some nodes moves, by a model."""
-    result: dict[int, float] = {}
-    for fusion in FUSIONS:
-        at = [i for i, node in enumerate(some) if node.fusion == fusion]
-        if at:
-            columns = np.array([extents(sizes, some[i]) for i in at], dtype=np.float64).T
-            result |= dict(zip(at, moves(model, memory, fusion, tuple(columns)).words.tolist(), strict=True))
-    return [result[i] for i in range(len(some))]
+def _fused(tree: Tree, costs: Iterator[tuple[float, float]]) -> Tree:
+    """Return the best fusion of a tree; ``costs`` are those of its nodes' candidates, in order."""
+    done: dict[tuple[int, int], tuple[tuple[float, ...], Tree]] = {}
+    for node in nodes(tree):
+        found: list[tuple[tuple[float, ...], Tree]] = []
+        for candidate in candidates(node):
+            parts = [done.get(span(child), ((0.0, 0.0), child)) for child in candidate.children]
+            total = tuple(sum(each) for each in zip(next(costs), *(cost for cost, _ in parts), strict=True))
+            found.append((total, Product(children=tuple(part for _, part in parts), fusion=candidate.fusion)))
+        done[span(node)] = min(found, key=lambda item: item[0])
+    return done[span(tree)][1] if isinstance(tree, Product) else tree

@@ -19,22 +19,19 @@ and so one minimiser serves all. Models:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.intmath import ceil_div
+from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.published import chains as published
+from tilewright.workloads.chains.problem import Size
 
 MODELS = ("exact", "published", "counts")
 SCHEDULES = ("R", "A1", "A2", "left", "right")
 """What is kept: a product's result or operand, or the intermediate of a left or right fusion."""
 _FIRST = {"none": 0, "left": 3, "right": 4}
-Floats = npt.NDArray[np.float64]
-_Size = TypeVar("_Size", int, Floats)
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +44,12 @@ class Moves:
 
 def check_model(model: str, memory: int) -> None:
     """Refuse an unknown model or on-chip size."""
-    if model not in MODELS:
-        raise UsageError(f"the model of a chain is one of {', '.join(MODELS)}, got {model!r}")
+    one_of("the model of a chain", model, MODELS)
     if isinstance(memory, bool) or not isinstance(memory, int) or not 1 <= memory <= 2**40:
         raise UsageError(f"the on-chip memory is a number of words from 1 to 2^40, got {memory!r}")
 
 
-def terms(schedule: str, p: Sequence[_Size]) -> tuple[_Size, _Size, _Size, _Size, _Size]:
+def terms(schedule: str, p: Sequence[Size]) -> tuple[Size, Size, Size, Size, Size]:
     """Return (a, u, b, v, c) of a schedule: u ceil(a/x) + v ceil(b/y) + c words.
 
     >>> terms("R", (4, 5, 6))
@@ -103,8 +99,8 @@ def moves(model: str, memory: int, fusion: str, p: Sequence[Floats]) -> Moves:
         return Moves(words=words, schedule=np.full(words.shape, first, dtype=np.int64))
     kinds = SCHEDULES[:3] if fusion == "none" else (fusion,)
     every = np.stack([_words(kind, p, memory, counted=model == "counts") for kind in kinds])
-    best = np.argmin(every, axis=0)  # of equally cheap ones the first
-    return Moves(words=np.take_along_axis(every, best[None], 0)[0], schedule=best + first)
+    # Of equally cheap ones the first.
+    return Moves(words=every.min(axis=0), schedule=np.argmin(every, axis=0) + first)
 
 
 def kept_result(model: str, memory: int, p: Sequence[Floats]) -> Floats:
@@ -155,7 +151,7 @@ def least(a: Floats, u: Floats, b: Floats, v: Floats, memory: int) -> tuple[Floa
     return best.reshape(shape), x.reshape(shape), y.reshape(shape)
 
 
-_Entries = tuple[Floats, Floats, Floats, Floats]
+_Entries = tuple[Floats, ...]  # a, u, b and v
 
 
 def _try(entries: _Entries, words: float, passes: Floats) -> Floats:
@@ -176,7 +172,7 @@ def _scan(entries: _Entries, words: float, limits: tuple[Floats, Floats], known:
         # Those that are through go on repeating their last try until half of them are: cheaper than sorting them out.
         while 2 * left > at.size:
             chosen = np.minimum(low + offset, high)
-            value = _try((work[0], work[1], work[2], work[3]), words, chosen)
+            value = _try(work, words, chosen)
             better = (value < best) | ((value == best) & (chosen < passes))
             np.copyto(best, value, where=better)
             np.copyto(passes, chosen, where=better)
@@ -184,6 +180,12 @@ def _scan(entries: _Entries, words: float, limits: tuple[Floats, Floats], known:
             left = int(np.count_nonzero(low + offset <= high))
         known[0][at], known[1][at] = best, passes
         at = at[low + offset <= high]
+
+
+def best_block(schedule: str, p: Sequence[Floats], memory: int) -> tuple[Floats, Floats]:
+    """Return rows and columns of the whole blocks with which a schedule moves the fewest words."""
+    _, x, y = least(*terms(schedule, p)[:4], memory)
+    return x, y
 
 
 def tile(model: str, memory: int, schedule: str, p: Sequence[int]) -> tuple[int, int]:
@@ -203,6 +205,5 @@ def tiles(model: str, memory: int, schedule: str, p: Sequence[Floats]) -> list[t
     if model == "published":
         rows = printed_form(schedule, p, memory)[1]
         return [(round(each), round(memory / each)) for each in rows.tolist()]
-    a, u, b, v, _ = terms(schedule, p)
-    _, x, y = least(a, u, b, v, memory)
-    return [(int(width), int(height)) for width, height in zip(x.tolist(), y.tolist(), strict=True)]
+    x, y = best_block(schedule, p, memory)
+    return [(int(rows), int(columns)) for rows, columns in zip(x.tolist(), y.tolist(), strict=True)]

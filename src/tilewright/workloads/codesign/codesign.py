@@ -9,18 +9,15 @@ import numpy as np
 
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record, plain
-from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.workloads.codesign import insights
-from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem, reweighted
-from tilewright.workloads.codesign.designs import Design, Exploration, Range, best_of, designs_at, pareto_set
-from tilewright.workloads.codesign.energy import DesignEnergy, energy_of
-from tilewright.workloads.codesign.insights import Stock
-from tilewright.workloads.codesign.solve import DesignSolution, solve
-from tilewright.workloads.codesign.workload import load_workload
+from tilewright.workloads.codesign import area as area_model
+from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem, load_workload, reweighted
+from tilewright.workloads.codesign.designs import Design, DesignTable, Exploration, Range, within
+from tilewright.workloads.codesign.insights import INSIGHTS, Stock
+from tilewright.workloads.codesign.solve import DesignEnergy, energy_of, solve
 
 STOCK = ("gtx980", "titanx")
 AREA = (200.0, 650.0)
@@ -29,13 +26,6 @@ WITH_CACHES = {"l1_pair_kb": (48.0,), "l2_sm_kb": (128.0,)}
 """The caches of the Maxwell chips."""
 WIDEST = 192
 """Vector units of the widest SM that was built: those of Kepler (NVIDIA, GK110 whitepaper)."""
-_INSIGHTS: Mapping[str, Callable[..., Sequence[object]]] = {
-    "sensitivity": insights.sensitivity,
-    "shared": insights.shared_needs,
-    "robustness": insights.robustness,
-    "marginal": insights.marginal,
-}
-INSIGHTS = ("sensitivity", "shared", "cacheless", "robustness", "marginal", "power")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -66,31 +56,24 @@ class Codesign(Record):
         return replace(self, area=(low, high))
 
     @cached_property
-    def _scored(self) -> tuple[area_model.Parts, Floats, np.ndarray]:
-        parts = self.exploration.parts()
-        score = self.exploration.score(self.weights, parts.total)
-        return parts, score.gain, self.exploration.within(self.area, parts.total, score)
-
-    def _designs(self, indices: Sequence[int] | np.ndarray) -> tuple[Design, ...]:
-        parts = self._scored[0]
-        return designs_at(self.exploration, indices, self.exploration.score(self.weights, parts.total), parts)
+    def table(self) -> DesignTable:
+        """What the weighted workload makes of all designs."""
+        return DesignTable(exploration=self.exploration, between=self.area, weights=self.weights)
 
     @property
     def feasible(self) -> int:
         """Number of designs in the range that run the whole workload."""
-        return int(self._scored[2].sum())
+        return int(self.table.inside.sum())
 
     @property
     def best(self) -> Design:
         """The design of largest gain in the range."""
-        parts, gain, inside = self._scored
-        return self._designs([best_of(parts.total, gain, inside)])[0]
+        return self.table.design(self.table.best)
 
     @property
     def pareto(self) -> tuple[Design, ...]:
         """The designs of the range that none of it beats in area and gain, by increasing area (figure C.3)."""
-        parts, gain, inside = self._scored
-        return self._designs(pareto_set(parts.total, gain, inside))
+        return tuple(self.table.design(index) for index in self.table.front.tolist())
 
     def tilings(self, design: Design) -> list[dict[str, object]]:
         """Return the chosen tiling of every case of positive weight on a design."""
@@ -113,25 +96,14 @@ class Codesign(Record):
         """Return the stock chips with what the workload makes of them; their areas count their caches."""
         found = []
         for one in self.stock:
-            score = one.exploration.score(self.weights)
-            (design,) = designs_at(one.exploration, [0], score, one.exploration.parts())
+            design = DesignTable(exploration=one.exploration, weights=self.weights).design(0)
             found.append((one.name, replace(design, index=-1, area=one.area)))
         return tuple(found)
 
     def insight(self, name: str) -> list[dict[str, object]]:
         """Return one of :data:`INSIGHTS` as plain rows."""
         one_of("the insight", name, INSIGHTS)
-        one, area, weights = self.exploration, self.area, self.weights
-        rows: list[dict[str, object]] = []
-        if name == "power":
-            for chip in self.stock:
-                found = insights.power_down(one, chip.exploration.axes, chip.area, weights)
-                rows += [{"chip": chip.name, **row} for row in plain(found)]
-        elif name == "cacheless":
-            rows = plain(insights.cache_free(one, self.stock, weights))
-        else:
-            rows = plain(_INSIGHTS[name](one, area, weights))
-        return rows
+        return [plain(row) for row in INSIGHTS[name](self.table, self.stock)]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -155,7 +127,7 @@ class Codesign(Record):
         """Return the JSON document of ``tilewright codesign``."""
         best, options = self.best, self.exploration.options
         tiles = {
-            case.program: len(one.configurations.shared_bytes)
+            case.program: len(one.configurations[0].shared_bytes)
             for case, one in zip(self.exploration.cases, self.exploration.solutions, strict=True)
         }
         return {
@@ -246,26 +218,15 @@ def codesign(
         cases=cases, axes=axes, options=options, solutions=(), coefficients=by, area_model=form, width_cost=width_cost
     )
     areas = draft.parts().total
-    _overlap(area, areas)
+    within(area, areas)
     model = _energy(base if energy is None else as_machine(energy), by, options, areas.reshape(axes.shape))
-    explored = replace(draft, solutions=_solved(draft, base, model, progress, executor))
+    solutions = solve(cases, axes, base, options, model, progress=progress, executor=executor)
+    explored = replace(draft, solutions=solutions)
     chips_ = tuple(solve_stock(name, draft, base, model) for name in stock)
     name = workload if isinstance(workload, str) else "workload"
     result = Codesign(workload=name, machine=base.name, exploration=explored, area=area, weights=weights, stock=chips_)
     result.feasible  # noqa: B018  (says so at once if nothing is)
     return result
-
-
-def _overlap(between: Range, areas: Floats) -> None:
-    """Refuse a range that no design can lie in, before anything is solved."""
-    low, high = between
-    if not 0 <= low <= high:
-        raise UsageError(f"the area goes from a lower to an upper bound, got {low:g}:{high:g} mm^2")
-    if not ((areas >= low) & (areas <= high)).any():
-        raise UsageError(
-            f"none of the {areas.size} designs has an area of {low:g} to {high:g} mm^2",
-            f"their areas go from {areas.min():.4g} to {areas.max():.4g} mm^2",
-        )
 
 
 def _energy(
@@ -274,16 +235,6 @@ def _energy(
     if options.metric not in {"energy", "edp"}:
         return None
     return energy_of(metered, areas, float(area_model.parts(area_model.chip(metered), by).total))
-
-
-def _solved(
-    draft: Exploration,
-    base: Machine,
-    energy: DesignEnergy | None,
-    progress: Callable[[int, int], None] | None = None,
-    executor: Executor | None = None,
-) -> tuple[DesignSolution, ...]:
-    return solve(draft.cases, draft.axes, base, draft.options, energy, progress=progress, executor=executor)
 
 
 def solve_stock(name: str, draft: Exploration, base: Machine, energy: DesignEnergy | None) -> Stock:
@@ -295,8 +246,9 @@ def solve_stock(name: str, draft: Exploration, base: Machine, energy: DesignEner
         shared_kb=(float(chip.shared_kb),),
         register_kb=(float(chip.register_kb),),
     )
-    one = replace(draft, axes=axes, width_cost=False)
     whole = float(area_model.parts(chip, draft.coefficients, model=draft.area_model).total)
     if energy is not None:
         energy = replace(energy, watts=np.full(axes.shape, energy.watts_per_mm2 * whole))
-    return Stock(name=name, exploration=replace(one, solutions=_solved(one, base, energy)), area=whole)
+    solutions = solve(draft.cases, axes, base, draft.options, energy)
+    one = replace(draft, axes=axes, width_cost=False, solutions=solutions)
+    return Stock(name=name, exploration=one, area=whole)

@@ -1,27 +1,28 @@
 """Designs with their areas and what a workload makes of them: weights and areas change without solving again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
-from tilewright.costs import area as area_model
-from tilewright.costs.area import AreaCoefficients, Chip, Parts
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.schedules.families import hexagonal, hybrid
-from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.pareto import best_within, pareto
 from tilewright.tuning.spaces import space
+from tilewright.workloads.codesign import area as area_model
+from tilewright.workloads.codesign.area import AreaCoefficients, Chip, Parts
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem, reweighted
-from tilewright.workloads.codesign.search import NOTHING
-from tilewright.workloads.codesign.solve import UNTILED, DesignSolution
+from tilewright.workloads.codesign.solve import NOTHING, UNTILED, DesignSolution
 
 Range = tuple[float, float]
 """Least and largest area, mm^2."""
+Weights = Mapping[str, float] | None
+"""Factors of the stencils' own weights, 0 where left out; None for 1."""
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -45,18 +46,6 @@ class Design(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DesignScore:
-    """What a workload makes of every design; arrays of shape (designs,)."""
-
-    seconds: Floats  # weighted sum of the cases' times, infinite where one fits nothing
-    joules: Floats | None  # the same of energies
-    gflops: Floats  # weighted operations over weighted time, in 1e9 per second
-    # what is largest for the best design: GFLOP/s, GFLOP/s per mm^2, GFLOP per joule, or 1 over the weighted sum of
-    # energy times delay
-    gain: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
     """The solved designs of a workload."""
 
@@ -68,47 +57,143 @@ class Exploration:
     area_model: str = "exact"  # ``exact`` or ``published``
     width_cost: bool = False  # whether the width of an SM is charged
 
-    def parts(self, coefficients: AreaCoefficients | None = None) -> Parts:
-        """Return the areas of all designs per part, each of shape (designs,), perhaps by other coefficients."""
-        by = coefficients or self.coefficients
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the stencils."""
+        return tuple(dict.fromkeys(case.program for case in self.cases))
+
+    def parts(self) -> Parts:
+        """Return the areas of all designs per part, each of shape (designs,)."""
+        by = self.coefficients
         return area_model.parts(chips(self.axes, by), by, model=self.area_model, width_cost=self.width_cost)
-
-    def score(self, weights: Mapping[str, float] | None = None, areas: Floats | None = None) -> DesignScore:
-        """Return what the workload makes of every design; ``weights`` multiply the stencils' own, 0 where left out."""
-        factors = _factors(self.cases, weights)
-        active = [(case, one, w) for case, one, w in zip(self.cases, self.solutions, factors, strict=True) if w > 0]
-        seconds = np.asarray(sum(w * one.seconds.ravel() for _, one, w in active))
-        flops = sum(w * case.flops for case, _, w in active)
-        joules = None
-        if all(one.joules is not None for _, one, _ in active):
-            joules = np.asarray(sum(w * one.joules.ravel() for _, one, w in active if one.joules is not None))
-        gain = gflops = flops / seconds * 1e-9
-        if self.options.metric == "per_area":
-            gain = gflops / (self.parts().total if areas is None else areas)
-        elif self.options.metric == "energy" and joules is not None:
-            gain = flops / joules * 1e-9
-        elif self.options.metric == "edp" and joules is not None:
-            products = (w * (one.joules * one.seconds).ravel() for _, one, w in active if one.joules is not None)
-            gain = 1.0 / np.asarray(sum(products))
-        return DesignScore(seconds=seconds, joules=joules, gflops=gflops, gain=np.where(gain > 0, gain, -np.inf))
-
-    def within(self, between: Range, areas: Floats, score: DesignScore) -> NDArray[np.bool_]:
-        """Say which designs, at least one, have an area in a range and run every case."""
-        low, high = between
-        if not 0 <= low <= high:
-            raise UsageError(f"the area goes from a lower to an upper bound, got {low:g}:{high:g} mm^2")
-        inside = (areas >= low) & (areas <= high) & np.isfinite(score.gain)
-        if not inside.any():
-            least, most = float(areas.min()), float(areas.max())
-            raise UsageError(
-                f"none of the {areas.size} designs has an area of {low:g} to {high:g} mm^2 and runs the whole workload",
-                f"their areas go from {least:.4g} to {most:.4g} mm^2",
-            )
-        return np.asarray(inside)
 
     def tiling(self, design: int, case: int) -> Tiling | None:
         """Return the tiling that is best for a case on a design, or None where nothing fits."""
         return tiling_of(self.solutions[case], design)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignTable:
+    """What a workload makes of every design, in columns of shape (designs,), and which of them are in a range."""
+
+    exploration: Exploration
+    between: Range = (0.0, np.inf)  # of areas
+    weights: Weights = None
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Areas, mm^2 per part."""
+        return self.exploration.parts()
+
+    @cached_property
+    def areas(self) -> Floats:
+        """Areas, mm^2."""
+        return self.parts.total
+
+    @cached_property
+    def _active(self) -> list[tuple[WeightedProblem, DesignSolution, float]]:
+        one = self.exploration
+        weights = dict.fromkeys(one.programs, 1.0) if self.weights is None else self.weights
+        every = zip(one.cases, one.solutions, reweighted(one.cases, weights), strict=True)
+        return [each for each in every if each[2] > 0]
+
+    @cached_property
+    def seconds(self) -> Floats:
+        """Weighted sum of the cases' times, infinite where one fits nothing."""
+        return np.asarray(sum(weight * one.seconds.ravel() for _, one, weight in self._active))
+
+    @cached_property
+    def joules(self) -> Floats | None:
+        """Weighted sum of the cases' energies."""
+        found = [weight * one.joules.ravel() for _, one, weight in self._active if one.joules is not None]
+        return np.asarray(sum(found)) if len(found) == len(self._active) else None
+
+    @property
+    def _flops(self) -> float:
+        return sum(weight * case.flops for case, _, weight in self._active)
+
+    @cached_property
+    def gflops(self) -> Floats:
+        """Weighted operations over weighted time, in 1e9 per second."""
+        return self._flops / self.seconds * 1e-9
+
+    @cached_property
+    def gain(self) -> Floats:
+        """What is largest for the best design.
+
+        GFLOP/s, GFLOP/s per mm^2, GFLOP per joule, or 1 over the weighted sum of energy times delay.
+        """
+        metric, found = self.exploration.options.metric, self.gflops
+        if metric == "per_area":
+            found = found / self.areas
+        elif metric == "energy" and self.joules is not None:
+            found = self._flops / self.joules * 1e-9
+        elif metric == "edp" and self.joules is not None:
+            products = (w * (one.joules * one.seconds).ravel() for _, one, w in self._active if one.joules is not None)
+            found = 1.0 / np.asarray(sum(products))
+        return np.where(found > 0, found, -np.inf)
+
+    @cached_property
+    def inside(self) -> Mask:
+        """Which designs, at least one, have an area in the range and run every case."""
+        return within(self.between, self.areas, np.isfinite(self.gain))
+
+    @property
+    def best(self) -> int:
+        """The design of largest gain in the range, the smallest of equal ones."""
+        return self.best_of(self.inside)
+
+    @property
+    def front(self) -> Ints:
+        """The designs of the range that none of it beats in area and gain."""
+        return pareto(self.areas, np.where(self.inside, self.gain, -np.inf))
+
+    def best_of(self, some: Mask) -> int:
+        """Return the design of largest gain among some, the smallest of equal ones."""
+        found = best_within(self.areas, np.where(some, self.gain, -np.inf), np.inf)
+        if found is None:
+            raise UsageError("there is no design to choose from")
+        return found
+
+    def design(self, index: int) -> Design:
+        """Return one of the designs as a value."""
+        axes, parts, area = self.exploration.axes, self.parts, self.areas[index]
+        outer, sms, width, shared = np.unravel_index(index, axes.shape)
+        bandwidth, registers, l1, l2 = axes.outer[outer]
+        memory = parts.registers + parts.shared + parts.l1 + parts.l2
+        return Design(
+            index=int(index),
+            sm_count=int(axes.sm_count[sms]),
+            vector_width=int(axes.vector_width[width]),
+            shared_kb=float(axes.shared_kb[shared]),
+            register_kb=registers,
+            l1_pair_kb=l1,
+            l2_sm_kb=l2,
+            bandwidth=bandwidth,
+            area=float(area),
+            memory_share=float(memory[index] / area),
+            vector_share=float(parts.vector_units[index] / area),
+            gflops=float(self.gflops[index]),
+            seconds=float(self.seconds[index]),
+            joules=None if self.joules is None else float(self.joules[index]),
+        )
+
+
+def within(between: Range, areas: Floats, runs: Mask | None = None) -> Mask:
+    """Say which designs, at least one, have an area in a range and, where it is known, run the whole workload."""
+    low, high = between
+    if not 0 <= low <= high:
+        raise UsageError(f"the area goes from a lower to an upper bound, got {low:g}:{high:g} mm^2")
+    inside = (areas >= low) & (areas <= high)
+    if runs is not None:
+        inside &= runs
+    if not inside.any():
+        also = "" if runs is None else " and runs the whole workload"
+        raise UsageError(
+            f"none of the {areas.size} designs has an area of {low:g} to {high:g} mm^2{also}",
+            f"their areas go from {areas.min():.4g} to {areas.max():.4g} mm^2",
+        )
+    return inside
 
 
 def tiling_of(solution: DesignSolution, design: int) -> Tiling | None:
@@ -116,15 +201,12 @@ def tiling_of(solution: DesignSolution, design: int) -> Tiling | None:
     choice = int(solution.choice.ravel()[design])
     if choice in {NOTHING, UNTILED}:
         return NONE if choice == UNTILED else None
-    held = solution.configurations
-    family: Family = hexagonal.FAMILY if len(held.tiles.space) == 1 else hybrid.FAMILY
-    for other, configurations in solution.others:
+    for held in solution.configurations:
         if choice < len(held.k):
             break
-        choice, family, held = choice - len(held.k), other, configurations
-    tile = held.tiles.take(slice(int(held.tile[choice]), int(held.tile[choice]) + 1))
-    found = space.tiling_at(family, tile, 0)
-    return Tiling(family=family, time=found.time, space=found.space, k=int(held.k[choice]))
+        choice -= len(held.k)
+    found = space.tiling_at(held.family, held.tiles, int(held.tile[choice]))
+    return Tiling(family=held.family, time=found.time, space=found.space, k=int(held.k[choice]))
 
 
 def chips(axes: Axes, by: AreaCoefficients) -> Chip:
@@ -145,56 +227,3 @@ def chips(axes: Axes, by: AreaCoefficients) -> Chip:
         l2_kb=l2[outer] * sms,
         bandwidth=bandwidth[outer] * by.stock_bandwidth,
     )
-
-
-def designs_at(
-    exploration: Exploration, indices: Ints | Sequence[int], score: DesignScore, parts: Parts
-) -> tuple[Design, ...]:
-    """Return some of the explored designs as values."""
-    held = chips(exploration.axes, exploration.coefficients)
-    total = parts.total
-    memory = parts.registers + parts.shared + parts.l1 + parts.l2
-    shape = exploration.axes.shape
-    found = []
-    for index in np.asarray(indices, dtype=np.int64).tolist():
-        bandwidth, registers, l1, l2 = exploration.axes.outer[np.unravel_index(index, shape)[0]]
-        seconds = float(score.seconds[index])
-        found.append(
-            Design(
-                index=index,
-                sm_count=int(np.asarray(held.sm_count)[index]),
-                vector_width=int(np.asarray(held.vector_width)[index]),
-                shared_kb=float(np.asarray(held.shared_kb)[index]),
-                register_kb=registers,
-                l1_pair_kb=l1,
-                l2_sm_kb=l2,
-                bandwidth=bandwidth,
-                area=float(total[index]),
-                memory_share=float(memory[index] / total[index]),
-                vector_share=float(parts.vector_units[index] / total[index]),
-                gflops=float(score.gflops[index]),
-                seconds=seconds,
-                joules=None if score.joules is None else float(score.joules[index]),
-            )
-        )
-    return tuple(found)
-
-
-def pareto_set(areas: Floats, gain: Floats, inside: NDArray[np.bool_]) -> Ints:
-    """Return the indices of the designs of a range that no design of it beats in area and gain."""
-    chosen = np.flatnonzero(inside)
-    return np.asarray(chosen[pareto(areas[chosen], gain[chosen])])
-
-
-def best_of(areas: Floats, gain: Floats, inside: NDArray[np.bool_]) -> int:
-    """Return the design of largest gain in a range, the smallest of equal ones; the range must not be empty."""
-    chosen = np.flatnonzero(inside)
-    found = best_within(areas[chosen], gain[chosen], np.inf)
-    if found is None:
-        raise UsageError("there is no design to choose from")
-    return int(chosen[found])
-
-
-def _factors(cases: Sequence[WeightedProblem], weights: Mapping[str, float] | None) -> tuple[float, ...]:
-    names = {case.program for case in cases}
-    return reweighted(cases, dict.fromkeys(names, 1.0) if weights is None else weights)

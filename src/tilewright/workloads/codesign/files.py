@@ -13,23 +13,17 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import make_folder, read_bounded, write_rows, written
-from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
-from tilewright.costs.setting import make_setting
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs.predict import as_machine
+from tilewright.workloads.codesign import area as area_model
 from tilewright.workloads.codesign.codesign import Codesign, solve_stock
-from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem, expand
-from tilewright.workloads.codesign.designs import Exploration, pareto_set
-from tilewright.workloads.codesign.families import others_of
-from tilewright.workloads.codesign.insights import shares
+from tilewright.workloads.codesign.design import IN_2D, IN_3D, Axes, DesignOptions, WeightedProblem, expand
+from tilewright.workloads.codesign.designs import DesignTable, Exploration
 from tilewright.workloads.codesign.plots import DesignPanel, draw_designs, draw_shares
-from tilewright.workloads.codesign.search import NOTHING
 from tilewright.workloads.codesign.separable import SeparableForm
-from tilewright.workloads.codesign.solve import Choices, DesignSolution
-from tilewright.workloads.codesign.tiles import configurations
-from tilewright.workloads.codesign.workload import IN_2D, IN_3D
+from tilewright.workloads.codesign.solve import NOTHING, Choices, DesignSolution, every_configuration
 
 _VERSION = 2
 _LARGEST, _LARGEST_FILE = 2**31, 2**28
@@ -58,24 +52,20 @@ def _title(rank: int, names: tuple[str, ...]) -> str:
 
 
 def _panel(result: Codesign, weights: Mapping[str, float], title: str) -> DesignPanel:
-    one = result.reweighted(weights)
-    areas = one.exploration.parts().total
-    score = one.exploration.score(weights, areas)
-    inside = one.exploration.within(one.area, areas, score)
-    chosen = np.flatnonzero(inside)
-    shared, vector = shares(one.exploration)
-    front = np.searchsorted(chosen, pareto_set(areas, score.gain, inside))
+    table = result.reweighted(weights).table
+    chosen, parts = np.flatnonzero(table.inside), table.parts
     stock = []
-    for chip in one.stock:
-        without = float(chip.exploration.parts().total[0])
-        stock.append((chip.name, chip.area, without, float(chip.exploration.score(weights).gflops[0])))
+    for chip in result.stock:
+        alone = DesignTable(exploration=chip.exploration, weights=weights).design(0)
+        stock.append((chip.name, chip.area, alone.area, alone.gflops))
     return DesignPanel(
         title=title,
-        area=areas[chosen],
-        gflops=score.gflops[chosen],
-        shared=shared[chosen],
-        vector=vector[chosen],
-        pareto=front,
+        area=table.areas[chosen],
+        gflops=table.gflops[chosen],
+        shared=(parts.shared / table.areas)[chosen],
+        # Registers belong to the vector units here, as in the thesis' term per vector unit.
+        vector=((parts.vector_units + parts.registers) / table.areas)[chosen],
+        pareto=np.searchsorted(chosen, table.front),
         stock=tuple(stock),
     )
 
@@ -201,19 +191,9 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
         raise ValueError("the arrays do not fit")
     if seconds.dtype.kind != "f" or choice.dtype != np.int32 or not (seconds > 0).all():
         raise ValueError("these are no times and choices")
-    known = {
-        case.problem.program: configurations(make_setting(case.problem, base), axes.shared_kb, options)
-        for case in cases
-    }
     solutions = tuple(
-        DesignSolution(
-            seconds=s,
-            joules=None,
-            choice=c,
-            configurations=known[case.problem.program],
-            others=others_of(case, axes, base, options),
-        )
-        for case, s, c in zip(cases, seconds, choice, strict=True)
+        DesignSolution(seconds=s, joules=None, choice=c, configurations=held)
+        for s, c, held in zip(seconds, choice, every_configuration(cases, axes, base, options), strict=True)
     )
     if any(one.choice.min() < NOTHING or one.choice.max() >= one.count for one in solutions):
         raise ValueError("a choice is out of range")

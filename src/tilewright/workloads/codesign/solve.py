@@ -5,38 +5,88 @@ hardware is solved at once: P per configuration and n_V, R per configuration and
 its running minimum. A configuration is left out before R is evaluated only if a lower bound of its cost,
 T >= N_w T_sync + P (prisms / k) / n_SM, exceeds a cost that is already reached: nothing is lost, the result is that of
 brute force over the grid (to the last bit in the exact form). Ties go to the smaller M_SM, then to the smaller sizes.
+Of skewed and diamond tiles only R differs: their wavefronts grow and shrink.
+
+E = P_stat T + E_dyn (thesis, appendix B). The dynamic part depends on the program and its tiles, by the rule of
+:mod:`tilewright.costs.energy.price`. P_stat goes with the area of the design: an assumption of ours, since the
+thesis' P_stat belongs to one chip and would make silicon free.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.base.constants import WORD
-from tilewright.costs.arrays import Floats, ceil_div
+from tilewright.costs.arrays import Floats, Ints, ceil_div
+from tilewright.costs.energy.constants import Constants, require_known
+from tilewright.costs.energy.price import rule
+from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import evaluate, sizes_of
+from tilewright.costs.work.families import tiles_of
+from tilewright.costs.work.tiles import Fronts
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE
+from tilewright.tuning import energy as choices
 from tilewright.tuning.spaces.space import families
 from tilewright.workloads.codesign import separable
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem
-from tilewright.workloads.codesign.energy import DesignEnergy, value
-from tilewright.workloads.codesign.families import DesignQuery, family_search, others_of, strategies_of
-from tilewright.workloads.codesign.search import NOTHING, Search
-from tilewright.workloads.codesign.tiles import Configurations, configurations
+from tilewright.workloads.codesign.tiles import Configurations, configurations, others_of
 
-UNTILED = -1
-"""In place of a configuration: no time tiling."""
+UNTILED, NOTHING = -1, -2
+"""In place of a configuration: no time tiling, and nothing fits."""
 _REGISTER_BYTES = 4
+_ROUNDING = 1.0 + 1e-9
 _THREADS = 2
 """NumPy leaves the interpreter's lock alone while it works on long arrays; two threads keep two cores busy."""
 Choices = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignEnergy:
+    """The energy model of a set of designs."""
+
+    watts: Floats  # static power per design, of the designs' shape (outer, n_SM, n_V, M_SM)
+    known: Constants  # of the machine whose energies are taken
+    watts_per_mm2: float = 0.0  # static
+
+    def dynamic(self, case: WeightedProblem, words: Floats) -> Floats:
+        """Return a case's dynamic joules by 4-byte words moved off chip."""
+        return rule(case.problem, self.known).dynamic(WORD * words)
+
+
+def energy_of(machine: Machine, areas: Floats, area: float) -> DesignEnergy:
+    """Make the energy model of designs from a metered machine, whose ``area`` is by the same area model, in mm^2."""
+    known = require_known(machine)
+    watts = known.static_watts.value
+    return DesignEnergy(watts=areas * (watts / area), known=known, watts_per_mm2=watts / area)
+
+
+def value(metric: str, seconds: Floats, joules: Floats, watts: Floats | float) -> Floats:
+    """Return what a metric makes of a time and a dynamic energy under a static power; least is best.
+
+    The metric ``per_area`` chooses tiles as ``time`` does, since they do not change the area.
+    """
+    if metric in {"time", "per_area"}:
+        return seconds
+    return choices.value(metric, seconds, np.asarray(watts * seconds + joules))
+
+
+def longest(metric: str, limit: Floats, joules: float, watts: Floats | float) -> Floats:
+    """Return the longest time whose value is at most a limit, for at least so much dynamic energy."""
+    if metric in {"time", "per_area"}:
+        return limit
+    if metric == "energy":
+        return np.asarray((limit - joules) / watts)
+    known = np.where(np.isfinite(limit), limit, 0.0)
+    time = 2.0 * known / (joules + np.sqrt(joules * joules + 4.0 * watts * known))
+    return np.where(np.isfinite(limit), time, np.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,26 +96,34 @@ class DesignSolution:
     seconds: Floats  # T_alg of the best choice, infinite where nothing fits; shape (outer, n_SM, n_V, M_SM)
     joules: Floats | None  # its energy, static and dynamic, of the same shape; None where no energy was asked for
     choice: Choices  # index of its configuration, :data:`UNTILED` or :data:`NOTHING`; same shape
-    configurations: Configurations  # what the indices point into
-    # further families and their configurations, whose indices follow on
-    others: tuple[tuple[Family, Configurations], ...] = ()
+    # what the indices point into, one family behind the other: hexagonal or hybrid tiles, tried or not, are the first
+    configurations: tuple[Configurations, ...]
 
     @property
     def count(self) -> int:
         """Number of configurations."""
-        return len(self.configurations.k) + sum(len(each.k) for _, each in self.others)
+        return sum(len(each.k) for each in self.configurations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A part of the hardware whose bandwidth per tile and registers are one value each."""
+    """A part of the hardware whose bandwidth per tile and registers are one value each, and what is asked of it."""
 
+    axes: Axes
+    options: DesignOptions
+    energy: DesignEnergy | None
     outer: tuple[int, ...]  # indices of the outer combinations that share the result
     column: slice  # of the values of n_SM
     sm_count: Floats  # these values; shape (s,)
     machine: Machine  # with this part's bandwidth
     register_bytes: float  # per vector unit
     watts: Floats  # static power, shape (s, n_V, M_SM), or 0 where the metric has no use for it
+
+
+_Found = tuple[Floats, Floats, Choices]
+"""Seconds, dynamic joules and choices of one case on one part; each of shape (s, n_V, M_SM)."""
+_Terms = tuple[separable.TileTerms, ...]
+"""What the tiles of one stencil take on one part, per n_V."""
 
 
 def solve(
@@ -79,23 +137,23 @@ def solve(
     executor: Executor | None = None,  # two threads by default; what it loses is solved here
 ) -> tuple[DesignSolution, ...]:
     """Solve every case on every hardware; the workload's weights play no part yet."""
-    held: dict[Program, Configurations] = {}
-    for case in cases:
-        if case.problem.program not in held:
-            setting = make_setting(case.problem, machine)
-            held[case.problem.program] = configurations(setting, axes.shared_kb, options)
     results = tuple(
-        _empty(held[case.problem.program], others_of(case, axes, machine, options), axes, energy) for case in cases
+        DesignSolution(
+            seconds=np.full(axes.shape, np.inf),
+            joules=None if energy is None else np.full(axes.shape, np.inf),
+            choice=np.full(axes.shape, NOTHING, dtype=np.int32),
+            configurations=held,
+        )
+        for held in every_configuration(cases, axes, machine, options)
     )
-    plan = _Plan(axes=axes, options=options, energy=energy)
     parts, done = tuple(_parts(axes, machine, options, energy)), 0
     own = ThreadPoolExecutor(_THREADS)
     pool = own if executor is None else executor
     try:
         for part in parts:
-            terms = _terms(cases, held, part, axes, options)
+            terms = _terms(cases, results, part)
             calls = [
-                (case, terms[case.problem.program], result.others, part, plan)
+                (case, terms[case.problem.program], result.configurations, part)
                 for case, result in zip(cases, results, strict=True)
             ]
             jobs = [pool.submit(_solve_case, *call) for call in calls]
@@ -115,38 +173,29 @@ def solve(
     return results
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What is asked for: the whole hardware, the assumptions, and the energy model if the metric needs one."""
-
-    axes: Axes
-    options: DesignOptions
-    energy: DesignEnergy | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Terms:
-    """One stencil's configurations with their tiles' terms, one per n_V."""
-
-    configurations: Configurations
-    widths: tuple[separable.TileTerms, ...]
-
-
-def _terms(
-    cases: Sequence[WeightedProblem],
-    held: Mapping[Program, Configurations],
-    part: _Part,
-    axes: Axes,
-    options: DesignOptions,
-) -> dict[Program, _Terms]:
-    terms: dict[Program, _Terms] = {}
+def every_configuration(
+    cases: Sequence[WeightedProblem], axes: Axes, machine: Machine, options: DesignOptions
+) -> Iterator[tuple[Configurations, ...]]:
+    """Yield the configurations of every case."""
+    held: dict[Program, Configurations] = {}
     for case in cases:
-        program = case.problem.program
-        if program not in terms:
-            setting = make_setting(case.problem, part.machine, options.scope)
-            tiles = held[program].tiles
-            widths = tuple(separable.tile_terms(tiles, setting, options.form, width) for width in axes.vector_width)
-            terms[program] = _Terms(configurations=held[program], widths=widths)
+        if case.problem.program not in held:
+            setting = make_setting(case.problem, machine)
+            held[case.problem.program] = configurations(setting, axes.shared_kb, options)
+    for case in cases:
+        setting = make_setting(case.problem, machine, options.scope)
+        yield held[case.problem.program], *others_of(case, setting, axes.shared_kb, options)
+
+
+def _terms(cases: Sequence[WeightedProblem], results: Sequence[DesignSolution], part: _Part) -> dict[Program, _Terms]:
+    terms: dict[Program, _Terms] = {}
+    for case, result in zip(cases, results, strict=True):
+        if case.problem.program not in terms:
+            setting = make_setting(case.problem, part.machine, part.options.scope)
+            tiles = result.configurations[0].tiles
+            terms[case.problem.program] = tuple(
+                separable.tile_terms(tiles, setting, part.options.form, width) for width in part.axes.vector_width
+            )
     return terms
 
 
@@ -155,19 +204,8 @@ def _put(result: DesignSolution, part: _Part, seconds: Floats, joules: Floats, c
         result.seconds[outer, part.column] = seconds
         result.choice[outer, part.column] = choice
         if result.joules is not None:
-            result.joules[outer, part.column] = joules
-
-
-def _empty(
-    held: Configurations, others: tuple[tuple[Family, Configurations], ...], axes: Axes, energy: DesignEnergy | None
-) -> DesignSolution:
-    return DesignSolution(
-        seconds=np.full(axes.shape, np.inf),
-        joules=None if energy is None else np.full(axes.shape, np.inf),
-        choice=np.full(axes.shape, NOTHING, dtype=np.int32),
-        configurations=held,
-        others=others,
-    )
+            static = part.watts * np.where(np.isfinite(seconds), seconds, 0.0)
+            result.joules[outer, part.column] = joules + static
 
 
 def _parts(axes: Axes, machine: Machine, options: DesignOptions, energy: DesignEnergy | None) -> Iterator[_Part]:
@@ -185,6 +223,9 @@ def _parts(axes: Axes, machine: Machine, options: DesignOptions, energy: DesignE
             some = axes.sm_count[column]
             count = Quantity(value=some[0], unit="1", source="description")
             yield _Part(
+                axes=axes,
+                options=options,
+                energy=energy,
                 outer=tuple(outer),
                 column=column,
                 sm_count=np.array(some, dtype=float),
@@ -194,108 +235,180 @@ def _parts(axes: Axes, machine: Machine, options: DesignOptions, energy: DesignE
             )
 
 
-def _solve_case(
-    case: WeightedProblem, terms: _Terms, others: tuple[tuple[Family, Configurations], ...], part: _Part, plan: _Plan
-) -> tuple[Floats, Floats, Choices]:
-    """Return seconds, joules and choices of one case on one part; each of shape (s, n_V, M_SM)."""
-    axes, options = plan.axes, plan.options
+def _solve_case(case: WeightedProblem, terms: _Terms, held: tuple[Configurations, ...], part: _Part) -> _Found:
+    """Return what one case costs at best on one part, over all its strategies."""
+    options = part.options
     setting = make_setting(case.problem, part.machine, options.scope)
-    chosen = strategies_of(case, options)
-    shape = (len(part.sm_count), *axes.shape[2:])
+    tried = options.tried(case)
+    shape = (len(part.sm_count), *part.axes.shape[2:])
     best = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
-    if "tiled" in chosen and families(case.problem) != (NONE.family,):
-        hexagons = [tiles.compute_seconds for tiles in terms.widths]
-        best = _searched(_search(case, terms, setting, part, plan), hexagons, part, plan, len(setting.facts.shape))
-    start = len(terms.configurations.k)
-    for family, held in others:
-        search, computes = family_search(case, family, held, setting, DesignQuery(
-            sm_count=part.sm_count, widths=axes.vector_width, energy=plan.energy, metric=options.metric
-        ))  # fmt: skip
-        found = _searched(search, computes, part, plan, len(setting.facts.shape))
-        _keep_better(best, found, start, part.watts, options.metric)
-        start += len(held.k)
-    if "none" in chosen:
-        _without_tiles(case, setting, part, plan, best)
+    start = len(held[0].k)
+    if "tiled" in tried and families(case.problem) != (NONE.family,):
+        _keep_better(best, _hexagons(case, terms, held[0], setting, part).solve(), 0, part)
+    for other in held[1:]:
+        _keep_better(best, _others(case, other, setting, part).solve(), start, part)
+        start += len(other.k)
+    if "none" in tried:
+        _keep_better(best, _untiled(case, setting, part), 0, part)
     return best
 
 
-def _searched(
-    search: Search, computes: Sequence[Floats], part: _Part, plan: _Plan, rank: int
-) -> tuple[Floats, Floats, Choices]:
-    """Search a family's configurations for every n_V; ``computes`` holds c per n_V, each of shape (tiles,)."""
-    axes, options, held = plan.axes, plan.options, search.configurations
-    shape = (len(part.sm_count), *axes.shape[2:])
-    seconds, choice = np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
-    joules, seeds = np.full(shape, np.inf), np.zeros(0, dtype=np.int64)
-    for at, (width, compute) in enumerate(zip(axes.vector_width, computes, strict=True)):
-        prism = separable.prism_seconds(
-            search.io_seconds, compute[held.tile], held.k, search.count, options.form, rank
-        )  # fmt: skip
-        if options.thread_registers:
-            need = held.k * (options.block_threads * options.thread_registers * _REGISTER_BYTES)
-            prism = np.where(need <= part.register_bytes * width, prism, np.inf)
-        seconds[:, at], found = search.best(prism, part.watts[:, at], seeds)
-        choice[:, at] = found
-        seeds = np.unique(found[found >= 0])
-    picked = choice >= 0
-    joules[picked] = search.joules[choice[picked]] + (part.watts * np.where(picked, seconds, 0.0))[picked]
-    return seconds, joules, choice
-
-
-def _keep_better(
-    best: tuple[Floats, Floats, Choices],
-    found: tuple[Floats, Floats, Choices],
-    start: int,
-    watts: Floats,
-    metric: str,
-) -> None:
+def _keep_better(best: _Found, found: _Found, start: int, part: _Part) -> None:
     """Put what another family found wherever it costs less; its choices count from ``start``."""
-    costs = [
-        value(metric, seconds, joules - watts * np.where(np.isfinite(seconds), seconds, 0.0), watts)
-        for seconds, joules, _ in (best, found)
-    ]
+    costs = [value(part.options.metric, seconds, joules, part.watts) for seconds, joules, _ in (best, found)]
     better = costs[1] < costs[0]
-    best[0][better], best[1][better] = found[0][better], found[1][better]
-    best[2][better] = found[2][better] + start
+    for held, new in zip(best, (*found[:2], found[2] + start), strict=True):
+        held[better] = np.broadcast_to(new, held.shape)[better]
 
 
-def _search(case: WeightedProblem, terms: _Terms, setting: Setting, part: _Part, plan: _Plan) -> Search:
-    """Collect what does not depend on n_V."""
-    held, energy = terms.configurations, plan.energy
-    order = separable.schedule(held.tiles, setting, plan.options.form)
-    words = (terms.widths[0].words * order.count * order.prisms)[held.tile]
-    groups = tuple(ceil_div(tiles[held.tile], held.k).astype(float) for tiles in order.tiles)
-    fronts = tuple(count[held.tile].astype(float) for count in order.fronts)
-    return Search(
-        configurations=held,
-        io_seconds=terms.widths[0].io_seconds[held.tile],
-        count=order.count[held.tile],
-        sync=(order.wavefronts * setting.rates.launch_seconds)[held.tile],
-        fronts=fronts,
-        groups=groups,
-        turns=np.asarray(sum(n * w for n, w in zip(fronts, groups, strict=True))),
-        joules=np.zeros(len(held.k)) if energy is None else energy.dynamic(case, words),
-        sm_count=part.sm_count,
-        metric=plan.options.metric,
-    )
-
-
-def _without_tiles(
-    case: WeightedProblem, setting: Setting, part: _Part, plan: _Plan, best: tuple[Floats, Floats, Choices]
-) -> None:
-    """Put sweeps without time tiling wherever they cost less."""
-    energy, widths = plan.energy, plan.axes.vector_width
-    plain, none = replace(setting, energy=None), sizes_of(NONE, setting)
+def _untiled(case: WeightedProblem, setting: Setting, part: _Part) -> _Found:
+    """Return sweeps without time tiling, which no M_SM changes."""
+    plain, none, widths = replace(setting, energy=None), sizes_of(NONE, setting), part.axes.vector_width
     sweeps = [
         [evaluate(NONE.family, none, plain.at(sm_count=int(count), vector_width=width)) for width in widths]
         for count in part.sm_count.tolist()
     ]
     seconds = np.array([[float(each.seconds[0]) for each in row] for row in sweeps])[:, :, None]
-    dynamic = np.zeros(()) if energy is None else energy.dynamic(case, sweeps[0][0].dram_bytes / WORD)
-    whole = part.watts * seconds + dynamic
-    held = plan.options.metric
-    now = value(held, best[0], best[1] - part.watts * np.where(np.isfinite(best[0]), best[0], 0.0), part.watts)
-    better = value(held, np.broadcast_to(seconds, whole.shape), dynamic, part.watts) < now
-    best[0][better] = np.broadcast_to(seconds, whole.shape)[better]
-    best[1][better] = whole[better]
-    best[2][better] = UNTILED
+    dynamic = np.zeros(()) if part.energy is None else part.energy.dynamic(case, sweeps[0][0].dram_bytes / WORD)
+    return seconds, dynamic, np.array(UNTILED, dtype=np.int32)
+
+
+def _hexagons(case: WeightedProblem, terms: _Terms, held: Configurations, setting: Setting, part: _Part) -> "_Search":
+    order = separable.schedule(held.tiles, setting, part.options.form)
+    words = (terms[0].words * order.count * order.prisms)[held.tile]
+    fronts = [count[held.tile].astype(float) for count in order.fronts]
+    groups = [ceil_div(tiles[held.tile], held.k).astype(float) for tiles in order.tiles]
+
+    def rounds(chosen: Ints) -> Floats:
+        # Quotients of integers far below 2^53 are exact or off an integer by more than their rounding.
+        turns = np.zeros((len(part.sm_count), len(chosen)))
+        for n, w in zip(fronts, groups, strict=True):
+            turns += n[chosen] * np.ceil(w[chosen] / part.sm_count[:, None])
+        return turns
+
+    return _Search(
+        part=part,
+        configurations=held,
+        rank=len(setting.facts.shape),
+        compute_seconds=[tiles.compute_seconds for tiles in terms],
+        io_seconds=terms[0].io_seconds[held.tile],
+        count=order.count[held.tile],
+        sync=(order.wavefronts * setting.rates.launch_seconds)[held.tile],
+        rounds=rounds,
+        turns=np.asarray(sum(n * w for n, w in zip(fronts, groups, strict=True))),
+        joules=np.zeros(len(held.k)) if part.energy is None else part.energy.dynamic(case, words),
+    )
+
+
+def _others(case: WeightedProblem, held: Configurations, setting: Setting, part: _Part) -> "_Search":
+    facts, rates = setting.facts, setting.rates
+    work = tiles_of(held.family).blocks(held.tiles, facts)
+    words = (work.input_values + work.output_values) * facts.itemsize / WORD * work.count * work.tiles
+    ((count, width),) = work.fronts.kinds
+    ramp = (work.fronts.ramp + 0 * count)[held.tile]
+    fronts = Fronts(kinds=((count[held.tile], width[held.tile]),), ramp=ramp)
+    rounds = np.stack([fronts.turns(held.k * int(each)) for each in part.sm_count])
+    widths = part.axes.vector_width
+    return _Search(
+        part=part,
+        configurations=held,
+        rank=len(facts.shape),
+        compute_seconds=[blocks.computation(work, facts, setting.at(vector_width=each).rates) for each in widths],
+        io_seconds=blocks.io(work, facts, rates)[held.tile],
+        count=work.count[held.tile],
+        sync=(work.fronts.count * rates.launch_seconds)[held.tile],
+        rounds=lambda chosen: rounds[:, chosen],
+        turns=(rounds * part.sm_count[:, None]).min(axis=0),
+        joules=np.zeros(len(held.k)) if part.energy is None else part.energy.dynamic(case, words)[held.tile],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """One case's configurations of a family on one part of the hardware; arrays of shape (m,) unless said otherwise."""
+
+    part: _Part
+    configurations: Configurations
+    rank: int  # of the problem
+    compute_seconds: Sequence[Floats]  # c per n_V, each of shape (tiles,)
+    io_seconds: Floats  # m'
+    count: Ints  # tiles in sequence per prism, N
+    sync: Floats  # N_w T_sync
+    rounds: Callable[[Ints], Floats]  # R of some configurations per n_SM; shape (s, len(chosen))
+    turns: Floats  # at most R n_SM
+    joules: Floats  # dynamic
+
+    def solve(self) -> _Found:
+        """Find the best configuration for every n_SM, n_V and M_SM."""
+        part, held = self.part, self.configurations
+        axes, options = part.axes, part.options
+        shape = (len(part.sm_count), *axes.shape[2:])
+        seconds, choice = np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
+        joules, seeds = np.full(shape, np.inf), np.zeros(0, dtype=np.int64)
+        for at, (width, compute) in enumerate(zip(axes.vector_width, self.compute_seconds, strict=True)):
+            prism = separable.prism_seconds(
+                self.io_seconds, compute[held.tile], held.k, self.count, options.form, self.rank
+            )
+            if options.thread_registers:
+                need = held.k * (options.block_threads * options.thread_registers * _REGISTER_BYTES)
+                prism = np.where(need <= part.register_bytes * width, prism, np.inf)
+            seconds[:, at], choice[:, at] = self._best(prism, part.watts[:, at], seeds)
+            seeds = np.unique(choice[:, at][choice[:, at] >= 0])
+        joules[choice >= 0] = self.joules[choice[choice >= 0]]
+        return seconds, joules, choice
+
+    def _best(self, prism: Floats, watts: Floats, seeds: Ints) -> tuple[Floats, Ints]:
+        """Return the seconds and configurations of the least values for one n_V; each of shape (s, levels)."""
+        sm_count, work = self.part.sm_count, prism * self.turns
+        seeds = np.union1d(seeds, self._promising(work))
+        reached, _ = self._least(seeds, self._seconds(seeds, prism), watts)
+        joules = float(self.joules.min()) if len(self.joules) else 0.0
+        time = longest(self.part.options.metric, reached, joules, watts) * sm_count[:, None]
+        # A configuration can serve its own level and all above it.
+        limit = np.maximum.accumulate(time.max(axis=0)[::-1])[::-1] * _ROUNDING
+        bound = work + self.sync * sm_count.min()
+        chosen = np.flatnonzero((bound <= limit[self.configurations.level]) & np.isfinite(work))
+        seconds = self._seconds(chosen, prism)
+        _, where = self._least(chosen, seconds, watts)
+        if not len(chosen):
+            return np.full(where.shape, np.inf), np.full(where.shape, NOTHING)
+        rows = np.arange(len(sm_count))[:, None]
+        return np.where(where >= 0, seconds[rows, where], np.inf), np.where(where >= 0, chosen[where], NOTHING)
+
+    def _seconds(self, chosen: Ints, prism: Floats) -> Floats:
+        """Return T_alg of some configurations on every n_SM; shape (s, len(chosen))."""
+        return np.asarray(self.sync[chosen] + prism[chosen] * self.rounds(chosen))
+
+    def _least(self, chosen: Ints, seconds: Floats, watts: Floats) -> tuple[Floats, Ints]:
+        """Return the least value and its position in ``chosen``, -1 without any, per n_SM and M_SM."""
+        # ``chosen`` increases, hence also by level, shape (n,); ``seconds`` is (s, n), ``watts`` (s, levels).
+        levels = len(self.configurations.starts) - 1
+        ends = np.searchsorted(self.configurations.level[chosen], np.arange(levels), side="right")
+        lowest = np.full((len(self.part.sm_count), levels), np.inf)
+        where = np.full(lowest.shape, -1, dtype=np.int64)
+        rows, metric = np.arange(len(self.part.sm_count)), self.part.options.metric
+        timed, begin = metric in {"time", "per_area"}, 0
+        for level, end in enumerate(ends.tolist()):
+            if timed and level:  # What was best in the smaller memories stays so: only the new ones need be seen.
+                lowest[:, level], where[:, level] = lowest[:, level - 1], where[:, level - 1]
+            if end > begin:
+                values = value(
+                    self.part.options.metric,
+                    seconds[:, begin:end],
+                    self.joules[chosen[begin:end]],
+                    watts[:, level, None],
+                )
+                at = values.argmin(axis=1)
+                better = values[rows, at] < lowest[:, level]
+                lowest[better, level], where[better, level] = values[rows, at][better], at[better] + begin
+            begin = end if timed else 0
+        return lowest, where
+
+    def _promising(self, work: Floats) -> Ints:
+        """Return one or two configurations per level that should be good."""
+        found = []
+        starts = self.configurations.starts.tolist()
+        for count in {float(self.part.sm_count.min()), float(self.part.sm_count.max())}:
+            bound = work + self.sync * count
+            found += [begin + int(bound[begin:end].argmin()) for begin, end in pairwise(starts) if end > begin]
+        return np.unique(np.array(found, dtype=np.int64))

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import area as area_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.tuning.pareto import pareto
+from tilewright.workloads.codesign import area as area_model
 from tilewright.workloads.codesign import insights
 from tilewright.workloads.codesign.design import Axes, DesignOptions, make_cases, reweighted, thesis_sizes
-from tilewright.workloads.codesign.designs import Exploration, best_of, designs_at, pareto_set
+from tilewright.workloads.codesign.designs import DesignTable, Exploration
 from tilewright.workloads.codesign.insights import Stock
 from tilewright.workloads.codesign.solve import solve
 from tilewright.workloads.codesign.tiles import configurations
@@ -33,9 +33,18 @@ def _explore(axes=AXES, options=OPTIONS, **changes):
     return dataclasses.replace(draft, solutions=solve(cases, axes, GTX980, options))
 
 
+def _table(exploration, between=WIDE, **weights):
+    return DesignTable(exploration=exploration, between=between, weights=weights or None)
+
+
 @pytest.fixture(scope="module")
 def explored():
     return _explore()
+
+
+@pytest.fixture(scope="module")
+def designs(explored):
+    return _table(explored)
 
 
 def test_the_thesis_sizes_are_16_pairs():
@@ -79,12 +88,11 @@ def test_every_configuration_keeps_the_constraints(name, grid):
     assert len(np.unique(rows, axis=1).T) == len(held.k)
 
 
-def test_a_score_is_the_weighted_sum(explored):
-    score = explored.score()
+def test_a_score_is_the_weighted_sum(explored, designs):
     times = np.stack([one.seconds.ravel() for one in explored.solutions])
     weights, flops = np.array([1.0, 3.0, 2.0]), [9 * 2048**2 * 256, 9 * 1024**2 * 128, 27 * 128**3 * 64]
-    assert score.seconds == pytest.approx(weights @ times)
-    assert score.gflops == pytest.approx((weights @ flops) / (weights @ times) / 1e9)
+    assert designs.seconds == pytest.approx(weights @ times)
+    assert designs.gflops == pytest.approx((weights @ flops) / (weights @ times) / 1e9)
 
 
 def test_weights_change_without_solving_again(explored, monkeypatch):
@@ -92,23 +100,23 @@ def test_weights_change_without_solving_again(explored, monkeypatch):
         raise AssertionError("solved again")
 
     monkeypatch.setattr("tilewright.workloads.codesign.solve._solve_case", refuse)
-    alone = explored.score({"heat3d": 1.0})
+    alone = _table(explored, heat3d=1.0)
     assert alone.seconds == pytest.approx(2.0 * explored.solutions[2].seconds.ravel())
-    mixed = explored.score({"heat2d": 0.5, "heat3d": 4.0})
+    mixed = _table(explored, heat2d=0.5, heat3d=4.0)
     expected = 0.5 * explored.solutions[0].seconds + 1.5 * explored.solutions[1].seconds
     assert mixed.seconds == pytest.approx((expected + 8.0 * explored.solutions[2].seconds).ravel())
 
 
-def test_the_best_of_a_range_equals_enumeration(explored):
-    areas, score = explored.parts().total, explored.score()
+def test_the_best_of_a_range_equals_enumeration(explored, designs):
+    areas, gain = designs.areas, designs.gain
     for low, high in itertools.combinations(np.linspace(areas.min() - 1, areas.max() + 1, 9), 2):
-        members = [(-score.gain[i], areas[i], i) for i in range(len(areas)) if low <= areas[i] <= high]
+        members = [(-gain[i], areas[i], i) for i in range(len(areas)) if low <= areas[i] <= high]
         members = [m for m in members if np.isfinite(m[0])]
         if members:
-            assert best_of(areas, score.gain, explored.within((low, high), areas, score)) == min(members)[2]
+            assert _table(explored, (low, high)).best == min(members)[2]
         else:
             with pytest.raises(UsageError, match="none of the 27 designs"):
-                explored.within((low, high), areas, score)
+                _ = _table(explored, (low, high)).inside
 
 
 def test_areas_are_those_of_the_area_model(explored):
@@ -152,50 +160,43 @@ def test_outer_axes_share_times_and_differ_in_area():
 
 def test_per_area_prefers_another_design(explored):
     dense = dataclasses.replace(explored, options=dataclasses.replace(OPTIONS, metric="per_area"))
-    areas, score = dense.parts().total, dense.score()
-    assert score.gain == pytest.approx(score.gflops / areas)
+    assert _table(dense).gain == pytest.approx(_table(dense).gflops / _table(dense).areas)
 
 
-def test_sensitivity_and_shared_needs(explored):
-    rows = {row.program: row for row in insights.sensitivity(explored, WIDE)}
-    for name, row in rows.items():
-        assert row.best.gflops == explored.score({name: 1.0}).gflops.max()
-        assert row.common_gflops <= row.best.gflops
-    needs = insights.shared_needs(explored, WIDE)
-    gflops = explored.score().gflops.reshape(AXES.shape)
-    assert [need.best.gflops for need in needs] == [gflops[..., m].max() for m in range(3)]
-    assert max(need.share for need in needs) == 1
+def test_sensitivity_and_shared_needs(explored, designs):
+    for row in insights.sensitivity(designs):
+        assert row["best"].gflops == _table(explored, **{row["program"]: 1.0}).gflops.max()
+        assert row["common_gflops"] <= row["best"].gflops
+    needs = list(insights.shared_needs(designs))
+    gflops = designs.gflops.reshape(AXES.shape)
+    assert [need["best"].gflops for need in needs] == [gflops[..., m].max() for m in range(3)]
+    assert max(need["share"] for need in needs) == 1
 
 
-def test_robustness_reweighs_areas_alone(explored):
-    areas = explored.parts().total
-    score = explored.score()
-    budget = float(np.sort(areas)[len(areas) // 2])
-    nominal = best_of(areas, score.gain, explored.within((0, budget), areas, score))
-    rows = insights.robustness(explored, (0.0, budget))
-    assert {row.coefficient for row in rows} == {
+def test_robustness_reweighs_areas_alone(explored, designs):
+    budget = float(np.sort(designs.areas)[len(designs.areas) // 2])
+    table = _table(explored, (0.0, budget))
+    rows = list(insights.robustness(table))
+    assert {row["coefficient"] for row in rows} == {
         "vector_unit", "register_kb", "register", "shared_kb", "shared", "overhead",
     }  # fmt: skip
     for row in rows:
-        by = dataclasses.replace(BY, **{row.coefficient: getattr(BY, row.coefficient) * row.factor})
-        changed = explored.parts(by).total
-        allowed = changed <= budget
-        assert row.best.gflops == score.gflops[allowed].max()
-        assert row.fits == bool(allowed[nominal])
-        assert row.loss >= 0
+        by = dataclasses.replace(BY, **{row["coefficient"]: getattr(BY, row["coefficient"]) * row["factor"]})
+        allowed = dataclasses.replace(explored, coefficients=by).parts().total <= budget
+        assert row["best"].gflops == designs.gflops[allowed].max()
+        assert row["fits"] == bool(allowed[table.best])
+        assert row["loss"] >= 0
 
 
-def test_marginal_slopes(explored):
-    areas, score = explored.parts().total, explored.score()
-    front = pareto_set(areas, score.gflops, explored.within(WIDE, areas, score))
-    rows = insights.marginal(explored, (0.0, 500.0))
-    for row in rows:
-        allowed = score.gflops[areas <= row.budget]
-        assert row.best.gflops == allowed.max()
-        if row.following is not None:
-            later = front[areas[front] > row.best.area][0]
-            rise = (score.gflops[later] - row.best.gflops) / (areas[later] - row.best.area)
-            assert row.gflops_per_mm2 == pytest.approx(rise)
+def test_marginal_slopes(explored, designs):
+    areas, gflops, front = designs.areas, designs.gflops, designs.front
+    for row in insights.marginal(_table(explored, (0.0, 500.0))):
+        best = row["best"]
+        assert best.gflops == gflops[areas <= row["budget"]].max()
+        if row["following"] is not None:
+            later = front[areas[front] > best.area][0]
+            rise = (gflops[later] - best.gflops) / (areas[later] - best.area)
+            assert row["gflops_per_mm2"] == pytest.approx(rise)
 
 
 def _stock():
@@ -204,27 +205,27 @@ def _stock():
     return Stock(name="gtx980", exploration=_explore(axes), area=whole)
 
 
-def test_cacheless_and_power_down(explored):
+def test_cacheless_and_power_down(designs, monkeypatch):
     stock = _stock()
     # The stock chip solved alone is the same chip among the designs.
     at = int(np.ravel_multi_index((0, 2, 1, 2), AXES.shape))
-    (row,) = insights.cache_free(explored, [stock])
-    score, areas = explored.score(), explored.parts().total
-    assert row.gflops == score.gflops[at]
-    assert (round(row.area, 2), round(row.area_without, 2)) == (397.99, 237.49)
-    assert row.best.gflops == score.gflops[areas <= row.area].max()
-    assert row.gain_without == row.best_without.gflops / row.gflops - 1
-    seconds = score.seconds.reshape(AXES.shape)[0]
-    *_, last = insights.power_down(explored, stock.exploration.axes, stock.area, tolerance=0.3)
+    (row,) = insights.cache_free(designs, [stock])
+    assert row["gflops"] == designs.gflops[at]
+    assert (round(row["area"], 2), round(row["area_without"], 2)) == (397.99, 237.49)
+    assert row["best"].gflops == designs.gflops[designs.areas <= row["area"]].max()
+    assert row["gain_without"] == row["best_without"].gflops / row["gflops"] - 1
+    seconds = designs.seconds.reshape(AXES.shape)[0]
+    monkeypatch.setattr(insights, "_SLOWER", 0.3)
+    *_, last = insights.power_down(designs, [stock])
     inside = seconds[:, :2, :] <= 1.3 * seconds[2, 1, 2]
-    least = areas.reshape(AXES.shape)[0][:, :2, :][inside].min()
-    assert last.program == "all together"
-    assert last.off == pytest.approx(1 - least / stock.area)
-    assert last.slower <= 0.3
+    least = designs.areas.reshape(AXES.shape)[0][:, :2, :][inside].min()
+    assert last["program"] == "all together"
+    assert last["off"] == pytest.approx(1 - least / stock.area)
+    assert last["slower"] <= 0.3
 
 
-def test_designs_say_what_their_area_goes_to(explored):
-    (design,) = designs_at(explored, [13], explored.score(), explored.parts())
+def test_designs_say_what_their_area_goes_to(designs):
+    design = designs.design(13)
     assert (design.sm_count, design.vector_width, design.shared_kb) == (8, 128, 48)
     assert design.vector_share == pytest.approx(8 * 128 * 0.04282 / design.area)
     memories = 8 * 128 * (2 * 0.004305 + 0.001947) + 8 * (48 * 0.01565 + 0.09281)

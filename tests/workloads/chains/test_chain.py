@@ -3,14 +3,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.oracles.chains import every_fusion, every_tree
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
 from tilewright.runtime.warn import forget_warnings
 from tilewright.workloads.chains import run as chain_run
-from tilewright.workloads.chains.problem import Product, every_fusion, every_tree, nodes, text, unfused
+from tilewright.workloads.chains.problem import Product, nodes, text, unfused
 from tilewright.workloads.chains.search import words_of
-from tilewright.workloads.chains.time import HostTimes
+from tilewright.workloads.chains.times import HostTimes
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
 FAST_FUSED = HostTimes(itemsize=8, single=(1e-6,) * 6, left=(0.0,) * 7, right=(1.0,) * 7, source="measured")

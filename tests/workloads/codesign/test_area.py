@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import area
-from tilewright.costs.area import Chip
 from tilewright.machines.files import load, parse
+from tilewright.workloads.codesign import area
+from tilewright.workloads.codesign.area import Chip
 
 GTX980, TITANX = load("gtx980"), load("titanx")
 BY = area.coefficients(GTX980)

@@ -22,9 +22,8 @@ from tilewright.schedules.family import family_named
 from tilewright.workloads.codesign import tiles as codesign_tiles
 from tilewright.workloads.codesign.design import Axes, DesignOptions, make_cases
 from tilewright.workloads.codesign.designs import tiling_of
-from tilewright.workloads.codesign.energy import DesignEnergy
 from tilewright.workloads.codesign.separable import SeparableForm
-from tilewright.workloads.codesign.solve import solve
+from tilewright.workloads.codesign.solve import DesignEnergy, solve
 
 GTX980 = load("gtx980")
 

@@ -13,10 +13,8 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.schedules.family import family_named
 from tilewright.workloads.codesign.design import STRATEGIES, Axes, DesignOptions, expand, make_cases
 from tilewright.workloads.codesign.designs import tiling_of
-from tilewright.workloads.codesign.energy import energy_of, value
-from tilewright.workloads.codesign.families import others_of
 from tilewright.workloads.codesign.separable import SeparableForm
-from tilewright.workloads.codesign.solve import solve
+from tilewright.workloads.codesign.solve import energy_of, solve, value
 
 GTX980, K20C = load("gtx980"), load("k20c")
 AXES = Axes(sm_count=(4, 16), vector_width=(64, 512), shared_kb=(12, 96))
@@ -39,7 +37,7 @@ def test_the_best_tile_of_every_family_is_found_on_every_design(name, metric):
         cases = make_cases(known, sizes=SIZES[known.rank], strategies=(family,))
         energy = None if metric == "time" else energy_of(K20C, np.full(AXES.shape, 300.0), 400.0)
         (solution,) = solve(cases, AXES, GTX980, options, energy)
-        ((_, held),) = others_of(cases[0], AXES, GTX980, options)
+        _, held = solution.configurations
         sizes = dataclasses.replace(held.tiles.take(held.tile), k=held.k)
         for index, (_, s, v, m) in enumerate(np.ndindex(AXES.shape)):
             setting = _setting(cases[0].problem, AXES.sm_count[s], AXES.vector_width[v], AXES.shared_kb[m])

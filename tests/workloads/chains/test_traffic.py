@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.base.documents import parse
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.machines import files
-from tilewright.workloads.chains.time import HostTimes, fit, machine_rates, times_from
+from tilewright.workloads.chains.times import HostTimes, fit, machine_rates
 from tilewright.workloads.chains.traffic import (
     SCHEDULES,
     check_model,
@@ -156,9 +157,9 @@ def test_stored_times_are_checked(change):
         "source": "measured",
         "spread": 0.1,
     }
-    assert isinstance(times_from(data), HostTimes)
+    assert isinstance(parse(HostTimes, data, "the times", complete=True), HostTimes)
     with pytest.raises(UsageError):
-        times_from({**data, **change})
+        parse(HostTimes, {**data, **change}, "the times", complete=True)
 
 
 def test_a_machine_without_energies_says_so():
