@@ -19,19 +19,20 @@ import statistics
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import environment
 import tilewright as tw
-from tilewright.distributed import disk, out_of_core
+from tilewright.distributed import disk, out_of_core, sweeps
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.measure import disk_bandwidths
 from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
-from tilewright.verbs.calibrate_large import calibrate_disk
+from tilewright.verbs.calibrate import calibrate_disk
 
 PROGRAMS = ("heat2d", "wave3d")
 
@@ -86,9 +87,10 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         rows = [disk.open_rows(path, "an input") for path in paths]
         job = out_of_core.OutOfCoreRun(
             problem=problem, given={program.updated[0]: rows}, targets={program.updated[0]: [folder / "out.npy"]},
-            memory=options.memory, swept=False,
+            memory=options.memory,
         )  # fmt: skip
-        out_of_core.run(job, memo.host(), computer)
+        with mock.patch.object(sweeps, "applies", return_value=False):
+            out_of_core.run(job, memo.host(), computer)
         seconds = time.perf_counter() - begin
         for each in rows:
             each.close()

@@ -34,6 +34,7 @@ from tilewright.programs.stencil.problem import make_problem
 
 # ruff: noqa: ANN401
 COMM = MPI.COMM_WORLD
+BACKEND = read_target("auto", 1).backend
 REPEATS = 3
 PAUSE = 1.1
 """Seconds of sleep before a sample."""
@@ -96,7 +97,9 @@ def job(name: str, shape: tuple[int, ...], steps: int, t: int | None = None, ove
 
 def computer() -> Computer:
     """Return what computes on one thread."""
-    return Computer(target=read_target("auto", 1), threads=1, tiling=None, strict=False, scalars={}, make=memo.prepared)
+    return Computer(
+        target=read_target(BACKEND, 1), threads=1, tiling=None, strict=False, scalars={}, make=memo.prepared
+    )
 
 
 def alone(name: str, shape: tuple[int, ...], steps: int) -> float:
@@ -185,7 +188,7 @@ def expected_seconds(one: Any, host: Any, t: int, *, overlapped: bool) -> float:
     margin = network._HIDDEN_MARGIN  # noqa: SLF001
     network._HIDDEN_MARGIN = 0.0  # noqa: SLF001
     try:
-        found = runs.choose(one.problem, one.first.layout, host, computer(), t, overlapped=overlapped)
+        found = runs.choose(one.problem, one.first.layout, host, 1, BACKEND, t, overlapped=overlapped)
     finally:
         network._HIDDEN_MARGIN = margin  # noqa: SLF001
     if found.overlapped != overlapped:
@@ -216,7 +219,7 @@ def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> d
     latency = replace(measured["network_latency"], value=delay + measured["network_latency"].value, low=None, high=None)
     host = replace(host, network_latency=latency, network_bandwidth=measured["network_bandwidth"])
     free = job(name, shape, steps)
-    chosen = COMM.bcast(runs.choose(free.problem, free.first.layout, host, computer()) if not COMM.rank else None)
+    chosen = COMM.bcast(runs.choose(free.problem, free.first.layout, host, 1, BACKEND) if not COMM.rank else None)
     choices = {(t, False) for t in (1, 4, 8, 16, 32, 64)} | {
         (chosen.steps, chosen.overlapped),
         (chosen.steps, False),

@@ -43,7 +43,7 @@ from tilewright.tuning.shortlist import FamilySpace, ranked, shortlist
 from tilewright.tuning.validation import scores
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.tuning.family_spaces import family_spaces
-from tilewright.verbs.tuning.meter import Limits, WorkerMeter, read_history
+from tilewright.verbs.tuning.meter import Errand, Limits, WorkerMeter, read_history
 
 _FLAT = ("j2d5pt", "j2d9pt-gol", "gradient2d", "star2d2r", "wave2d", "heat2d_var", "fdtd2d")
 _SOLID = ("j3d7pt", "laplacian3d", "heat3d", "j3d27pt")
@@ -252,7 +252,8 @@ class _Workers:
         request = Plan(problem=problem, target=Target(backend="c", threads=self._sweep.threads))
         history = read_history(self._sweep.log)
         limits = Limits(compile=600.0, check=600.0, run=120.0, least=20.0)
-        return WorkerMeter(self._pool.__enter__(), request, (), problem.steps, limits, self._sweep.log, history)
+        errand = Errand(plan=request, scalars=(), steps=problem.steps, limits=limits)
+        return WorkerMeter(self._pool.__enter__(), errand, self._sweep.log, history)
 
     def __exit__(self, *error: object) -> None:
         self._pool.__exit__(*error)

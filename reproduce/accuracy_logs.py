@@ -37,17 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     first = own[0]
     rows = [*((one.name, one.scores) for one in first.stencils), ("mean", first.overall)]
     report.write_scores(chosen.output / "scores.csv", rows)
-    panels = [
-        report.StencilPanel(
-            title=one.name,
-            predicted=one.scored[0],
-            measured=one.scored[1],
-            space=one.space,
-            strategies=one.strategies,
-        )
-        for one in first.stencils
-    ]
-    report.draw(panels, chosen.output)
+    report.draw(first.stencils, chosen.output)
     lines = [
         f"Claimed: {CLAIM}.",
         "",

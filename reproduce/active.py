@@ -35,8 +35,8 @@ from tilewright.runtime.formats.logs import read_stencilbench
 from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import Tiling, is_gone, parse
 from tilewright.tuning.search import search
+from tilewright.tuning.sensitivity import STEP, slopes
 from tilewright.tuning.shortlist import FamilySpace, effort_level
-from tilewright.tuning.slopes import STEP, slopes
 from tilewright.verbs.tuning.family_spaces import slopes_of
 from tilewright.verbs.validate import ordered
 from tilewright.workloads.annotated.search.algorithms import ALGORITHMS

@@ -12,11 +12,13 @@ import numpy as np
 
 import measured
 from tilewright.costs import fit
+from tilewright.driver import emit_tilings
 from tilewright.machines.files import load
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.runtime.calibration import cpu as calibrate
 from tilewright.runtime.calibration import fits as calibrate_fits
+from tilewright.runtime.cpu import stencil_kernels
 from tilewright.runtime.toolchains.cpu import toolchain
 
 STENCILS = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d")
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in STENCILS:
         published = load("gtx980").iteration_seconds(name).value  # table 4
         series = calibrate.tile_series(program(name), machines[0], protocol)
-        kernels = calibrate.build(series, tools)
+        kernels = stencil_kernels(emit_tilings(series.kernels), tools)
         runs = [calibrate.measure(series, kernels, machines[0]) for _ in range(2)]
         first, second = (calibrate_fits.fitted(run) for run in runs)
         values[name] = first.iteration

@@ -65,8 +65,9 @@ def launch():
 
 
 def streamed():
-    case = disk.Streamed(extent=500, steps=60, read_bytes=9000, write_bytes=8000, held_bytes=2e4, memory=2_000_000)
-    return disk.passes(case, (1e9, 5e8), lambda steps: (steps, steps), lambda n, steps: n * steps * 2e-6, wraps=False)
+    moved = {"read_bytes": 9000, "write_bytes": 8000, "bandwidths": (1e9, 5e8)}
+    case = disk.Streamed(extent=500, steps=60, held_bytes=2e4, memory=2_000_000, **moved)
+    return disk.passes(case, lambda steps: (steps, steps), lambda n, steps: n * steps * 2e-6, wraps=False)
 
 
 def exchanged(rate, bandwidth):

@@ -8,7 +8,6 @@ from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_o
 from tests.sampling import some
 
 import tilewright as tw
-from tilewright.distributed import chunks
 from tilewright.distributed.compute import Computer
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -76,15 +75,10 @@ def test_chunks_are_joined_where_they_are_thinner_than_a_step_reaches_and_only_t
 
 
 def test_a_chunk_is_computed_by_one_thread(monkeypatch):
-    made = []
-
-    def computer(**options):
-        made.append(options["threads"])
-        return Computer(**options)
-
-    monkeypatch.setattr(chunks, "Computer", computer)
+    run, threads = Computer.run, []
+    monkeypatch.setattr(Computer, "run", lambda self, *given: (threads.append(self.threads), run(self, *given))[1])
     tw.run("heat2d", da.ones((20, 20), chunks=10), steps=3, threads=2).compute(scheduler="synchronous")
-    assert set(made) == {1}
+    assert set(threads) == {1}
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])

@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.units import parse_bytes
-from tilewright.distributed import compute, disk, slabs
+from tilewright.distributed import compute, disk, slabs, streams
 from tilewright.distributed.compute import Computer, session_bytes
 from tilewright.inputs import memo
 from tilewright.plan import read_target
@@ -102,7 +102,7 @@ def test_a_kernel_writes_the_only_level_that_is_wanted_itself(levels, monkeypatc
 def test_a_slab_may_take_all_of_the_memory(monkeypatch):
     problem, computer = make_problem(tw.program("heat2d"), (400, 4096), 8), computer_of("numpy")
     monkeypatch.setattr(slabs, "session_bytes", lambda *_: 2**26)
-    memory = slabs.Buffers.bytes(problem, 400, 1) // 2**21 * 2**21 + 2**21 + 2**26  # in whole huge pages
+    memory = streams.Buffers.bytes(problem, 400, 1) // 2**21 * 2**21 + 2**21 + 2**26  # in whole huge pages
     assert slabs.plan(problem, memory, memo.host(), computer).rows == 400
     assert slabs.plan(problem, memory - 1, memo.host(), computer).rows < 400
 

@@ -280,7 +280,6 @@ def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):
 @pytest.mark.parametrize(("asked", "chosen"), [*itertools.product((None, True, False), (True, False))])
 def test_what_is_asked_of_an_exchange_comes_before_what_the_model_chooses(monkeypatch, asked, chosen):
     choose = runs.choose
-    monkeypatch.setattr(runs, "_chosen", {})
     monkeypatch.setattr(runs, "choose", lambda *each, **rest: replace(choose(*each, **rest), overlapped=chosen))
 
     def work(comm):

@@ -32,22 +32,27 @@ class Written(disk.MemoryRows):
         self._values[low : low + len(source)] = source
 
 
-@pytest.mark.parametrize(("program", "boundary"), [("heat2d", "nearest"), ("wave2d", "fixed"), ("heat2d", "wrap")])
-def test_rows_are_read_once_but_those_that_a_periodic_grid_begins_and_ends_with(program, boundary):
-    """As the model counts them: what a window shares with the one before it is in memory already."""
+@pytest.mark.parametrize(
+    ("program", "boundary", "levels"),
+    [("heat2d", "nearest", 1), ("wave2d", "fixed", 2), ("wave2d", "nearest", 1), ("heat2d", "wrap", 1)],
+)
+def test_rows_are_read_once_but_those_that_a_periodic_grid_begins_and_ends_with(program, boundary, levels):
+    """As the model counts them: what a window shares with the one before it is in memory already.
+
+    So is a level that is missing.
+    """
     problem = make_problem(tw.program(program), (60, 9), 4, "float64", boundary)
     target = read_target("numpy", 1)
     computer = Computer(target=target, threads=1, tiling=None, strict=True, scalars={}, make=memo.prepared)
-    case = Streamed(extent=60, steps=4, read_bytes=1, write_bytes=1, held_bytes=1, memory=14)
+    case = Streamed(extent=60, steps=4, read_bytes=1, write_bytes=1, bandwidths=(1.0, 1.0), held_bytes=1, memory=14)
     around, wraps = depths(problem, 4)[0], boundary == "wrap"
-    chosen = passes(case, (1.0, 1.0), lambda _: around, lambda *_: 0.0, wraps=wraps, fixed=4)
+    chosen = passes(case, lambda _: around, lambda *_: 0.0, wraps=wraps, fixed=4)
     assert chosen.slabs > 4
-    values = np.random.default_rng(0).random((problem.program.history("u"), 60, 9))
+    values = np.random.default_rng(0).random((levels, 60, 9))
     source, out = [Read(each) for each in values], Written(np.empty((60, 9)))
-    windows = slabs.slabs(problem, chosen, 4)
-    buffers = slabs.Buffers(problem, chosen.rows, 1)
-    slabs.stream(windows, 60, {"u": source}, {"u": [out]}, buffers, computer)
-    right = tw.run(program, tuple(values), steps=4, boundary=boundary, backend="numpy", strict=True)
+    slabs.Slabs(problem, chosen, computer).stream(4, {"u": source}, {"u": [out]}, 0)
+    start = (*values, *[values[-1]] * (problem.program.history("u") - levels))
+    right = tw.run(program, start, steps=4, boundary=boundary, backend="numpy", strict=True)
     np.testing.assert_array_equal(out._values, right)
     again = np.zeros(60, int)
     again[60 - around[0] :] = again[: around[1]] = wraps

@@ -12,7 +12,7 @@ from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.store import hosts, wisdom
 from tilewright.runtime.toolchains import cpu as toolchain
 from tilewright.sparse import choices, petsc
-from tilewright.verbs.tuning import task as tune_task
+from tilewright.verbs.tuning import tune as tune_task
 from tilewright.workloads.chains import times as chain_times
 
 TEXT = 'extern "C" __global__ void k() {}'

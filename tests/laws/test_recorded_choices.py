@@ -18,10 +18,9 @@ import pytest
 from tilewright.base.errors import TilewrightError
 from tilewright.costs.transfers.disk import Passes
 from tilewright.costs.transfers.network import Exchanges
-from tilewright.distributed import chunks, runs, slabs, sweeps
-from tilewright.distributed.blocks import Decomposition, halo, split
+from tilewright.distributed import chunks, runs, slabs, streams, sweeps
 from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
-from tilewright.distributed.windows import depths, window
+from tilewright.distributed.windows import Decomposition, depths, halo, split, window
 from tilewright.machines.networks import network
 from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue as programs
@@ -124,7 +123,7 @@ def passes() -> Digests:
             chosen = slabs.plan(problem, memory, machine, own)
             assert chosen is not None
             cut = slabs.slabs(problem, chosen, chosen.steps)
-            taken = slabs.Buffers.bytes(problem, chosen.rows, 1), session_bytes(own.kernel(problem), problem, 8)
+            taken = streams.Buffers.bytes(problem, chosen.rows, 1), session_bytes(own.kernel(problem), problem, 8)
             return Said(chosen), [(each.span, each.box) for each in cut], taken
 
         yield f"{problem.program.name}, {memory} bytes", digest(attempt(planned))
@@ -165,7 +164,8 @@ def exchanges() -> Digests:
         for steps, overlapped in ((None, None), (3, None), (None, False)):
 
             def decided(fixed: int | None = steps, *, overlapped: bool | None = overlapped) -> object:
-                return Said(runs.choose(problem, layout, machine, own, fixed, overlapped=overlapped))  # noqa: B023
+                how = own.threads, own.target.backend, fixed  # noqa: B023
+                return Said(runs.choose(problem, layout, machine, *how, overlapped=overlapped))  # noqa: B023
 
             name = f"{problem.program.name}, {steps or 'chosen'} steps{', one after another' * (overlapped is False)}"
             yield name, digest(attempt(decided))

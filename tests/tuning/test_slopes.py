@@ -14,8 +14,8 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.search import search
+from tilewright.tuning.sensitivity import NUMBERS, SPREAD, STEP, machine_slopes, slopes
 from tilewright.tuning.shortlist import Effort, FamilySpace
-from tilewright.tuning.slopes import NUMBERS, SPREAD, STEP, machine_slopes, slopes
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.tuning.family_spaces import family_spaces
 

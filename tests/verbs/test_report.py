@@ -192,13 +192,13 @@ def test_a_page_of_the_models_says_that_nothing_was_run_and_how_sure_they_are(tm
 
 
 def test_what_tune_prints_says_what_it_was_measured_with():
-    from tilewright.verbs import provenance
+    from tilewright.verbs.tuning import study
 
-    made = provenance.measured_here("c", 2)
+    made = study.measured_here("c", 2)
     assert set(made) == {"date", "version", "backend", "processor", "compiler", "threads"}
     assert all(made.values())
-    assert provenance.read({"made": made}) == provenance.pairs(made)
-    assert provenance.read({"made": ["x"]}) == ()
+    assert study.read_circumstances({"made": made}) == study.pairs(made)
+    assert study.read_circumstances({"made": ["x"]}) == ()
 
 
 GOOD = {"program": "heat2d", "machine": "h200", "shape": [8, 8], "steps": 1, "tile": "none"}

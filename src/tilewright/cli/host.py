@@ -50,7 +50,7 @@ def calibrate(measured: Measured, asked: CalibrateOptions, as_json: Json = False
 
 def _large(folder: Path | None, target: str | Path | None, *, as_json: bool) -> None:
     """Measure the disk of a folder, or the network where there is none; the first rank prints."""
-    from tilewright.verbs.calibrate_large import calibrate_disk, calibrate_network
+    from tilewright.verbs.calibrate import calibrate_disk, calibrate_network
 
     found = calibrate_network(output=target) if folder is None else calibrate_disk(folder, target)
     if found is None:

@@ -33,9 +33,9 @@ def tune(program: ProgramName, asked: TuneOptions, made: TuneOutput, as_json: Js
     """
     from tilewright.costs.interval import SHARE
     from tilewright.inputs.files import scalar_values
-    from tilewright.verbs import provenance
     from tilewright.verbs.dispatch import stencil_of
     from tilewright.verbs.load import load_any, steps_of
+    from tilewright.verbs.tuning import study
     from tilewright.verbs.tuning import tune as api
 
     known = stencil_of(load_any(program), "tune")
@@ -58,7 +58,7 @@ def tune(program: ProgramName, asked: TuneOptions, made: TuneOutput, as_json: Js
         "outcome",
     )
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]
-    document = plan.to_dict() | {"made": provenance.measured_here(plan.backend, plan.threads)}
+    document = plan.to_dict() | {"made": study.measured_here(plan.backend, plan.threads)}
     output.show(document, lambda: (table(columns, rows), plan.explain()), as_json)
     if plan.interrupted:
         raise typer.Exit(1)

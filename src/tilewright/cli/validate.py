@@ -56,16 +56,6 @@ def validate(
     if result.skipped:
         output.note(result.left_out())
     if plots is not None:
-        panels = [
-            report.StencilPanel(
-                title=one.name,
-                predicted=one.scored[0],
-                measured=one.scored[1],
-                space=one.space,
-                strategies=one.strategies,
-            )
-            for one in result.stencils
-        ]
-        made = report.draw(panels, plots)
+        made = report.draw(result.stencils, plots)
         report.write_scores(plots / "scores.csv", rows)
         output.note(f"wrote {', '.join(path.name for path in made)} and scores.csv to {plots}")

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from tilewright.base.errors import UsageError, told
 from tilewright.base.fingerprint import fingerprint
 from tilewright.distributed import disk, journal
-from tilewright.distributed.blocks import Decomposition
 from tilewright.distributed.ranks import Array, together
+from tilewright.distributed.windows import Decomposition, slices
 from tilewright.runtime.formats.files import ArrayStream
 
 Grid = npt.NDArray[Any]
@@ -45,23 +45,25 @@ class Checkpoints:
 
     def begin(self, run: str, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> int:
         """Return the steps done, the last checkpoint read into ``blocks`` and ``traces``; every rank calls this."""
-        self._run, found = run, list[journal.RunProgress | None]()
+        self._run = run
 
-        def look() -> None:
+        def look() -> int:
             disk.import_zarr()
-            if like.comm.Get_rank() == 0:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                found.append(journal.read(self.folder) if self.resume else None)
-                if found[0] is not None and found[0].run != run:
-                    raise UsageError(
-                        f"the checkpoint in {str(self.folder)!r} is of another program, size or data",
-                        "run without resume=True to begin again",
-                    )
-                if found[0] is None:
-                    self._clear(but=None)
+            if like.comm.Get_rank() != 0:
+                return 0
+            self.folder.mkdir(parents=True, exist_ok=True)
+            found = journal.read(self.folder) if self.resume else None
+            if found is None:
+                self._clear(but=None)
+                return 0
+            if found.run != run:
+                raise UsageError(
+                    f"the checkpoint in {str(self.folder)!r} is of another program, size or data",
+                    "run without resume=True to begin again",
+                )
+            return found.done
 
-        together(like.comm, look)
-        self._last = like.comm.bcast(found[0].done if found and found[0] else 0, root=0)
+        self._last = like.comm.bcast(together(like.comm, look), root=0)
         if self._last:
             together(like.comm, lambda: self._read(like, blocks, traces))
         return self._last
@@ -106,26 +108,25 @@ class Checkpoints:
         with told(where, "run without resume=True to begin again"):
             array = disk.open_zarr(self._path(self._last), "r")
             topology = tuple(map(int, array.attrs["topology"]))
-            if len(topology) != like.ndim or not _fits(topology, like.shape):
+            fits = (1 <= ranks <= extent for ranks, extent in zip(topology, like.shape, strict=False))
+            if len(topology) != like.ndim or not all(fits):
                 raise ValueError(f"no grid of this size has blocks of the topology {topology}")
             old = Decomposition(shape=like.shape, topology=topology)
             if tuple(array.shape[:2]) != (old.size, len(blocks)):
                 raise ValueError(f"it has the shape {tuple(array.shape)}")
             for rank in range(old.size):
                 theirs = old.block(rank)
-                common = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True)]
+                common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True))
                 if all(low < high for low, high in common):
-                    source, target = (
-                        tuple(slice(low - at, high - at) for (low, high), (at, _) in zip(common, box, strict=True))
-                        for box in (theirs, like.box)
-                    )
-                    values = array[(rank, slice(None), *source)]
+                    values = array[(rank, slice(None), *slices(common, theirs))]
                     for number, block in enumerate(blocks):
-                        block[target] = values[number]
+                        block[slices(common, like.box)] = values[number]
             for field, trace in traces.items():
                 with self._trace(self._last, field).open("rb") as file:
                     held = np.lib.format.read_array(ArrayStream(file), allow_pickle=False)
-                trace[...] = _same(held, trace)
+                if held.shape != trace.shape or held.dtype != trace.dtype:
+                    raise ValueError(f"what receivers recorded has the shape {held.shape} of {held.dtype}")
+                trace[...] = held
 
     def _path(self, done: int) -> Path:
         return self.folder / f"state-{done}.zarr"
@@ -141,14 +142,3 @@ class Checkpoints:
             found = _OWN.fullmatch(path.name)
             if found is not None and int(found[1]) != but:
                 shutil.rmtree(path) if path.suffix == ".zarr" else path.unlink()
-
-
-def _fits(topology: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return all(1 <= ranks <= extent for ranks, extent in zip(topology, shape, strict=True))
-
-
-def _same(found: Grid, like: Grid) -> Grid:
-    """An array that has the shape and the type of another."""
-    if found.shape != like.shape or found.dtype != like.dtype:
-        raise ValueError(f"what receivers recorded has the shape {found.shape} of {found.dtype}")
-    return found

@@ -8,7 +8,7 @@ import functools
 import itertools
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ import numpy as np
 from tilewright.base.units import format_shape
 from tilewright.costs.transfers.network import Exchange, Link, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
-from tilewright.distributed.points import added
-from tilewright.distributed.windows import check_cut, depths, part, placed
+from tilewright.distributed.points import WindowPoints, added
+from tilewright.distributed.windows import check_cut, depths, part, window
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
@@ -37,17 +37,11 @@ _TASK_SECONDS = 1e-3
 class Task:
     """What a chunk needs to be computed, besides its values."""
 
-    problem: Problem  # what is computed on the whole grid
-    steps: int  # of this task
-    # by axis that is cut, the cells below and above that a chunk is extended by
-    around: Mapping[int, tuple[int, int]]
-    wrapped: tuple[int, ...]  # axes on which the grid wraps
-    target: Target
-    tiling: Tiling | str | None  # None for the planner's choice
-    strict: bool  # bit-equal to the untiled order of operations
-    scalars: Mapping[str, Any]  # values by name
+    problem: Problem  # what is computed on the whole grid, for the steps of this task
+    computer: Computer
+    bounds: tuple[tuple[int, ...], ...]  # per axis, where chunks start in the grid, and where the last one ends
+    lead: tuple[int, ...]  # per axis, cells by which chunks are extended before their windows begin
     done: int  # steps of earlier tasks
-    starts: tuple[tuple[int, ...], ...]  # per axis, where chunks start in the grid
     points: PointData | None = None  # sources
 
 
@@ -81,31 +75,21 @@ def run(
     }
     wrapped = set(wrapped_axes(problem))
     names = [(name, age) for name in program.updated for age in range(program.history(name))]
+    kind = {axis: "periodic" if axis in wrapped else "none" for axis in cut}
     # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
     for done in range(0, max(1, problem.steps), steps):
         now = min(steps, problem.steps - done)
-        around = {
-            axis: pair if axis not in wrapped else (max(pair), max(pair))
-            for axis, pair in enumerate(depths(problem, max(1, now)))
-            if axis in cut
-        }
-        depth = {axis: around[axis][0] if axis in wrapped else around[axis] for axis in cut}
-        kind = {axis: "periodic" if axis in wrapped else "none" for axis in cut}
-        if cut:
-            extended = [da.overlap.overlap(each, depth, kind) for levels in state.values() for each in levels]
-        else:
-            extended = [each for levels in state.values() for each in levels]
+        pairs = depths(problem, max(1, now))
+        around = {axis: max(pairs[axis]) if axis in wrapped else pairs[axis] for axis in cut}  # Dask wraps as far
+        extended = [
+            da.overlap.overlap(each, around, kind) if cut else each for levels in state.values() for each in levels
+        ]
         task = Task(
-            problem=problem,
-            steps=now,
+            problem=replace(problem, steps=now),
+            computer=replace(computer, threads=1, make=_prepared),
+            bounds=tuple(tuple(itertools.accumulate(sizes, initial=0)) for sizes in chunks),
+            lead=tuple(max(pair) - pair[0] if kind.get(axis) == "periodic" else 0 for axis, pair in enumerate(pairs)),
             done=done,
-            starts=tuple(tuple(itertools.accumulate(sizes[:-1], initial=0)) for sizes in chunks),
-            around=around,
-            wrapped=tuple(sorted(wrapped)),
-            target=computer.target,
-            tiling=computer.tiling,
-            strict=computer.strict,
-            scalars=dict(computer.scalars),
             points=points,
         )
         result = da.map_blocks(
@@ -165,34 +149,20 @@ def _steps(problem: Problem, chunks: tuple[tuple[int, ...], ...], machine: Machi
 def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, Any]] | None = None) -> Array:
     """Compute one chunk, in a task of Dask's."""
     assert block_info is not None  # noqa: S101  (Dask gives it to whoever has the argument)
-    place, count = block_info[0]["chunk-location"], block_info[0]["num-chunks"]
-    ends, inner = [], []
-    for axis, extent in enumerate(blocks[0].shape):
-        periodic = axis in task.around and axis in task.wrapped
-        first, last = (not periodic and place[axis] == 0, not periodic and place[axis] == count[axis] - 1)
-        below, above = task.around.get(axis, (0, 0))
-        ends.append((first or axis not in task.around, last or axis not in task.around))
-        inner.append(slice(0 if first else below, extent if last else extent - above))
-    program = task.problem.program
-    starts = [first[number] - cut.start for first, number, cut in zip(task.starts, place, inner, strict=True)]
-    own = placed(part(task.problem, blocks[0].shape, task.steps, ends), task.problem, starts)
+    places = zip(task.bounds, block_info[0]["chunk-location"], strict=True)
+    box = tuple((bounds[place], bounds[place + 1]) for bounds, place in places)
+    own = window(task.problem, box, max(1, task.problem.steps))
+    problem, program = replace(own.problem, steps=task.problem.steps), task.problem.program
+    cells = tuple(slice(lead, lead + extent) for lead, extent in zip(task.lead, problem.shape, strict=True))
     given = iter(blocks)
-    arrays = {name: [np.asarray(next(given)) for _ in range(program.history(name))] for name in program.fields}
-    results = {name: [np.empty(own.shape, own.dtype) for _ in range(program.history(name))] for name in program.updated}
-    computer = Computer(
-        target=task.target,
-        threads=1,
-        tiling=task.tiling,
-        strict=task.strict,
-        scalars=task.scalars,
-        make=_prepared,
-    )
+    arrays = {name: [np.asarray(next(given))[cells] for _ in range(program.history(name))] for name in program.fields}
+    levels = [(name, range(program.history(name))) for name in program.updated]
+    results = {name: [np.empty(problem.shape, problem.dtype) for _ in ages] for name, ages in levels}
     points = None
     if task.points is not None:
-        span = tuple((start, start + extent) for start, extent in zip(starts, own.shape, strict=True))
-        points = PointData(sources=added(task.points, task.problem, span))
-    computer.run(own, arrays, results, task.done, points)
-    return np.stack([each[tuple(inner)] for levels in results.values() for each in levels])
+        points = WindowPoints(data=PointData(sources=added(task.points, task.problem, own.span)), columns={})
+    replace(task.computer).run(problem, arrays, results, task.done, points)  # one of its own: tasks run side by side
+    return np.stack([each[own.inner] for found in results.values() for each in found])
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.costs.run import copy_seconds, whole_seconds
+from tilewright.distributed.points import WindowPoints
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
@@ -17,7 +18,6 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import kernels
 from tilewright.runtime.kernels import CpuKernel, Kernel, NumpyKernel, NumpySession, State
 from tilewright.runtime.memory import Array, Workspace, copy_jobs, layout, spread
-from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.choice import choose_tiling
@@ -52,8 +52,13 @@ class Computer:
     strict: bool  # bit-equal to the untiled order of operations
     scalars: Mapping[str, Any]  # values by name
     make: Prepare = prepare  # what makes kernels
-    _kernels: dict[tuple[tuple[Sides, ...], bool], Kernel] = field(default_factory=dict)
-    _current: tuple[Kernel, Workspace] | None = None
+    _kernels: dict[tuple[tuple[Sides, ...], bool], Kernel] = field(default_factory=dict, init=False)
+    _current: tuple[Kernel, Workspace] | None = field(default=None, init=False)
+
+    @property
+    def numbers(self) -> dict[str, list[complex]]:
+        """The scalars, to be fingerprinted."""
+        return {name: np.ravel(value).astype(complex).tolist() for name, value in self.scalars.items()}
 
     def kernel(self, problem: Problem, *, copies: bool = True) -> Kernel:
         """Return the kernel of a window; windows that differ in extents and steps alone share one."""
@@ -68,17 +73,18 @@ class Computer:
         """Whether windows are copied to where their kernel keeps them, and back, whichever kernel that is."""
         return self.target.backend != "c" or max(map(problem.program.history, problem.program.updated)) > 1
 
-    def run(
+    def run(  # noqa: PLR0913
         self,
         problem: Problem,
         arrays: Mapping[str, Sequence[Array]],  # by field its levels, newest first; they are only read
         results: Mapping[str, Sequence[Array]],  # by updated field as many levels as are wanted, newest first
         done: int = 0,  # steps of the run before these
-        points: PointData | None = None,
+        points: WindowPoints | None = None,
+        table: Mapping[str, Array] = {},  # for what receivers record, see :meth:`GridPoints.table`
         *,
         turns: Turns | None = None,  # with them, the window is copied, so that others may use the arrays meanwhile
-    ) -> dict[str, Array]:
-        """Compute a window; return by field what its receivers recorded, of shape (rows, points)."""
+    ) -> None:
+        """Compute a window."""
         # Only one level of results can be written by a kernel itself; else both are copied, whatever the family.
         copied = turns is not None or max(map(len, results.values())) > 1
         kernel = self.kernel(problem, copies=not copied)
@@ -87,15 +93,19 @@ class Computer:
         inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done, traced_from=done)
         recorded: dict[str, Array] = {}
         if points is not None:
-            for each in points.receivers:
+            for each in points.data.receivers:
                 rows = each.rows(done + problem.steps) - each.rows(done)
                 recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
-            inputs = replace(inputs, points=points, traces=recorded)
+            inputs = replace(inputs, points=points.data, traces=recorded)
         if isinstance(kernel, CpuKernel) and not copied:
             kernels.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.halo(problem))
         else:
-            self._advance(self._start(kernel, problem, inputs, workspace), problem.steps, results, turns)
-        return recorded
+            started = (problem, inputs, self.threads)
+            state = kernel.start(*started, workspace) if isinstance(kernel, CpuKernel) else kernel.start(*started)
+            self._advance(state, problem.steps, results, turns)
+        if points is not None:
+            for name, values in recorded.items():
+                table[name][:, points.columns[name]] = values
 
     def resident(self, problem: Problem, steps: int) -> Session | NumpySession | None:
         """Open a window that its kernel keeps, to be filled, advanced and changed; None where that cannot be."""
@@ -125,11 +135,6 @@ class Computer:
             spread([job for pair in pairs for job in copy_jobs(*pair, self.threads)], self.threads)
         finally:
             state.close()
-
-    def _start(self, kernel: Kernel, problem: Problem, inputs: Inputs, workspace: Workspace) -> State:
-        if isinstance(kernel, CpuKernel):
-            return kernel.start(problem, inputs, self.threads, workspace)
-        return kernel.start(problem, inputs, self.threads)
 
     def _workspace(self, kernel: Kernel) -> Workspace:
         """Memory that the kernel before this one left, unless it was another one, whose memory goes back."""

@@ -10,17 +10,17 @@ import errno
 import math
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.constants import PAGE
-from tilewright.base.errors import ArrayError, UsageError, told
+from tilewright.base.errors import ArrayError, told
 from tilewright.base.extras import needed
 from tilewright.base.fingerprint import digest
 from tilewright.base.intmath import round_up
@@ -36,36 +36,33 @@ _DIRECT_BYTES = 2**20
 """Bytes from which a call waits for the disk itself; fewer are gathered by the system."""
 
 
-class RowArray(Protocol):
+class RowArray:
     """An array whose rows can be read and written; a row is everything at one index of the outermost axis."""
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Extents."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    place: str  # what tells it from others: the file, an ``@`` and where in it
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Element type."""
-
-    @property
-    def place(self) -> str:
-        """What tells it from others: the file, an ``@`` and where in it."""
-
-    def transfer_bytes(self, dtype: str) -> int:
+    def transfer_bytes(self, dtype: str) -> int:  # noqa: ARG002
         """Return the memory that reading or writing takes meanwhile, where the values in memory are of a type."""
+        return 0
 
-    def phase(self, low: int) -> int:
+    def phase(self, low: int) -> int:  # noqa: ARG002
         """Return how many bytes past the start of a page memory for the rows from one on best begins, below a page."""
+        return 0
 
     @property
     def missing_bytes(self) -> int:
         """Bytes of disk that writing all of it may still take."""
+        return 0
 
     def read(self, low: int, high: int, target: Array) -> None:
         """Read rows into an array of their shape, converting them to its type."""
+        raise NotImplementedError
 
     def write(self, low: int, source: Array) -> None:
         """Write rows from one on, converting them."""
+        raise NotImplementedError
 
     def sync(self) -> None:
         """Return once everything that was written is on the disk."""
@@ -74,44 +71,21 @@ class RowArray(Protocol):
         """Let go of the file."""
 
 
-class MemoryRows:
+class MemoryRows(RowArray):
     """An array in memory beside others on disk; it is only read."""
 
     def __init__(self, values: Array) -> None:
-        self.shape, self.dtype = values.shape, values.dtype
-        self.missing_bytes = 0
-        self._values = values
-
-    def transfer_bytes(self, dtype: str) -> int:  # noqa: ARG002  (as the others have it)
-        """Return 0: values are copied from where they are."""
-        return 0
-
-    def phase(self, low: int) -> int:  # noqa: ARG002
-        """Return 0: any place will do."""
-        return 0
-
-    @property
-    def place(self) -> str:
-        """A digest of the values, so that a run that goes on in another process knows them again."""
-        each = tuple(slice(0, 1) if step == 0 else slice(None) for step in self._values.strides)  # repeated along it
-        return f"memory@{digest(np.ascontiguousarray(self._values[each]).tobytes())}"
+        self.shape, self.dtype, self._values = values.shape, values.dtype, values
+        each = tuple(slice(0, 1) if step == 0 else slice(None) for step in values.strides)  # repeated along it
+        # A run that goes on in another process knows them again.
+        self.place = f"memory@{digest(np.ascontiguousarray(values[each]).tobytes())}"
 
     def read(self, low: int, high: int, target: Array) -> None:
         """Read rows."""
         np.copyto(target, self._values[low:high], casting="unsafe")
 
-    def write(self, low: int, source: Array) -> None:  # noqa: ARG002  (as the others have it)
-        """Refuse: results of a run out of core are on disk."""
-        raise UsageError("a run out of core writes to disk, not to an array in memory", "give out= a path or a memmap")
 
-    def sync(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class FileRows:
+class FileRows(RowArray):
     """A C-contiguous array in a file."""
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, writes: bool) -> None:
@@ -178,26 +152,26 @@ class FileRows:
         return [(first, min(high, first + step)) for first in range(low, high, step)]
 
     def _read(self, low: int, target: Array) -> None:
-        at, view = self._offset + low * self._row, target.view(np.uint8).reshape(-1)
-        for first, last, direct in self._spans(at, view):
-            done = first
-            while done < last:
-                got = self._move(os.preadv, view[done:last], at + done, direct=direct)
-                if got == 0:
-                    raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
-                done += got
-            if not direct:
-                self._forget(at + first, last - first)
+        for at, size in self._cached(os.preadv, low, target):
+            self._forget(at, size)
 
     def _write(self, low: int, source: Array) -> None:
-        at, view = self._offset + low * self._row, source.view(np.uint8).reshape(-1)
+        self._dirty += sum(size for _, size in self._cached(os.pwritev, low, source))
+        if self._dirty >= _DIRTY_BYTES:
+            self.sync()
+
+    def _cached(self, transfer: Callable[..., int], low: int, values: Array) -> Iterator[tuple[int, int]]:
+        """Read or write rows, and yield which bytes of the file passed through the page cache."""
+        at, view = self._offset + low * self._row, values.view(np.uint8).reshape(-1)
         for first, last, direct in self._spans(at, view):
             done = first
             while done < last:
-                done += self._move(os.pwritev, view[done:last], at + done, direct=direct)
-            self._dirty += 0 if direct else last - first
-        if self._dirty >= _DIRTY_BYTES:
-            self.sync()
+                moved = self._move(transfer, view[done:last], at + done, direct=direct)
+                if moved == 0:
+                    raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
+                done += moved
+            if not direct:
+                yield at + first, last - first
 
     def _spans(self, at: int, view: Array) -> list[tuple[int, int, bool]]:
         """Cut what lies at a place of the file into whole pages, which pass the cache by, and the rest."""
@@ -231,8 +205,8 @@ def _open_directly(path: Path, *, writes: bool) -> int | None:
         return None
 
 
-class ZarrRows:
-    """A zarr array, whose chunks are compressed and converted by zarr."""
+class ZarrRows(RowArray):
+    """A zarr array, whose chunks are compressed and converted by zarr, which closes every chunk's file."""
 
     def __init__(self, array: Any) -> None:  # noqa: ANN401  (zarr may not be installed)
         self.array = array
@@ -249,10 +223,6 @@ class ZarrRows:
         """Return thrice the size of a row of chunks: as zarr has it, compressed, and converted."""
         size = max(self.dtype.itemsize, np.dtype(dtype).itemsize)
         return 3 * self._unit * math.prod(self.shape[1:]) * size
-
-    def phase(self, low: int) -> int:  # noqa: ARG002
-        """Return 0: chunks are copied."""
-        return 0
 
     @property
     def missing_bytes(self) -> int:
@@ -274,12 +244,6 @@ class ZarrRows:
             a, b = max(first, low), min(first + self._unit, high)
             with told(f"rows {a} to {b - 1} of the zarr array {self._name!r} cannot be written"):
                 self.array[a:b] = source[a - low : b - low].astype(self.dtype, copy=False)
-
-    def sync(self) -> None:
-        """Do nothing: zarr closes every chunk's file, and stores need not be files."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def thread() -> ThreadPoolExecutor:

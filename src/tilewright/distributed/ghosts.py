@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.distributed.blocks import Halo, halo
 from tilewright.distributed.ranks import TAG, Array, buffer_of
+from tilewright.distributed.windows import Halo, halo, slices
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import layout
 
@@ -109,42 +109,30 @@ class Ghosts:
         """Find out who sends what: known without any message."""
         self._comm, self._rank = like.comm, like.comm.Get_rank()
         every = [halo(problem, like.layout, rank, steps) for rank in range(like.layout.size)]
-        self.own = every[self._rank]
+        self.own = own = every[self._rank]
         self.count = self.messages = self.bytes = 0  # exchanges so far, and what this rank received in them
-        self._memory: dict[tuple[str, int, int], npt.NDArray[np.uint8]] = {}
+        self._memory: dict[tuple[str, int], npt.NDArray[np.uint8]] = {}
+        span, others = own.window.span, [rank for rank in range(like.layout.size) if rank != self._rank]
+        self._coming = [(other, part.target) for other in others for part in own.parts.get(other, ())]
         # This rank's block lies at its place in the window: what others need is cut from there.
-        start = tuple(slice_.start for slice_ in self.own.window.inner)
-        block = self.own.window.box
-        self._wanted = {
-            other: [_shifted(part.source(block), start) for part in found.parts[self._rank]]
-            for other, found in enumerate(every)
-            if other != self._rank and self._rank in found.parts
-        }
-        self._given = {
-            other: [part.target for part in parts] for other, parts in self.own.parts.items() if other != self._rank
-        }
+        self._going = [
+            (other, slices(part.box, span)) for other in others for part in every[other].parts.get(self._rank, ())
+        ]
         self._copied = [
-            (part.target, _shifted(part.source(block), start))
-            for part in self.own.parts[self._rank]
-            if part.target != self.own.window.inner
+            (part.target, slices(part.box, span)) for part in own.parts[self._rank] if part.target != own.window.inner
         ]
 
     def begin(self, grids: Grids) -> Exchange:
         """Send what other ranks need of some windows, and ask for what this one needs; nothing is waited for."""
-        coming = {other: self._messages(grids, places, "coming", other) for other, places in self._given.items()}
-        going = {other: self._messages(grids, places, "going", other) for other, places in self._wanted.items()}
-        requests = [
-            each.call(self._comm.Irecv, source=other, tag=TAG) for other, found in coming.items() for each in found
-        ]
-        for other, found in going.items():
-            for each in found:
-                each.pack()
-                requests.append(each.call(self._comm.Isend, dest=other, tag=TAG))
+        coming = self._messages(grids, self._coming, "coming")
+        going = self._messages(grids, self._going, "going")
+        requests = [each.call(self._comm.Irecv, source=other, tag=TAG) for other, each in coming]
+        for other, each in going:
+            each.pack()
+            requests.append(each.call(self._comm.Isend, dest=other, tag=TAG))
         for grid, (target, source) in itertools.product(grids, self._copied):
             grid[target] = grid[source]
-        return Exchange(
-            coming=[*itertools.chain(*coming.values())], going=[*itertools.chain(*going.values())], requests=requests
-        )
+        return Exchange(coming=[each for _, each in coming], going=[each for _, each in going], requests=requests)
 
     def finish(self, exchange: Exchange) -> None:
         """Wait for the messages of an exchange, and unpack each once it has come."""
@@ -157,16 +145,19 @@ class Ghosts:
             request.Wait()
         self.count += 1
 
-    def _messages(self, grids: Grids, places: Sequence[Place], kind: str, other: int) -> list[Message]:
+    def _messages(self, grids: Grids, boxes: Sequence[tuple[int, Place]], kind: str) -> list[tuple[int, Message]]:
         """Return a message for every box of every grid: MPI moves boxes faster on their own than lists of them."""
-        boxes = [grid[place] for grid, place in itertools.product(grids, places)]
-        return [Message(box, functools.partial(self._buffer, kind, other, n)) for n, box in enumerate(boxes)]
+        every = enumerate(itertools.product(grids, boxes))
+        return [
+            (other, Message(grid[place], functools.partial(self._buffer, (kind, number))))
+            for number, (grid, (other, place)) in every
+        ]
 
-    def _buffer(self, kind: str, other: int, number: int, size: int) -> npt.NDArray[np.uint8]:
+    def _buffer(self, key: tuple[str, int], size: int) -> npt.NDArray[np.uint8]:
         """Return memory for a message, that of earlier ones: fresh memory costs more than copying into it."""
-        found = self._memory.get((kind, other, number))
+        found = self._memory.get(key)
         if found is None or found.size < size:
-            found = self._memory[kind, other, number] = np.empty(size, np.uint8)
+            found = self._memory[key] = np.empty(size, np.uint8)
         return found[:size]
 
 
@@ -191,7 +182,3 @@ def moving(exchange: Exchange) -> Iterator[None]:
     finally:
         computed.set()
         asking.join()
-
-
-def _shifted(place: Place, start: tuple[int, ...]) -> Place:
-    return tuple(slice(each.start + by, each.stop + by) for each, by in zip(place, start, strict=True))

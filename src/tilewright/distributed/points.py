@@ -27,11 +27,6 @@ class WindowPoints:
     data: PointData  # on the window's cells; each receiver is one cell
     columns: Mapping[str, Index]  # by field, places of the window's recorded cells among all of the grid's
 
-    def put(self, recorded: Mapping[str, Array], table: Mapping[str, Array]) -> None:
-        """Put what the window recorded into the table of all windows, see :meth:`GridPoints.table`."""
-        for field, values in recorded.items():
-            table[field][:, self.columns[field]] = values
-
 
 def check_target(target: Target) -> None:
     """Check that kernels of a target know of points."""
@@ -75,6 +70,14 @@ def added(data: PointData, problem: Problem, span: Box) -> tuple[Sources, ...]:
     return tuple(found)
 
 
+def inside(cells: Index, shape: tuple[int, ...], box: Box) -> tuple[Index, tuple[Index, ...]]:
+    """Return which cells of a grid, given in row-major order, lie in a box, and per axis where these lie."""
+    places = np.unravel_index(cells, shape)
+    pairs = zip(places, box, strict=True)
+    found = np.flatnonzero(np.logical_and.reduce([(place >= low) & (place < high) for place, (low, high) in pairs]))
+    return found, tuple(place[found] for place in places)
+
+
 class GridPoints:
     """The sources and receivers of a grid that is cut."""
 
@@ -90,19 +93,17 @@ class GridPoints:
         receivers, columns = [], {}
         shape = tuple(high - low for low, high in span)
         for field, recording in self._recording.items():
-            places = np.unravel_index(recording.cells, self._problem.shape)
-            pairs = zip(places, box, strict=True)
-            own = np.flatnonzero(np.logical_and.reduce([(p >= low) & (p < high) for p, (low, high) in pairs]))
-            columns[field] = own
+            columns[field], places = inside(recording.cells, self._problem.shape, box)
             if field not in self._problem.points.receivers:
                 continue
-            inside = tuple(place[own] - low for place, (low, _) in zip(places, span, strict=True))
+            own = tuple(place - low for place, (low, _) in zip(places, span, strict=True))
+            count = len(columns[field])
             weights = Weights(
-                points=len(own),
-                point=np.arange(len(own), dtype=np.int64),
-                cell=np.ravel_multi_index(inside, shape).astype(np.int64),
-                weight=np.ones(len(own)),
-                constant=np.zeros(len(own)),
+                points=count,
+                point=np.arange(count, dtype=np.int64),
+                cell=np.ravel_multi_index(own, shape).astype(np.int64),
+                weight=np.ones(count),
+                constant=np.zeros(count),
             )
             receivers.append(Receivers(field=field, weights=weights, every=recording.every))
         data = PointData(

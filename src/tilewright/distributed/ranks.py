@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,9 @@ from tilewright.base.dtypes import is_number
 from tilewright.base.errors import ArrayError, TilewrightError, UsageError, told
 from tilewright.base.units import whole_number
 from tilewright.distributed import disk
-from tilewright.distributed.blocks import Decomposition
-from tilewright.distributed.windows import Box
+from tilewright.distributed.windows import Box, Decomposition, slices
 
+T = TypeVar("T")
 TAG = 2717
 """Of every message."""
 
@@ -108,11 +108,10 @@ class Array:
         Raises:
             ArrayError: On every rank, if it has another shape, or holds no numbers that the element type takes.
         """
-        given: list[npt.NDArray[Any]] = []
 
-        def check() -> None:
+        def check() -> npt.NDArray[Any] | None:
             if self.comm.Get_rank() != rank:
-                return
+                return None
             array = np.asarray(whole)
             if array.shape != self.shape:
                 raise ArrayError(
@@ -122,13 +121,13 @@ class Array:
                 raise ArrayError(
                     f"the array that rank {rank} scatters is one of {array.dtype}, which {self.dtype} does not hold"
                 )
-            given.append(array)
+            return array
 
-        together(self.comm, check)
+        given = together(self.comm, check)
         with ending(self.comm):
-            if given:
+            if given is not None:
                 for other in range(self.comm.Get_size()):
-                    part = np.ascontiguousarray(given[0][_slices(self.layout.block(other))], self.dtype)
+                    part = np.ascontiguousarray(given[slices(self.layout.block(other))], self.dtype)
                     if other == rank:
                         self.local[...] = part
                     else:
@@ -145,21 +144,21 @@ class Array:
         Raises:
             ArrayError: On every rank, if that rank has no memory for it.
         """
-        found: list[npt.NDArray[Any]] = []
-        together(self.comm, lambda: found.extend([np.empty(self.shape, self.dtype)] * (self.comm.Get_rank() == rank)))
+        own = self.comm.Get_rank() == rank
+        found = together(self.comm, lambda: np.empty(self.shape, self.dtype) if own else None)
         with ending(self.comm):
-            if not found:
+            if found is None:
                 self.comm.Send(buffer_of(np.ascontiguousarray(self.local)), dest=rank, tag=TAG)
                 return None
             for other in range(self.comm.Get_size()):
                 box = self.layout.block(other)
                 if other == rank:
-                    found[0][_slices(box)] = self.local
+                    found[slices(box)] = self.local
                 else:
                     part = np.empty([high - low for low, high in box], self.dtype)
                     self.comm.Recv(buffer_of(part), source=other, tag=TAG)
-                    found[0][_slices(box)] = part
-            return found[0]
+                    found[slices(box)] = part
+            return found
 
     def read(self, path: str | os.PathLike[str]) -> "Array":
         """Read every rank's own block of a ``.npy`` file or a zarr array.
@@ -175,7 +174,7 @@ class Array:
             found = disk.open_array(path)
             if tuple(found.shape) != self.shape:
                 raise ArrayError(f"{str(path)!r} has the shape {tuple(found.shape)}, expected {self.shape}")
-            self.local[...] = found[_slices(self.box)]
+            self.local[...] = found[slices(self.box)]
 
         together(self.comm, read)
         return self
@@ -200,10 +199,10 @@ class Array:
 
         def write() -> None:
             if zarr:
-                disk.open_zarr(place, "r+")[_slices(self.box)] = self.local
+                disk.open_zarr(place, "r+")[slices(self.box)] = self.local
             else:
                 target = np.load(place, mmap_mode="r+", allow_pickle=False)
-                target[_slices(self.box)] = self.local
+                target[slices(self.box)] = self.local
                 target.flush()
 
         together(self.comm, create)
@@ -212,10 +211,6 @@ class Array:
             return
         for turn in range(self.comm.Get_size()):  # blocks share chunks, which only one may write at a time
             together(self.comm, write if turn == rank else lambda: None)
-
-
-def _slices(box: Box) -> tuple[slice, ...]:
-    return tuple(slice(low, high) for low, high in box)
 
 
 def _numbers_of(given: Any, name: str, low: int, high: int) -> tuple[int, ...]:  # noqa: ANN401
@@ -246,11 +241,11 @@ def _topology(asked: tuple[int, ...] | None, rank: int, size: int) -> tuple[int,
     return tuple(MPI.Compute_dims(size, [max(0, each) for each in given]))
 
 
-def together(comm: Any, work: Callable[[], None]) -> None:  # noqa: ANN401
+def together(comm: Any, work: Callable[[], T]) -> T:  # noqa: ANN401
     """Do something on every rank; what fails on one of them is an error on all of them."""
     error: Exception | None = None
     try:
-        work()
+        found = work()
     except Exception as caught:  # noqa: BLE001  (whatever it is, the others must not wait for this rank)
         error = caught
     told = comm.allgather(None if error is None else _said(error))
@@ -259,6 +254,7 @@ def together(comm: Any, work: Callable[[], None]) -> None:  # noqa: ANN401
     for rank, text in enumerate(told):
         if text is not None:
             raise ArrayError(f"rank {rank} failed: {text}") from error
+    return found
 
 
 def _said(error: Exception) -> str:

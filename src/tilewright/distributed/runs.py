@@ -7,7 +7,7 @@ first on what is run, so that a mistake on one of them is an error on all of the
 
 import functools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,28 +18,24 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchanges, strips
-from tilewright.distributed.blocks import Decomposition, Halo, halo, split
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.ghosts import Exchange as Messages
 from tilewright.distributed.ghosts import Ghosts, moving, packed_cells
-from tilewright.distributed.points import GridPoints, WindowPoints, fingerprint_of
-from tilewright.distributed.ranks import Array, Traffic, ending, together
-from tilewright.distributed.windows import Window, check_cut, depths
+from tilewright.distributed.points import GridPoints, WindowPoints, fingerprint_of, inside
+from tilewright.distributed.ranks import Array, T, Traffic, ending, together
+from tilewright.distributed.windows import Decomposition, Halo, Window, check_cut, depths, halo, slices, split
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.points import Index
-from tilewright.programs.stencil.problem import PointFields, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import NumpySession
-from tilewright.runtime.points import PointData
+from tilewright.runtime.points import Look, PointData
 from tilewright.runtime.session import SHARED, Session
 
 LOGGER = logging.getLogger("tilewright")
 Grid = npt.NDArray[Any]
 Levels = Mapping[str, Sequence[Array]]
-_MOST_CHOSEN = 64
-_chosen: dict[tuple[object, ...], Exchanges] = {}
-"""Choices of this process: finding one takes the model as long as a short run takes."""
 _EXCHANGE_SECONDS = 5e-4
 """Seconds of an exchange beside its messages: calls, kernels that start again, ranks that wait for each other. Two of
 wave3d on 256x192x192 took 0.6 ms for an exchange of 2.9 MB, two of heat2d on 4096x4096 1.1 ms for one of 1 MB."""
@@ -69,56 +65,52 @@ class RankRun:
         return fingerprint(self.problem, fingerprint_of(self.points))
 
 
-class Looks:
-    """What ranks ask of cells of which each has some: noted first, then fetched with one message to all."""
+def looked(arrays: Levels, comm: Any, work: Callable[[Look], T]) -> T:  # noqa: ANN401
+    """Do what looks at cells of which each rank has some: first to note them, then with what one message to all says.
 
-    def __init__(self, arrays: Levels) -> None:
-        self._arrays, self._asked = arrays, list[tuple[str, Index]]()
-        self._found: list[Grid] = []
+    Every rank calls this.
+    """
+    asked: list[tuple[str, Index]] = []
 
-    def ask(self, field: str, cells: Index) -> Grid:
-        """Note a question, and answer it with zeros meanwhile."""
-        self._asked.append((field, cells))
-        return np.zeros(len(cells), self._arrays[field][0].dtype)
+    def ask(field: str, cells: Index) -> Grid:
+        asked.append((field, cells))
+        return np.zeros(len(cells), arrays[field][0].dtype)
 
-    def fetch(self, comm: Any) -> None:  # noqa: ANN401
-        """Find the answers; every rank calls this."""
-        mine = [self._own(field, cells) for field, cells in self._asked]
-        key = fingerprint([(field, cells.tolist()) for field, cells in self._asked])
-        every = comm.allgather((key, mine))
-        if len({each for each, _ in every}) > 1:
-            raise UsageError("the ranks of a run have the same sources and receivers, and these have not")
-        for number, (field, cells) in enumerate(self._asked):
-            found = np.zeros(len(cells), self._arrays[field][0].dtype)
-            for _, parts in every:
-                where, values = parts[number]
-                found[where] = values
-            self._found.append(found)
+    def own(field: str, cells: Index) -> tuple[Index, Grid]:
+        array = arrays[field][0]
+        where, places = inside(cells, array.shape, array.box)
+        return where, array.local[tuple(place - low for place, (low, _) in zip(places, array.box, strict=True))]
 
-    def answer(self, field: str, cells: Index) -> Grid:  # noqa: ARG002  (as it was asked)
-        """Answer a question, in the order in which they were asked."""
-        return self._found.pop(0)
+    together(comm, lambda: work(ask))
+    key = fingerprint([(field, cells.tolist()) for field, cells in asked])
+    every = comm.allgather((key, [own(field, cells) for field, cells in asked]))
+    if len({each for each, _ in every}) > 1:
+        raise UsageError("the ranks of a run have the same sources and receivers, and these have not")
+    answers = iter(zip(*(parts for _, parts in every), strict=True))
 
-    def _own(self, field: str, cells: Index) -> tuple[Index, Grid]:
-        array = self._arrays[field][0]
-        places = np.unravel_index(cells, array.shape)
-        pairs = list(zip(places, array.box, strict=True))
-        where = np.flatnonzero(np.logical_and.reduce([(p >= low) & (p < high) for p, (low, high) in pairs]))
-        return where, array.local[tuple(place[where] - low for place, (low, _) in pairs)]
+    def answer(field: str, cells: Index) -> Grid:
+        found = np.zeros(len(cells), arrays[field][0].dtype)
+        for where, values in next(answers):
+            found[where] = values
+        return found
+
+    return work(answer)
 
 
-def choose(
+@functools.lru_cache(maxsize=64)  # finding a choice takes the model as long as a short run takes
+def choose(  # noqa: PLR0913
     problem: Problem,
     layout: Decomposition,
     machine: Machine,
-    computer: Computer,
+    threads: int,  # of a rank
+    backend: str,
     steps: int | None = None,  # by default the model's choice
     *,
     overlapped: bool | None = None,  # False where messages may not travel while the interior is computed
 ) -> Exchanges:
     """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`."""
     levels = sum(map(problem.program.history, problem.program.updated))
-    own = share(machine, computer.threads)
+    own = share(machine, threads)
     wraps = [axis in wrapped_axes(problem) for axis in range(len(problem.shape))]
     block = tuple(high - low for low, high in layout.block(0))
 
@@ -141,7 +133,7 @@ def choose(
     @functools.cache
     def apart(shape: tuple[int, ...], steps: int, copies: bool = True) -> float:
         part = replace(problem, shape=shape, steps=steps)
-        return expected_seconds(part, own, computer.target.backend, copies=copies)
+        return expected_seconds(part, own, backend, copies=copies)
 
     def seconds(shape: tuple[int, ...], steps: int) -> float:
         return apart(shape, steps, not stays)
@@ -172,15 +164,12 @@ def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, t
     comm, layout, problem = job.first.comm, job.first.layout, job.problem
     _agree(job, computer)
     check_cut(problem, tuple(axis for axis, ranks in enumerate(layout.topology) if ranks > 1))
-    points = _grid_points(job)
-    found: list[tuple[int, bool]] = []
-
-    def decide() -> None:
-        if comm.Get_rank() == 0:
-            found.append(_decided(job, machine, computer))
-
-    together(comm, decide)
-    steps, overlapped = comm.bcast(found[0] if found else None, root=0)
+    points = None
+    if job.points is not None:
+        data = job.points
+        points = looked(job.arrays, comm, lambda look: GridPoints(problem, data, look))
+    found = together(comm, lambda: _decided(job, machine, computer) if comm.Get_rank() == 0 else None)
+    steps, overlapped = comm.bcast(found, root=0)
     return _Advance(job, computer, points, steps, overlapped=overlapped).run()
 
 
@@ -189,13 +178,8 @@ def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, b
     problem, layout = job.problem, job.first.layout
     if job.steps is not None and job.overlapped is not None:
         return max(1, min(job.steps, problem.steps)), job.overlapped
-    given = computer.threads, computer.target.backend, job.steps, job.overlapped
-    about = replace(problem, points=PointFields()), layout, machine, *given
-    if about not in _chosen:
-        if len(_chosen) >= _MOST_CHOSEN:
-            _chosen.clear()
-        _chosen[about] = choose(problem, layout, machine, computer, job.steps, overlapped=job.overlapped)
-    chosen = _chosen[about]
+    given = computer.threads, computer.target.backend, job.steps
+    chosen = choose(problem, layout, machine, *given, overlapped=job.overlapped)
     overlapped = chosen.overlapped if job.overlapped is None else job.overlapped
     LOGGER.info(
         "%s %s, %d steps, %s on %s ranks: an exchange every %d steps, %s; a rank receives %d messages, %s; "
@@ -211,24 +195,14 @@ def _agree(job: RankRun, computer: Computer) -> None:
     first = job.first
     every = [each for levels in job.arrays.values() for each in levels]
     same = all(each.layout == first.layout and each.comm == first.comm for each in every)
-    numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
     kept = None if job.checkpoints is None else job.checkpoints.key
-    mine = fingerprint(job.key, numbers, computer.strict, job.steps, job.overlapped, kept)
+    mine = fingerprint(job.key, computer.numbers, computer.strict, job.steps, job.overlapped, kept)
     told = first.comm.allgather(mine if same else None)
     if None in told:
         raise UsageError("the arrays of a run have one communicator and one topology, and these have not")
     if len(set(told)) > 1:
         other = next(rank for rank, each in enumerate(told) if each != told[0])
         raise UsageError(f"the ranks of a run run the same thing, and rank {other} has other arguments than rank 0")
-
-
-def _grid_points(job: RankRun) -> GridPoints | None:
-    if job.points is None:
-        return None
-    looks = Looks(job.arrays)
-    GridPoints(job.problem, job.points, looks.ask)
-    looks.fetch(job.first.comm)
-    return GridPoints(job.problem, job.points, looks.answer)
 
 
 class _Advance:
@@ -245,8 +219,8 @@ class _Advance:
         parts = split(problem, first.layout, first.comm.Get_rank(), steps) if overlapped else None
         self._interior = None if parts is None else self._recorded(parts.interior)
         self._rest = [self._recorded(each) for each in ((self._own,) if parts is None else parts.strips)]
-        numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
-        self._key = fingerprint(job.key, numbers)
+        self._key = fingerprint(job.key, computer.numbers)
+        self._traces = {} if points is None else points.traces
         self._tables: dict[str, list[Grid]] = {}
         self._columns = {} if points is None else points.window(self._own.span, self._own.box).columns
         self._first_row = 0
@@ -266,7 +240,7 @@ class _Advance:
         begin = 0
         if kept is not None:
             blocks = [grid[inner] for grid in moved]
-            begin = self._first_row = kept.begin(self._key, self._job.first, blocks, self._traces())
+            begin = self._first_row = kept.begin(self._key, self._job.first, blocks, self._traces)
         # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
         for done in range(begin, max(1, problem.steps), self._steps):
             now = min(self._steps, problem.steps - done)
@@ -284,13 +258,13 @@ class _Advance:
             if kept is not None and kept.due(done + now, self._steps, problem.steps):
                 with ending(self._comm):
                     self._hand_over(done + now)
-                kept.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces())
+                kept.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces)
         with ending(self._comm):
             self._hand_over(problem.steps)
             found = {name: tuple(map(self._result, current[name])) for name in program.updated}
             if self._state is not None:
                 self._state.close()
-        return found, self._traces()
+        return found, self._traces
 
     def _opened(self) -> tuple[dict[str, list[Grid]], dict[str, list[Grid]]]:
         """Return grids that hold this rank's block of every level, and grids for results where they need others.
@@ -321,9 +295,6 @@ class _Advance:
         assert state is not None  # noqa: S101  (else there is nothing to see)
         return {name: [state.newest(name, age) for age in range(program.history(name))] for name in program.fields}
 
-    def _traces(self) -> dict[str, Grid]:
-        return {} if self._points is None else self._points.traces
-
     def _result(self, grid: Grid) -> Array:
         ghosts, block = self._ghosts, grid[self._own.inner]
         result = self._job.first.holding(SHARED.lend_grid(block.shape, self._job.problem.dtype))
@@ -338,12 +309,7 @@ class _Advance:
         return result
 
     def _compute_apart(
-        self,
-        messages: Messages,
-        current: dict[str, list[Grid]],
-        spare: dict[str, list[Grid]],
-        now: int,
-        done: int,
+        self, messages: Messages, current: dict[str, list[Grid]], spare: dict[str, list[Grid]], now: int, done: int
     ) -> None:
         """Compute some steps in memory apart from the grids, the interior while messages travel if there is one."""
         table = {} if self._points is None else self._points.table(done, now)
@@ -373,8 +339,7 @@ class _Advance:
     ) -> None:
         """Compute a window that is this rank's, or lies in it."""
         window, points = part
-        pairs = zip(window.span, self._own.span, strict=True)
-        place = tuple(slice(low - start, high - start) for (low, high), (start, _) in pairs)
+        place = slices(window.span, self._own.span)
         arrays = {name: [grid[place] for grid in levels] for name, levels in current.items()}
         whole = window.span == self._own.span
         results: Mapping[str, Sequence[Grid]] = spare
@@ -383,11 +348,7 @@ class _Advance:
                 name: [SHARED.lend_grid(window.problem.shape, window.problem.dtype) for _ in grids]
                 for name, grids in spare.items()
             }
-        problem = replace(window.problem, steps=now)
-        if points is None:
-            self._computer.run(problem, arrays, results, done)
-        else:
-            points.put(self._computer.run(problem, arrays, results, done, points.data), table)
+        self._computer.run(replace(window.problem, steps=now), arrays, results, done, points, table)
         if not whole:
             for name, grids in spare.items():
                 for grid, values in zip(grids, results[name], strict=True):

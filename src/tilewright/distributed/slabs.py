@@ -1,35 +1,26 @@
-"""One pass over a grid on disk: slabs stream through memory, many steps each.
+"""One pass over a grid on disk slab by slab, many steps each; the next is read and the last written meanwhile."""
 
-Slabs are read ahead and written behind by a thread each, while the one between is computed.
-"""
-
-import ctypes
 import math
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_over
-from tilewright.costs.transfers.disk import Passes, Streamed, passes, sweep
-from tilewright.distributed import disk
+from tilewright.costs.transfers.disk import Passes, passes
 from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
-from tilewright.distributed.disk import Array, RowArray
-from tilewright.distributed.points import GridPoints, WindowPoints
-from tilewright.distributed.windows import Window, depths, pieces, window
+from tilewright.distributed.points import GridPoints
+from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
+from tilewright.distributed.windows import Window, depths, window
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.boundaries import FIXED
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.memory import HUGE_PAGE, allocate
+from tilewright.runtime.memory import HUGE_PAGE
 
 _BLOCK = 16
 """Steps of a block on a periodic grid that estimates of memory count with."""
 _ROW_PADDING = 1.15
 """Memory of a field over its values: ends of rows and of versions."""
-
-Levels = Mapping[str, Sequence[RowArray]]
 
 
 def plan(  # noqa: PLR0913
@@ -45,23 +36,16 @@ def plan(  # noqa: PLR0913
     """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`."""
     wraps = 0 in wrapped_axes(problem)
     row = problem.cells // problem.shape[0] * problem.itemsize
-    read, kept = (
-        row * sum(map(problem.program.history, names)) for names in (problem.program.fields, problem.program.updated)
-    )
-    copied = computer.copies(problem)
+    copied, case = computer.copies(problem), streamed(problem, machine)
     places, expected = (1, copied_seconds) if copied else (2, expected_seconds)
-    case = Streamed(
-        extent=problem.shape[0],
-        steps=max(1, problem.steps),
-        read_bytes=read,
-        write_bytes=kept,
-        held_bytes=places * (read + kept) + row * _session_rows(problem),
+    case = replace(
+        case,
+        held_bytes=places * (case.read_bytes + case.write_bytes) + row * _session_rows(problem),
         memory=memory,
         # Levels are then where they were; else they are moved for a last step of its own.
         unit=max(map(problem.program.history, problem.program.updated)),
     )
-    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
-    once = sweep(case, bandwidths, case.steps, 0.0, rows=0, turns=1).disk_seconds
+    once = case.passes(0.0, steps=case.steps, rows=0, slabs=1).disk_seconds
     known: dict[tuple[int, int], float] = {}
 
     def seconds(rows: int, count: int) -> float:
@@ -74,7 +58,7 @@ def plan(  # noqa: PLR0913
         return known[rows, like] * count / like
 
     while True:
-        chosen = passes(case, bandwidths, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
+        chosen = passes(case, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
         if chosen is None:
             rows = min(problem.shape[0], sum(depths(problem, steps or min(case.steps, case.unit))[0]) + 1)
             least = rows * case.held_bytes + memory - case.memory
@@ -133,172 +117,30 @@ def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
     return found
 
 
-class Buffers:
-    """Memory for windows that are read and windows that are written, each level where it suits its file."""
+class Slabs:
+    """Makes the passes of a run."""
 
-    def __init__(self, problem: Problem, rows: int, places: int) -> None:
-        """Take it for ``places`` windows of each kind: one where windows are copied to be computed, else two."""
-        self._shape, self._dtype = (rows, *problem.shape[1:]), problem.dtype
-        self.places = places
-        count, size = self._levels(problem, rows, places)
-        # One piece: each of its own would be rounded up to whole huge pages.
-        parts = iter(allocate(count * size).reshape(count, size))
+    def __init__(self, problem: Problem, chosen: Passes, computer: Computer, points: GridPoints | None = None) -> None:
+        """Take memory for three slabs at a time."""
+        self._problem, self._chosen, self._computer, self._points = problem, chosen, computer, points
+        self._buffers = Buffers(problem, chosen.rows, 1 if computer.copies(problem) else 2)
 
-        def make(fields: Sequence[str]) -> dict[str, list[Array]]:
-            return {field: [next(parts) for _ in range(problem.program.history(field))] for field in fields}
-
-        self._read = [make(problem.program.fields) for _ in range(places)]
-        self._written = [make(problem.program.updated) for _ in range(places)]
-
-    @staticmethod
-    def _levels(problem: Problem, rows: int, places: int) -> tuple[int, int]:
-        program, size = problem.program, rows * math.prod(problem.shape[1:]) * problem.itemsize
-        return places * sum(map(program.history, (*program.fields, *program.updated))), disk.buffer_bytes(size)
-
-    @classmethod
-    def bytes(cls, problem: Problem, rows: int, places: int) -> int:
-        """Return what windows of so many rows take."""
-        return math.prod(cls._levels(problem, rows, places))
-
-    def read(self, number: int, each: Window, source: Levels) -> dict[str, list[Array]]:
-        """Return where the levels of a window are read into."""
-        return {
-            field: self._cut(
-                levels, each, [source[field][min(age, len(source[field]) - 1)] for age in range(len(levels))]
-            )
-            for field, levels in self._read[number % self.places].items()
-        }
-
-    def written(self, number: int, each: Window, target: Levels) -> dict[str, list[Array]]:
-        """Return where those levels of a window are computed that are written."""
-        return {
-            field: self._cut(levels, each, target[field])
-            for field, levels in self._written[number % self.places].items()
-        }
-
-    def _cut(self, levels: Sequence[Array], each: Window, files: Sequence[RowArray]) -> list[Array]:
-        shape = (each.problem.shape[0], *self._shape[1:])
-        low = each.span[0][0]
-        return [disk.placed(a, rows, low, shape, self._dtype) for a, rows in zip(levels, files, strict=False)]
-
-
-def stream(  # noqa: PLR0913
-    windows: Sequence[Window],
-    extent: int,  # rows of the grid
-    source: Levels,  # newest first; missing older ones are those of the oldest given
-    target: Levels,  # of every updated field as many as are wanted
-    buffers: Buffers,
-    computer: Computer,
-    *,
-    done: int = 0,  # steps of earlier passes
-    points: GridPoints | None = None,
-) -> None:
-    """Make one pass: read, compute and write all slabs, three at a time."""
-    table = {} if points is None else points.table(done, windows[0].problem.steps)
-    with disk.thread() as reader, disk.thread() as writer:
-        files = _Transfers(windows, extent, source, target, buffers, reader, writer)
-        files.read_ahead()
-        for number, each in enumerate(windows):
-            arrays = files.ahead[number].result()
-            turns = None
-            if buffers.places == 1:
-                turns = Turns(read=files.read_ahead, wait=files.write_behind, rows=each.inner[0])
-            else:
-                files.read_ahead()
-                files.write_behind()
-            results = buffers.written(number, each, target)
-            own = None if points is None else points.window(each.span, each.box)
-            computed(computer, each, arrays, results, done, own, table, turns)
-            files.write(results)
-        files.finish()
-    if points is not None:
-        points.finish(table, done)
-
-
-class _Transfers:
-    """Windows that are read ahead and written behind, each by a thread."""
-
-    def __init__(  # noqa: PLR0913, PLR0917
-        self,
-        windows: Sequence[Window],
-        extent: int,
-        source: Levels,
-        target: Levels,
-        buffers: Buffers,
-        reader: ThreadPoolExecutor,
-        writer: ThreadPoolExecutor,
-    ) -> None:
-        self.ahead: list[Future[dict[str, list[Array]]]] = []
-        self._behind: list[Future[None]] = []
-        self._windows, self._extent = windows, extent
-        self._source, self._target, self._buffers = source, target, buffers
-        self._reader, self._writer = reader, writer
-        self._held: dict[str, list[Array]] = {}
-
-    def read_ahead(self) -> None:
-        """Read the next window, if there is one."""
-        if len(self.ahead) < len(self._windows):
-            self.ahead.append(self._reader.submit(self._load, len(self.ahead)))
-
-    def write_behind(self) -> None:
-        """Wait until there is a place for results."""
-        if len(self._behind) >= self._buffers.places:
-            self._behind[-self._buffers.places].result()
-
-    def write(self, results: Mapping[str, Sequence[Array]]) -> None:
-        """Write the results of the next window."""
-        self._behind.append(self._writer.submit(self._store, self._windows[len(self._behind)], results))
-
-    def finish(self) -> None:
-        """Wait for all results."""
-        for future in self._behind:
-            future.result()
-
-    def _load(self, number: int) -> dict[str, list[Array]]:
-        each, before = self._windows[number], self._held
-        self._held = self._buffers.read(number, each, self._source)
-        for field, levels in self._held.items():
-            rows = self._source[field]
-            for age, values in enumerate(levels):
-                known = (self._windows[number - 1].span[0], before[field][age]) if number else None
-                _read(rows[min(age, len(rows) - 1)], each.span[0], self._extent, values, known)
-        return self._held
-
-    def _store(self, each: Window, results: Mapping[str, Sequence[Array]]) -> None:
-        for field, levels in results.items():
-            for rows, values in zip(self._target[field], levels, strict=True):
-                rows.write(each.box[0][0], values[each.inner[0]])
-
-
-def computed(  # noqa: PLR0913, PLR0917
-    computer: Computer,
-    each: Window,
-    arrays: Mapping[str, Sequence[Array]],
-    results: Mapping[str, Sequence[Array]],
-    done: int,
-    points: WindowPoints | None,
-    table: Mapping[str, Array],
-    turns: Turns | None = None,
-) -> None:
-    """Compute a window, and put what it records into a table of all windows, see :meth:`Computer.run`."""
-    data = None if points is None else points.data
-    recorded = computer.run(each.problem, arrays, results, done, data, turns=turns)
-    if points is not None:
-        points.put(recorded, table)
-
-
-def _read(
-    rows: RowArray, span: tuple[int, int], extent: int, target: Array, before: tuple[tuple[int, int], Array] | None
-) -> None:
-    """Read the rows of a window, those that the window before it holds from there."""
-    first = span[0]
-    if before is not None and before[0][0] <= first < before[0][1]:
-        shared = min(before[0][1], span[1]) - first
-        at = first - before[0][0]
-        kept = before[1][at : at + shared]
-        # The same memory perhaps, at another place: NumPy would copy the rows to a third one.
-        ctypes.memmove(target.ctypes.data, kept.ctypes.data, kept.nbytes)
-        first += shared
-    for (low, high), at in pieces((first, span[1]), extent):
-        start = first - span[0] + at
-        rows.read(low, high, target[start : start + high - low])
+    def stream(self, steps: int, source: Levels, target: Levels, done: int) -> None:
+        """Make one pass, after ``done`` steps."""
+        points, windows = self._points, slabs(self._problem, self._chosen, steps)
+        table = {} if points is None else points.table(done, steps)
+        coming = [each.span[0] for each in windows]
+        with Transfers(coming, self._problem.shape[0], source, target, self._buffers) as files:
+            for each in windows:
+                arrays, rows, turns = files.arrived(), each.inner[0], None
+                if self._buffers.places == 1:
+                    turns = Turns(read=files.read_ahead, wait=files.write_behind, rows=rows)
+                else:
+                    files.read_ahead()
+                    files.write_behind()
+                results = files.results(each.span[0])
+                own = None if points is None else points.window(each.span, each.box)
+                self._computer.run(each.problem, arrays, results, done, own, table, turns=turns)
+                files.write(each.box[0][0], {f: [level[rows] for level in levels] for f, levels in results.items()})
+        if points is not None:
+            points.finish(table, done)

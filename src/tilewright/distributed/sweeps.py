@@ -8,8 +8,7 @@ read ahead, those that are done are written behind.
 import functools
 import heapq
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -17,20 +16,18 @@ import numpy as np
 
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.run import copy_seconds, run_seconds
-from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
-from tilewright.distributed import disk
+from tilewright.costs.transfers.disk import Passes, candidates
 from tilewright.distributed.compute import Computer
-from tilewright.distributed.disk import Array
-from tilewright.distributed.slabs import Levels
+from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
+from tilewright.distributed.windows import Range
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import sweep as runtime
 from tilewright.runtime.kernels import CpuKernel
-from tilewright.runtime.memory import HUGE_PAGE, allocate
+from tilewright.runtime.memory import HUGE_PAGE
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import CpuSchedule
@@ -44,8 +41,6 @@ _MOST_TRIED = 4096
 """Tilings, the fastest first, of which one has to fit into memory."""
 _MOST_FITTING = 8
 """Of these, tilings that fit and are compared."""
-Range = tuple[int, int]
-Windows = Mapping[str, Sequence[Array]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,28 +87,25 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
     """Choose the tiles and steps of a pass of the least expected time; None where no sweep is possible or fits."""
     if not applies(problem, computer):
         return None
-    program, extent = problem.program, problem.shape[0]
-    row = problem.cells // extent * problem.itemsize
-    read, kept = (row * sum(map(program.history, names)) for names in (program.fields, program.updated))
-    case = Streamed(
-        extent=extent, steps=problem.steps, read_bytes=read, write_bytes=kept, held_bytes=0, memory=memory
-    )  # fmt: skip
+    case, extent = streamed(problem, machine), problem.shape[0]
+    ranked: dict[int, Iterator[tuple[float, float, Tiling]]] = {}
 
-    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
-
-    @functools.cache
-    def like(count: int) -> "_Choices":
-        return _Choices(replace(problem, steps=count), machine, computer)
+    def ascending(count: int) -> Iterator[tuple[float, Tiling]]:
+        """Yield the seconds that a pass of so many steps takes, copies included, with a tiling, the fastest first."""
+        like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
+        known = ranked.get(like) or _tilings(replace(problem, steps=like), machine, computer)
+        ranked[like], again = itertools.tee(known)
+        for seconds, copied, tiling in itertools.islice(again, _MOST_TRIED):
+            yield seconds * count / like + copied, tiling
 
     best: Swept | None = None
     for count in [steps] if steps else sorted(candidates(problem.steps, 1), reverse=True):
-        expected = functools.partial(sweep, case, bandwidths, count)
-        if best is not None and expected(0.0, rows=0, turns=extent).seconds >= best.passes.seconds:
+        expected = functools.partial(case.passes, steps=count)
+        if best is not None and expected(0.0, rows=0, slabs=extent).seconds >= best.passes.seconds:
             break
-        # A few predictions stand for all: the time per step hardly changes.
-        choices, part, fitting = like(1 << (count.bit_length() - 1)), replace(problem, steps=count), 0
-        for seconds, tiling in choices.ascending(count):
-            least = expected(seconds, rows=0, turns=extent).seconds
+        part, fitting = replace(problem, steps=count), 0
+        for seconds, tiling in ascending(count):
+            least = expected(seconds, rows=0, slabs=extent).seconds
             if fitting == _MOST_FITTING or (best is not None and least >= best.passes.seconds):
                 break
             cut = catalogue.sweep(part, tiling)
@@ -123,58 +115,36 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
             if taken(part, cut, parts) > memory:
                 continue
             fitting += 1
-            passes = expected(seconds, rows=_rows(part, cut, parts), turns=ceil_div(cut.count, parts))
+            passes = expected(seconds, rows=_rows(part, cut, parts), slabs=ceil_div(cut.count, parts))
             if best is None or passes.seconds < best.passes.seconds:
                 best = Swept(passes=passes, tiling=tiling, parts=parts)
     return best
 
 
-class _Choices:
-    """Tilings of a problem that may sweep, with what the models expect of them, for passes of about so many steps."""
+def _tilings(problem: Problem, machine: Machine, computer: Computer) -> Iterator[tuple[float, float, Tiling]]:
+    """Yield what the models expect of computing and of copies by tilings that may sweep, the fastest first."""
+    workload = on_machine(problem, machine)
+    setting, copied, asked = workload.setting, copy_seconds(workload.setting), as_tiling(computer.tiling)
+    if asked is not None:
+        tiling, costs = workload.costs(catalogue.complete(problem, asked))
+        yield float(costs.seconds), copied, tiling
+        return
 
-    def __init__(self, problem: Problem, machine: Machine, computer: Computer) -> None:
-        self._problem = problem
-        workload = on_machine(problem, machine)
-        self._setting = workload.setting
-        asked = as_tiling(computer.tiling)
-        if asked is not None:
-            tiling, costs = workload.costs(catalogue.complete(problem, asked))
-            self._every = iter([(float(costs.seconds), tiling)])
-        else:
-            spaces = (
-                (family, *evaluated(workload.setting, family, "exact")) for family in _families(problem, computer)
-            )
-            self._every = heapq.merge(
-                *(
-                    self._ascending(family, sizes, run_seconds(family, costs.seconds, workload.setting, copies=False))
-                    for family, sizes, costs in spaces
-                ),
-                key=itemgetter(0),
-            )
-        self._known: list[tuple[float, Tiling]] = []
-
-    def _ascending(self, family: Family, sizes: TileSizes, seconds: Floats) -> Iterator[tuple[float, Tiling]]:
-        for index in np.argsort(seconds, kind="stable").tolist():
-            if not np.isfinite(seconds[index]):
+    def ascending(family: Family) -> Iterator[tuple[float, float, Tiling]]:
+        sizes, costs = evaluated(setting, family, "exact")
+        every = run_seconds(family, costs.seconds, setting, copies=False)
+        for index in np.argsort(every, kind="stable").tolist():
+            if not np.isfinite(every[index]):
                 return
-            yield float(seconds[index]), catalogue.complete(self._problem, space.tiling_at(family, sizes, index))
+            yield float(every[index]), copied, catalogue.complete(problem, space.tiling_at(family, sizes, index))
 
-    def ascending(self, steps: int) -> Iterator[tuple[float, Tiling]]:
-        """Yield the seconds that a pass of so many steps takes, copies included, with a tiling, the fastest first."""
-        copied = copy_seconds(self._setting)
-        for seconds, tiling in itertools.islice(itertools.chain(self._known, self._further()), _MOST_TRIED):
-            yield seconds * steps / self._problem.steps + copied, tiling
-
-    def _further(self) -> Iterator[tuple[float, Tiling]]:
-        for each in self._every:
-            self._known.append(each)
-            yield each
+    yield from heapq.merge(*map(ascending, _families(problem, computer)), key=itemgetter(0))
 
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:
     """Return the bytes of memory that a sweep takes, ``parts`` of it at a time."""
     held = runtime.sweep_bytes(problem, problem.program.analysis.copies, _rows(problem, cut, parts))
-    return held + Rooms.bytes(problem, _turn(problem, cut, parts))
+    return held + Buffers.bytes(problem, _turn(problem, cut, parts)) + HUGE_PAGE
 
 
 def _turn(problem: Problem, cut: Parts, parts: int) -> int:
@@ -210,50 +180,6 @@ def _cut(problem: Problem, tiling: Tiling) -> Parts:
     return cut
 
 
-class Rooms:
-    """Memory for rows that are read and for rows that are written, where they suit their files."""
-
-    def __init__(self, problem: Problem, rows: int) -> None:
-        self._inner, self._dtype = problem.shape[1:], problem.dtype
-        count, size = self._levels(problem, rows)
-        parts = iter(allocate(count * size).reshape(count, size))
-        program = problem.program
-        self._read, self._written = (
-            {field: [next(parts) for _ in range(program.history(field))] for field in fields}
-            for fields in (program.fields, program.updated)
-        )
-
-    @staticmethod
-    def _levels(problem: Problem, rows: int) -> tuple[int, int]:
-        program, size = problem.program, rows * problem.cells // problem.shape[0] * problem.itemsize
-        return sum(map(program.history, (*program.fields, *program.updated))), disk.buffer_bytes(size)
-
-    @classmethod
-    def bytes(cls, problem: Problem, rows: int) -> int:
-        """Return what room for so many rows takes."""
-        count, size = cls._levels(problem, rows)
-        return count * size + HUGE_PAGE
-
-    def read(self, rows: Range, source: Levels) -> Windows:
-        """Return where some rows are read into: of every field the levels that there are."""
-        return self._cut(self._read, rows, source)
-
-    def written(self, rows: Range, target: Levels) -> Windows:
-        """Return from where some rows are written."""
-        return self._cut(self._written, rows, target)
-
-    def _cut(self, rooms: Mapping[str, Sequence[Array]], rows: Range, files: Levels) -> Windows:
-        low, high = rows
-        shape = (high - low, *self._inner)
-        return {
-            field: [
-                disk.placed(room, each, low, shape, self._dtype)
-                for room, each in zip(levels, files[field], strict=False)
-            ]
-            for field, levels in rooms.items()
-        }
-
-
 class Sweeper:
     """Makes the passes of a run."""
 
@@ -264,48 +190,25 @@ class Sweeper:
         assert isinstance(plan.schedule, CpuSchedule)  # noqa: S101  (a sweep is made for a processor)
         self._kernel = driver.make(replace(plan, schedule=replace(plan.schedule, swept=True)))
         cut = _cut(replace(problem, steps=swept.passes.steps), swept.tiling)
-        self._rooms = Rooms(problem, _turn(problem, cut, swept.parts))
+        self._buffers = Buffers(problem, _turn(problem, cut, swept.parts))
 
     def stream(self, steps: int, source: Levels, target: Levels, done: int) -> None:
-        """Make one pass, after ``done`` steps; levels are those of :func:`tilewright.distributed.slabs.stream`."""
+        """Make one pass, after ``done`` steps."""
         assert isinstance(self._kernel, CpuKernel)  # noqa: S101  (a sweep is made for a processor)
         problem, computer = replace(self._problem, steps=steps), self._computer
         inputs = Inputs(arrays={}, scalars=computer.scalars, first=done)
         state = runtime.Sweep(self._kernel.compiled, problem, inputs, computer.threads)
         every = list(stages(problem, _cut(problem, self._swept.tiling), self._swept.parts))
         coming = [each for stage in every for each in stage.put]
-        with disk.thread() as reader, disk.thread() as writer:
-
-            def ahead() -> Future[tuple[Range, Windows]] | None:
-                return reader.submit(self._load, coming.pop(0), source) if coming else None
-
-            reading, writing = ahead(), None
+        with Transfers(coming, problem.shape[0], source, target, self._buffers) as files:
             for stage in every:
-                for _ in stage.put:
-                    assert reading is not None  # noqa: S101  (as many are read as are put in)
-                    (low, _), levels = reading.result()
-                    state.put(low, levels)
-                    reading = ahead()
+                for low, _ in stage.put:
+                    state.put(low, files.arrived())
+                    files.read_ahead()
                 state.advance_parts(*stage.parts)
                 for low, high in stage.finish:
-                    if writing is not None:
-                        writing.result()
-                    levels = self._rooms.written((low, high), target)
+                    files.write_behind()
+                    levels = files.results((low, high))
                     state.finish(low, high, levels)
-                    writing = writer.submit(_store, low, levels, target)
-            if writing is not None:
-                writing.result()
+                    files.write(low, levels)
         state.close()
-
-    def _load(self, rows: Range, source: Levels) -> tuple[Range, Windows]:
-        levels = self._rooms.read(rows, source)
-        for field, arrays in levels.items():
-            for each, values in zip(source[field], arrays, strict=False):
-                each.read(*rows, values)
-        return rows, levels
-
-
-def _store(low: int, levels: Windows, target: Levels) -> None:
-    for field, arrays in levels.items():
-        for rows, values in zip(target[field], arrays, strict=True):
-            rows.write(low, values)

@@ -10,7 +10,7 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report import plots
-from tilewright.report.drawing_stream import draw_stream
+from tilewright.report.drawing_stream import Rows, draw_stream, outline, spans
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import Expr, names_in
@@ -42,8 +42,6 @@ _CORNER_TILES = (4, 5)
 Key = tuple[int, ...]
 Roots = Mapping[str, frozenset[str]]
 """Per name of a schedule tree the loops and ranges that it depends on."""
-Rows = dict[int, tuple[int, int]]
-"""Per logical time, a half-open range of cells."""
 
 
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
@@ -147,11 +145,10 @@ def _largest_tile(pieces: list[Piece]) -> tuple[int, int]:
 
 
 def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key | None, notes: Sequence[str]) -> None:
-    tiles: dict[Key, Rows] = {}
+    parts: dict[Key, list[Piece]] = {}
     for piece in pieces:
-        rows = tiles.setdefault((piece.wavefront, piece.tile), {})
-        low, high = rows.get(piece.time, piece.box[axis])
-        rows[piece.time] = (min(low, piece.box[axis][0]), max(high, piece.box[axis][1]))
+        parts.setdefault((piece.wavefront, piece.tile), []).append(piece)
+    tiles = {key: spans(some, axis) for key, some in parts.items()}
     number = {wave: i for i, wave in enumerate(sorted({piece.wavefront for piece in pieces}))}
     labels = {key: (str(number[key[0]]), _COLOURS[key[0] % 2][key[0] // 2 % 2]) for key in tiles}
     title = "tiles, numbered by wavefront: equal numbers run at the same time"
@@ -161,10 +158,10 @@ def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key 
     _draw(panel, tiles, labels)
     for rows in tiles.values():  # once more, above all fills
         panel.add_patch(
-            plots.matplotlib("patches", "drawing").Polygon(_outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9)
+            plots.matplotlib("patches", "drawing").Polygon(outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9)
         )
     if chosen in tiles:
-        corners = _outline(tiles[chosen])
+        corners = outline(tiles[chosen])
         panel.plot(*zip(*corners, corners[0], strict=True), color="#10161d", linewidth=2.4, solid_joinstyle="miter")
     panel.set_title("\n".join([title, *notes]), fontsize=10)
 
@@ -199,7 +196,7 @@ def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[s
     narrow = _LABEL_SHARE * (panel.get_xlim()[1] - panel.get_xlim()[0])
     for key, rows in tiles.items():
         text, colour = labels[key]
-        shape = patches.Polygon(_outline(rows), facecolor=colour, edgecolor=_EDGE, linewidth=0.9, joinstyle="miter")
+        shape = patches.Polygon(outline(rows), facecolor=colour, edgecolor=_EDGE, linewidth=0.9, joinstyle="miter")
         panel.add_patch(shape)
         cells = sum(high - low for low, high in rows.values())
         if cells > narrow * len(rows):
@@ -209,13 +206,6 @@ def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[s
             if min(x - left, right - x) < narrow:  # of a tile that the panel cuts
                 continue
             panel.text(x, y, text, ha="center", va="center", fontsize=10, color="#10161d", fontweight="bold")
-
-
-def _outline(rows: Rows) -> list[tuple[int, int]]:
-    """The corners of a tile, up its right side and down its left side."""
-    right = [(rows[time][1], edge) for time in sorted(rows) for edge in (time, time + 1)]
-    left = [(rows[time][0], edge) for time in sorted(rows, reverse=True) for edge in (time + 1, time)]
-    return right + left
 
 
 def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:

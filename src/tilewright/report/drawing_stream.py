@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
@@ -24,16 +24,34 @@ _MOST_TILES = 12
 """Tiles per axis that are drawn from above."""
 _AROUND = 3
 """Halos that are shown on either side of the border between two tiles."""
+Rows = dict[int, tuple[int, int]]
+"""Per logical time, a half-open range of cells."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
     """One advance of a tile along axis 0."""
 
-    now: dict[int, tuple[int, int]]  # per logical time, the cells that it computes (half-open)
+    now: Rows  # the cells that it computes
     # likewise, but for the last time of the band, the cells of earlier advances that lie in cache for it
-    kept: dict[int, tuple[int, int]]
+    kept: Rows
     last: int  # one past the last logical time of the band
+
+
+def spans(pieces: Iterable[Piece], axis: int) -> Rows:
+    """Return what pieces of one tile cover along an axis."""
+    rows: Rows = {}
+    for piece in pieces:
+        low, high = rows.get(piece.time, piece.box[axis])
+        rows[piece.time] = (min(low, piece.box[axis][0]), max(high, piece.box[axis][1]))
+    return rows
+
+
+def outline(rows: Rows) -> list[tuple[int, int]]:
+    """Return the corners of a tile, up its right side and down its left side."""
+    right = [(rows[time][1], edge) for time in sorted(rows) for edge in (time, time + 1)]
+    left = [(rows[time][0], edge) for time in sorted(rows, reverse=True) for edge in (time + 1, time)]
+    return right + left
 
 
 def moment(problem: Problem, tiling: Tiling) -> Moment:
@@ -44,7 +62,7 @@ def moment(problem: Problem, tiling: Tiling) -> Moment:
         max((k for k, s in zip(pipeline.keep, pipeline.stage_of, strict=True) if s == n), default=0)
         for n in range(stages)
     ]
-    advances: list[dict[int, tuple[int, int]]] = []
+    advances: list[Rows] = []
     before = math.inf
     for piece in _first_tile(problem, tiling):
         if piece.time <= before:
@@ -139,17 +157,9 @@ def _overlap(panel: "Axes", shown: Problem, tiling: Tiling, axis: int) -> None:
     cuts = stream.cuts[axis - shown.program.rank]
     stride = math.prod(len(other) - 1 for other in stream.cuts[len(stream.cuts) - shown.program.rank + axis + 1 :])
     numbers = (0, stride) if len(cuts) > 2 else (0,)
-    ranges: list[dict[int, tuple[int, int]]] = []
-    for number in numbers:
-        rows: dict[int, tuple[int, int]] = {}
-        for piece in _first_tile(shown, tiling, number):
-            low, high = rows.get(piece.time, piece.box[axis])
-            rows[piece.time] = (min(low, piece.box[axis][0]), max(high, piece.box[axis][1]))
-        ranges.append(rows)
+    ranges = [spans(_first_tile(shown, tiling, number), axis) for number in numbers]
     for rows, colour in zip(ranges, _TILES, strict=False):
-        corners = [(rows[t][1], edge) for t in sorted(rows) for edge in (t, t + 1)]
-        corners += [(rows[t][0], edge) for t in sorted(rows, reverse=True) for edge in (t + 1, t)]
-        panel.add_patch(Polygon(corners, facecolor=colour, edgecolor=_EDGE, lw=0.9, alpha=0.75))
+        panel.add_patch(Polygon(outline(rows), facecolor=colour, edgecolor=_EDGE, lw=0.9, alpha=0.75))
     top = max(ranges[0]) + 1
     panel.set_ylim(0, top)
     _time_axis(panel, len(stream.pipeline.stages), top)

@@ -1,6 +1,6 @@
 """Energies, comparisons, fits, bottlenecks and sweeps as tables for people, made of their JSON documents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -143,27 +143,19 @@ def losses(one: Mapping[str, Mapping[str, float | None]]) -> Table:
 
 
 def draw_sweep(one: Document, path: Path) -> None:
-    """Plot a sweep: time, energy and efficiency over the factor."""
-    factors = [row["factor"] for row in one["rows"]]
-    curves = {
-        "seconds": [row["seconds"] for row in one["rows"]],
-        "joules": [row["joules"] for row in one["rows"]],
-        "share of ideal": [row["efficiency"] for row in one["rows"]],
-    }
-    draw(factors, curves, path, f"{one['program']} on {one['machine']}: {one['vary']}")
-
-
-def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: Path, title: str) -> None:
-    """Plot curves over common factors, one panel each."""
+    """Plot a sweep: time, energy and efficiency over the factor, one panel each."""
     plots.check_format(path)
+    curves = {"seconds": "seconds", "joules": "joules", "share of ideal": "efficiency"}
+    factors = [row["factor"] for row in one["rows"]]
     figure = plots.matplotlib().Figure(figsize=(4.0 * len(curves), 3.4), layout="constrained")
-    for axes, (name, values) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
+    for axes, (name, key) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
+        values = [row[key] for row in one["rows"]]
         axes.plot(factors, values, "o-")
         axes.set(xlabel="factor", ylabel=name, xscale="log")
         axes.set_ylim(0, 1.08 * max(values) or 1.0)
         axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
         axes.minorticks_off()
-    figure.suptitle(title)
+    figure.suptitle(f"{one['program']} on {one['machine']}: {one['vary']}")
     plots.save(figure, path)
 
 

@@ -38,7 +38,6 @@ def tile(study: Study) -> dict[str, str]:
 
 
 def _svg(draw: Drawing, study: Study, name: str) -> str:
-    """Draw on one pair of axes."""
     figure = plots.matplotlib().Figure(figsize=_SIZE, layout="constrained")
     axes = figure.add_subplot()
     draw(axes, study)
@@ -167,8 +166,8 @@ def _pareto(axes: "Axes", study: Study) -> None:
         axes.plot(*zip(*dots, strict=True), "o", color="0.6", markersize=4, linestyle="none", label="candidates")
     for colour, each in zip(_FAMILIES, study.families, strict=False):
         label = f"best {each.tiling.partition(':')[0]}"
-        axes.plot(each.seconds, each.joules, "s", color=colour, markersize=6, linestyle="none", label=label)
-    front = [(each.seconds, each.joules) for each in study.front]
+        axes.plot(each.predicted, each.joules or 0.0, "s", color=colour, markersize=6, linestyle="none", label=label)
+    front = [(each.predicted, each.joules) for each in study.front]
     axes.plot(
         *zip(*front, strict=True),
         "o-",
@@ -179,7 +178,7 @@ def _pareto(axes: "Axes", study: Study) -> None:
         label="Pareto set",
     )
     axes.set(xlabel="predicted seconds", ylabel="predicted joules", title="Time and energy")
-    _near(axes, [*dots, *front, *((each.seconds, each.joules) for each in study.families)])
+    _near(axes, [*dots, *front, *((each.predicted, each.joules) for each in study.families)])
     _below(axes)
     axes.grid(color="#dddddd", linewidth=0.6)
 

@@ -10,7 +10,7 @@ from tilewright.base.records import Record
 from tilewright.base.tables import STYLE, Pairs, Table, as_html
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.report.figures import figures, tile
-from tilewright.report.study import StudiedTiling, Study, TradeOff
+from tilewright.report.study import StudiedTiling, Study
 
 MOST_ROWS = 200
 """Candidates in the table of a page."""
@@ -127,7 +127,6 @@ def _times(each: StudiedTiling) -> tuple[str, str]:
 
 
 def _with_range(seconds: float, ends: tuple[float, float] | None) -> str:
-    """Write a time and, where one is known, its range."""
     shown = [format_seconds(value, keep=True) for value in (seconds, *(ends or ()))]
     return f"{shown[0]} ({shown[1]} to {shown[2]})" if ends and shown[1] != shown[2] else shown[0]
 
@@ -137,6 +136,6 @@ def _outcome(each: StudiedTiling) -> str:
     return f"{each.outcome or each.bound_by}{spread}"
 
 
-def _choices(many: Sequence[TradeOff]) -> str:
-    rows = [(each.tiling, format_seconds(each.seconds, keep=True), f"{each.joules:.4g}") for each in many]
+def _choices(many: Sequence[StudiedTiling]) -> str:
+    rows = [(each.tiling, format_seconds(each.predicted, keep=True), f"{each.joules:.4g}") for each in many]
     return as_html(Table(("tiling", ">predicted", ">joules"), tuple(rows)), MOST_ROWS)

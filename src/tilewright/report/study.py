@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from tilewright.costs.bottleneck import Roofline
+from tilewright.costs.bottleneck import Resource, Roofline
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
@@ -41,24 +41,6 @@ class StudiedTiling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TradeOff:
-    """A tiling with its two costs: a point of a Pareto set, or the best of a family."""
-
-    tiling: str
-    seconds: float  # predicted
-    joules: float  # predicted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
-    """How much of a resource the chosen tiling uses."""
-
-    name: str
-    kind: str  # ``work`` (a share of the time) or ``held`` (a share of what there is)
-    use: float  # the share
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """One result, ready to be shown."""
 
@@ -66,9 +48,9 @@ class Study:
     facts: tuple[tuple[str, str], ...]  # names and values
     candidates: tuple[StudiedTiling, ...]  # the chosen tiling, then the others as they rank
     roof: Roofline | None = None  # None where the machine or the program is not known
-    front: tuple[TradeOff, ...] = ()  # the time-energy Pareto set over the whole space, by increasing time
-    families: tuple[TradeOff, ...] = ()  # the best tiling of every family by time, best first
-    used: tuple[Used, ...] = ()  # by the chosen tiling
+    front: tuple[StudiedTiling, ...] = ()  # the time-energy Pareto set over the whole space, by increasing time
+    families: tuple[StudiedTiling, ...] = ()  # the best tiling of every family by time, best first
+    used: tuple[Resource, ...] = ()  # by the chosen tiling
     gains: tuple[tuple[str, float], ...] = ()  # from more of something, of the chosen tiling: a sentence and the factor
     plain: str = ""  # what was chosen and what of it was measured, in plain words
     made: tuple[tuple[str, str], ...] = ()  # when, where and with what anything was measured: names and values

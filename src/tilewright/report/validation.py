@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.paths import make_folder, write_rows
-from tilewright.base.tables import Table, table
-from tilewright.costs.arrays import Floats
+from tilewright.base.records import Record
+from tilewright.base.tables import Shown, Table, table
+from tilewright.costs.arrays import Floats, Ints
 from tilewright.report import plots
-from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy
+from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy, best_by
 from tilewright.tuning.validation import TOPS, Scores, near_best
 
 SCORE_COLUMNS = (
@@ -20,15 +21,36 @@ SCORE_COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StencilPanel:
-    """One stencil of a plot."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StencilValidation(Record):
+    """Predicted against measured times of one stencil."""
 
-    title: str
-    predicted: Floats  # of the scored points, shape (n,); s
-    measured: Floats  # likewise
-    space: MeasuredSpace | None  # their tile sizes
-    strategies: tuple[Strategy, ...]  # ways to choose a tile
+    KEYS = "name *=scores"
+
+    name: str  # the stencil
+    scores: Scores  # over the points that were not used for calibration
+    predicted: Floats  # predicted seconds of every point; shape (n,)
+    measured: Floats  # measured seconds; shape (n,)
+    used: Ints  # indices of the points used for calibration
+    space: MeasuredSpace | None = None  # the scored points with what the strategies need, or None without tile sizes
+    resident: Ints | None = None  # resident blocks of the scored points
+    scale: float = 1.0  # the stencil's own factor
+    strategies: tuple[Strategy, ...] = ()  # ways to choose a tile, side by side, over the scored points
+
+    @property
+    def best_by_k(self) -> dict[int, tuple[float, int]]:
+        """Share of the best measured speed by the number of resident blocks k, and the number of such points."""
+        return {} if self.resident is None else best_by(self.resident, self.scored[1])
+
+    @property
+    def scored(self) -> tuple[Floats, Floats]:
+        """Predicted and measured seconds of the scored points."""
+        rest = np.setdiff1d(np.arange(len(self.measured)), self.used)
+        return self.predicted[rest], self.measured[rest]
+
+    def shown(self) -> Shown:
+        """Return what people read."""
+        return score_table([(self.name, self.scores)])
 
 
 def score_table(rows: Sequence[tuple[str, Scores]]) -> Table:
@@ -57,75 +79,72 @@ def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
     return path
 
 
-def draw(panels: Sequence[StencilPanel], folder: Path) -> tuple[Path, ...]:
+def draw(stencils: Sequence[StencilValidation], folder: Path) -> tuple[Path, ...]:
     """Draw every figure into a folder."""
     make_folder(folder)
-    made = [_draw_accuracy(panels, folder / "accuracy.png")]
-    with_tiles = [panel for panel in panels if panel.space is not None]
-    if with_tiles:
-        made.append(_draw_surface(with_tiles, folder / "surface.png"))
-        made.append(_draw_band(with_tiles, folder / "band.png"))
-        made.append(_draw_strategies(with_tiles, folder / "strategies.png"))
-    return tuple(made)
+    with_tiles = [one for one in stencils if one.space is not None]
+    made = []
+    for name, draw_one, some in (
+        ("accuracy", _accuracy, stencils),
+        ("surface", _surface, with_tiles),
+        ("band", _band, with_tiles),
+    ):
+        if some:
+            figure, axes = _grid(len(some))
+            for one, axis in zip(some, axes, strict=True):
+                draw_one(axis, one, *one.scored)
+            made.append(plots.save(figure, folder / f"{name}.png", dpi=130))
+    return (*made, *([_draw_strategies(with_tiles, folder / "strategies.png")] if with_tiles else []))
 
 
-def _draw_accuracy(panels: Sequence[StencilPanel], path: Path) -> Path:
+def _accuracy(axis: Any, one: StencilValidation, predicted: Floats, measured: Floats) -> None:  # noqa: ANN401
     """Figure 3: predicted against measured, the points near the best marked."""
-    figure, axes = _grid(len(panels))
-    for panel, axis in zip(panels, axes, strict=True):
-        near = near_best(panel.measured)
-        for mask, colour, label in ((~near, "0.75", "all"), (near, "#1f5fa8", "within 20 % of the best")):
-            axis.loglog(panel.measured[mask], panel.predicted[mask], ".", color=colour, markersize=3, label=label)
-        ends = [float(panel.measured.min()), float(panel.measured.max())]
-        axis.loglog(ends, ends, "-", color="#b3261e", linewidth=1)
-        axis.set(title=panel.title, xlabel="measured, s", ylabel="predicted, s")
-        axis.legend(fontsize="x-small", loc="upper left")
-    return plots.save(figure, path, dpi=130)
+    near = near_best(measured)
+    for mask, colour, label in ((~near, "0.75", "all"), (near, "#1f5fa8", "within 20 % of the best")):
+        axis.loglog(measured[mask], predicted[mask], ".", color=colour, markersize=3, label=label)
+    ends = [float(measured.min()), float(measured.max())]
+    axis.loglog(ends, ends, "-", color="#b3261e", linewidth=1)
+    axis.set(title=one.name, xlabel="measured, s", ylabel="predicted, s")
+    axis.legend(fontsize="x-small", loc="upper left")
 
 
-def _draw_surface(panels: Sequence[StencilPanel], path: Path) -> Path:
+def _surface(axis: Any, one: StencilValidation, predicted: Floats, _measured: Floats) -> None:  # noqa: ANN401
     """Figure 4: the model's time over the height and the innermost size, the best of the other parameters."""
-    figure, axes = _grid(len(panels))
-    for panel, axis in zip(panels, axes, strict=True):
-        assert panel.space is not None  # noqa: S101  (filtered by the caller)
-        heights, sizes = np.unique(panel.space.sizes.time), np.unique(panel.space.sizes.space[-1])
-        surface = np.full((len(heights), len(sizes)), np.nan)
-        for i, height in enumerate(heights):
-            for j, size in enumerate(sizes):
-                here = (panel.space.sizes.time == height) & (panel.space.sizes.space[-1] == size)
-                if here.any():
-                    surface[i, j] = panel.predicted[here].min()
-        image = axis.imshow(np.log10(surface), origin="lower", aspect="auto", cmap="viridis_r")
-        axis.set_xticks(range(len(sizes)), [str(size) for size in sizes], fontsize="x-small")
-        axis.set_yticks(range(len(heights)), [str(height) for height in heights], fontsize="x-small")
-        axis.set(title=panel.title, xlabel="innermost tile size", ylabel="height $t_T$")
-        figure.colorbar(image, ax=axis, label="log10 of predicted s")
-    return plots.save(figure, path, dpi=130)
+    assert one.space is not None  # noqa: S101  (filtered by the caller)
+    heights, sizes = np.unique(one.space.sizes.time), np.unique(one.space.sizes.space[-1])
+    surface = np.full((len(heights), len(sizes)), np.nan)
+    for i, height in enumerate(heights):
+        for j, size in enumerate(sizes):
+            here = (one.space.sizes.time == height) & (one.space.sizes.space[-1] == size)
+            if here.any():
+                surface[i, j] = predicted[here].min()
+    image = axis.imshow(np.log10(surface), origin="lower", aspect="auto", cmap="viridis_r")
+    axis.set_xticks(range(len(sizes)), [str(size) for size in sizes], fontsize="x-small")
+    axis.set_yticks(range(len(heights)), [str(height) for height in heights], fontsize="x-small")
+    axis.set(title=one.name, xlabel="innermost tile size", ylabel="height $t_T$")
+    axis.figure.colorbar(image, ax=axis, label="log10 of predicted s")
 
 
-def _draw_band(panels: Sequence[StencilPanel], path: Path) -> Path:
+def _band(axis: Any, one: StencilValidation, predicted: Floats, measured: Floats) -> None:  # noqa: ANN401
     """Figure 5: predicted and measured times of the points within 10 % of the minimum, best prediction first."""
-    figure, axes = _grid(len(panels))
-    for panel, axis in zip(panels, axes, strict=True):
-        order = np.argsort(panel.predicted, kind="stable")
-        inside = order[panel.predicted[order] <= (1.0 + BAND) * panel.predicted[order[0]]]
-        place = np.arange(1, len(inside) + 1)
-        axis.plot(place, panel.measured[inside], "o", color="#1f5fa8", markersize=4, label="measured")
-        axis.plot(place, panel.predicted[inside], "-", color="#b3261e", label="predicted")
-        axis.axhline(float(panel.measured.min()), color="0.5", linewidth=1, label="best of all")
-        axis.set(title=panel.title, xlabel="rank by the model", ylabel="s", ylim=(0, None))
-        axis.legend(fontsize="x-small")
-    return plots.save(figure, path, dpi=130)
+    order = np.argsort(predicted, kind="stable")
+    inside = order[predicted[order] <= (1.0 + BAND) * predicted[order[0]]]
+    place = np.arange(1, len(inside) + 1)
+    axis.plot(place, measured[inside], "o", color="#1f5fa8", markersize=4, label="measured")
+    axis.plot(place, predicted[inside], "-", color="#b3261e", label="predicted")
+    axis.axhline(float(measured.min()), color="0.5", linewidth=1, label="best of all")
+    axis.set(title=one.name, xlabel="rank by the model", ylabel="s", ylim=(0, None))
+    axis.legend(fontsize="x-small")
 
 
-def _draw_strategies(panels: Sequence[StencilPanel], path: Path) -> Path:
+def _draw_strategies(panels: Sequence[StencilValidation], path: Path) -> Path:
     """Figure 6: what every strategy reaches, as a share of the best measured speed."""
     figure, (axis,) = _grid(1, wide=True)
     names = [each.name for each in panels[0].strategies]
     width = 0.8 / len(panels)
     for number, panel in enumerate(panels):
         heights = [100 * each.fraction for each in panel.strategies]
-        axis.bar(np.arange(len(names)) + (number - (len(panels) - 1) / 2) * width, heights, width, label=panel.title)
+        axis.bar(np.arange(len(names)) + (number - (len(panels) - 1) / 2) * width, heights, width, label=panel.name)
     axis.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize="small")
     axis.set(ylabel="share of the best measured speed, %", ylim=(0, 105))
     axis.legend(fontsize="x-small", ncols=2)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.intmath import ceil_div
+from tilewright.codegen.point_sums import sums_source
 from tilewright.programs.stencil import points
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index, Sums, Weights, numbered
 from tilewright.programs.stencil.problem import PointFields, Problem
-from tilewright.runtime.call import addresses
+from tilewright.runtime.call import addresses, if_compiled, packed
 from tilewright.runtime.faces import FaceSums
 from tilewright.runtime.memory import Array, Workspace, check_memory
 
@@ -21,6 +22,9 @@ Look = Callable[[str, Index], Array]
 """What a field's newest version is at some cells, in row-major order of the grid, when a run begins."""
 MOST_BYTES = 2**26
 """Bytes of the tables of one call of a kernel."""
+_MANY = 2**20
+"""Products of sums with weights from which on compiled code is worth its compilation."""
+_COMPILED = ("float32", "float64")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,6 +135,19 @@ class Recording:
     def sums(self, recorded: Array) -> Array:
         """Return what the receivers make of values of the cells, (rows, points) of (cells, rows)."""
         return self._summing(self._sums, recorded, self._still).T
+
+
+def sums(terms: Sums, table: Array, start: Array, threads: int) -> Array:
+    """Return what :meth:`Sums.of` does, in C where there are many: the same bits as NumPy's."""
+    many = terms.weight.size * table.shape[1] >= _MANY and terms.weight.dtype == np.float64
+    function = if_compiled(sums_source, table.dtype.name) if many and table.dtype.name in _COMPILED else None
+    if function is None:
+        return terms.of(table, start)
+    rows, first = packed(table), packed(start, np.float64)
+    result = np.empty((terms.count, rows.shape[1]))
+    places, numbers = addresses((terms.starts, terms.source)), addresses((terms.weight, first, result))
+    function((rows,), (threads, rows.shape[1], terms.count), places, numbers)
+    return result
 
 
 def updated_cells(problem: Problem, field: str, cells: Index) -> Array:

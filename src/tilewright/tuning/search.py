@@ -101,8 +101,6 @@ class Watch:
 
 @dataclass(slots=True, kw_only=True)
 class _State:
-    """What is known in the course of a search."""
-
     meter: Meter
     effort: Effort
     watch: Watch

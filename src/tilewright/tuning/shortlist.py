@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class FamilySpace:
     # orders the points of a family as the cost does
     expected: Floats
     # returns the slopes of the logarithm of the cost of some points, by index, along the numbers of the model, the same
-    # in all families (:mod:`tilewright.tuning.slopes`); shape (m, p); None if unknown
+    # in all families (:mod:`tilewright.tuning.sensitivity`); shape (m, p); None if unknown
     slopes: Callable[[Ints], Floats] | None = None
 
     def at(self, index: int) -> Candidate:
@@ -80,12 +80,10 @@ def effort_level(name: str, seconds: float | None = None, candidates: int | None
         raise UsageError(f"the time budget is a positive number of seconds, got {seconds!r}")
     if candidates is not None and (isinstance(candidates, bool) or int(candidates) != candidates or candidates < 1):
         raise UsageError(f"the number of candidates is a whole number of at least 1, got {candidates!r}")
-    return Effort(
+    return replace(
+        level,
         candidates=level.candidates if candidates is None else int(candidates),
         seconds=level.seconds if seconds is None else float(seconds),
-        finalists=level.finalists,
-        repeats=level.repeats,
-        refine=level.refine,
     )
 
 

@@ -6,8 +6,8 @@ the more the nearer their sizes are,
 
     cov(i, j) = a^2 + g_i . g_j + [same family] (f^2 + s^2 exp(-|x_i - x_j|^2 / (2 l^2))),
 
-with g the slopes of the prediction along these numbers (:mod:`tilewright.tuning.slopes`), x the binary logarithms of
-tile sizes and threads, and samples scatter by a noise besides. So every measurement corrects the model's constants,
+with g the slopes of the prediction along these numbers (:mod:`tilewright.tuning.sensitivity`), x the binary logarithms
+of tile sizes and threads, and samples scatter by a noise besides. So every measurement corrects the model's constants,
 and what they leave (Rasmussen and Williams, Gaussian processes for machine learning, 2006, equations 2.25 and 2.26).
 The next candidate is the one from which most is expected (expected improvement: Jones, Schonlau and Welch,
 Efficient global optimization of expensive black-box functions, 1998, equation 15).

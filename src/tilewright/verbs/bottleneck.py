@@ -87,7 +87,6 @@ def _speedups(work: Workload, tiling: Tiling, costs: Costs) -> tuple[tuple[str, 
 
 
 def _k_effect(work: Workload, tiling: Tiling) -> tuple[tuple[int, float], ...]:
-    """Return the predicted time for every number of resident tiles that fits."""
     found = []
     for k in range(1, work.most_tiles(tiling) + 1):
         costs = work.expected(dataclasses.replace(tiling, k=k))

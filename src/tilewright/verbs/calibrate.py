@@ -1,26 +1,32 @@
-"""``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters."""
+"""``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters.
+
+The disk and the network, on which runs beyond memory and one machine depend, are measured alone.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import check_place, write_text
 from tilewright.base.records import Outcome, Record
-from tilewright.base.units import format_seconds
+from tilewright.base.units import format_bytes, format_seconds
 from tilewright.codegen.emit import StencilLayout
 from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
 from tilewright.costs.rates import entry_name
 from tilewright.costs.setting import make_setting
+from tilewright.distributed import measure
 from tilewright.driver import emit_tilings
 from tilewright.inputs import memo
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
+from tilewright.machines.parameters import Quantity
 from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -88,16 +94,9 @@ class Calibration(Record):
     @property
     def unstable(self) -> tuple[str, ...]:
         """Parameters whose samples spread too far to be trusted: something else ran at the same time."""
-        names = (
-            "dram_bandwidth",
-            "core_bandwidth",
-            "cache_bandwidth",
-            "outer_bandwidth",
-            "launch_seconds",
-            "call_seconds",
-            *(("barrier_seconds", "shared_bandwidth") if self.machine.kind == "gpu" else ()),
-        )
-        known = [(name, getattr(self.machine, name)) for name in names]
+        names = "dram_bandwidth core_bandwidth cache_bandwidth outer_bandwidth launch_seconds call_seconds"
+        names += " barrier_seconds shared_bandwidth" if self.machine.kind == "gpu" else ""
+        known = [(name, getattr(self.machine, name)) for name in names.split()]
         return tuple(name for name, q in known if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
 
     def _sensitivity(self) -> dict[str, object]:
@@ -128,6 +127,29 @@ class Calibration(Record):
             verdict = "insensitive" if each.insensitive else f"Kendall's tau {tau:.3f}, loses {each.loss:.1%}"
             lines.append(f"  {each.parameter:<16} {verdict}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Measured(Record):
+    """What was measured of a disk or a network."""
+
+    KEYS = "path *=_quantities"
+
+    machine: Machine  # ``host``, with what was measured
+    path: Path | None  # its machine file, or None if it could not be written
+    found: dict[str, Quantity]  # the quantities by name
+
+    def _quantities(self) -> dict[str, object]:
+        keys = ("value", "unit", "low", "high", "note")
+        return {name: {key: getattr(quantity, key) for key in keys} for name, quantity in self.found.items()}
+
+    def __str__(self) -> str:
+        lines = []
+        for name, each in self.found.items():
+            shown = format_seconds if each.unit == "s" else lambda value: f"{format_bytes(value)}/s"
+            spread = f"{shown(each.low or 0.0)} to {shown(each.high or 0.0)}"
+            lines.append(f"{name.replace('_', ' ')}: {shown(each.value)} ({spread}), {each.note}")
+        return "\n".join([*lines, f"kept in {self.path}" if self.path else "not kept"])
 
 
 def calibrate(
@@ -190,12 +212,7 @@ def calibrate(
     with bar("calibrating", progress) as update:
         machine, fits = _cpu(chosen, protocol, update, say)
     machine = replace(machine, **{name: getattr(hosts.host(), name) for name in _KEPT})
-    if target is None:
-        target = hosts.keep(machine)
-    else:
-        write_text(target, to_toml(machine))
-    memo.forget()
-    return _calibration(chosen, machine, target, fits)
+    return _calibration(chosen, machine, _keep(machine, target), fits)
 
 
 class _Steps:
@@ -274,11 +291,7 @@ def calibrate_gpu(
     measured = devices.measure_programs(chosen, machine, device, gpu_schedule, protocol, say)
     fits = {name: fitting.fitted(instances) for name, instances in measured.items()}
     machine = devices.with_programs(machine, fits, devices.whose(device), protocol.instances)
-    if target is None:
-        target = hosts.keep(machine)
-    else:
-        write_text(target, to_toml(machine))
-    return _calibration(chosen, machine, target, fits, _GPU_MEASURED)
+    return _calibration(chosen, machine, _keep(machine, target), fits, _GPU_MEASURED)
 
 
 def _calibration(
@@ -366,6 +379,38 @@ def _tileable(name: str) -> Program:
     if verdict:
         raise UsageError(f"C_iter of {name!r} is not calibrated: {verdict.reason}")
     return program
+
+
+def calibrate_disk(folder: str | Path, output: str | Path | None = None) -> Measured:
+    """Measure a folder's disk by a file of 256 MiB, deleted after, and keep its bandwidths with ``host``."""
+    return _entered(measure.disk_bandwidths(Path(folder)), output)
+
+
+def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Measured | None:  # noqa: ANN401
+    """Measure latency and bandwidth between ranks, all of which call this, for ``host``; None but on the first rank."""
+    if comm is None:
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError):
+            raise UsageError("messages between ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
+        comm = MPI.COMM_WORLD
+    found = measure.network(comm)
+    return _entered(found, output) if comm.Get_rank() == 0 else None
+
+
+def _entered(found: dict[str, Quantity], output: str | Path | None) -> Measured:
+    machine = replace(hosts.host(), **found)  # type: ignore[arg-type]  # (names of its quantities)
+    return Measured(machine=machine, path=_keep(machine, None if output is None else Path(output)), found=found)
+
+
+def _keep(machine: Machine, target: Path | None) -> Path | None:
+    """Write a machine to a file, by default in the user's store; return where it lies, None where it cannot."""
+    if target is None:
+        target = hosts.keep(machine)
+    else:
+        write_text(target, to_toml(machine))
+    memo.forget()
+    return target
 
 
 def _target(path: Path) -> Path:

@@ -1,15 +1,20 @@
 """``Prediction``: what the model says about one tiling, ready to be printed and shown."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
-from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
+from tilewright.base.units import format_bytes, format_over, format_rate, format_seconds, format_shape
+from tilewright.costs import time as time_model
 from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.interval import Interval, interval
+from tilewright.costs.setting import make_setting
 from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
@@ -19,6 +24,7 @@ from tilewright.report import tables
 from tilewright.report.page import Studied
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.workload import Workload
 
 if TYPE_CHECKING:
@@ -95,9 +101,7 @@ class Prediction(Studied):
         power = (self.costs.energy.warning,) if self.costs.energy and self.costs.energy.warning else ()
         if not isinstance(self.problem, Problem):
             return power
-        from tilewright.tuning.limits import limits
-
-        return (*limits(self.problem, self.tiling, self.costs, self.hardware, self.model), *power)
+        return (*_limits(self.problem, self.tiling, self.costs, self.hardware, self.model), *power)
 
     @property
     def roof(self) -> Roofline | None:
@@ -237,6 +241,43 @@ class Prediction(Studied):
             f"{format_bytes(self.costs.dram_bytes)} off chip, bound by {self.costs.bound_by}; "
             f"{'; '.join([tables.described(self.constants), *self.notes])}"
         )
+
+
+def _limits(problem: Problem, tiling: Tiling, costs: Costs, machine: Machine, model: str) -> tuple[str, ...]:
+    """Say what a prediction for a GPU cannot be: a grid beyond its memory, idle multiprocessors, values that spill."""
+    if machine.kind == "cpu":
+        return ()
+    found = []
+    needed = _device_bytes(problem, tiling)
+    if machine.memory_bytes is not None and needed > machine.memory_bytes.value:
+        texts = format_over(needed, int(machine.memory_bytes.value))
+        found.append(f"all buffers of the grid take {texts[0]}, {machine.name} has {texts[1]}: it cannot hold them")
+    blocks, count = _blocks(problem, tiling, costs), int(machine.sm_count.value)
+    if blocks < count:
+        found.append(f"at most {blocks} of the {count} multiprocessors have a block: the grid is small for {tiling}")
+    setting = make_setting(problem, machine)
+    if model == "exact" and time_model.models_threads(tiling.family, setting):
+        spilled = float(np.ceil(time_model.thread_terms(time_model.sizes_of(tiling, setting), setting).spilled[0]))
+        if spilled:
+            found.append(f"about {spilled:.0f} values of a thread of {tiling} find no register and spill to memory")
+    return tuple(found)
+
+
+def _device_bytes(problem: Problem, tiling: Tiling) -> int:
+    """Return the bytes of all buffers of a run on a GPU; streaming tiles keep two sets of what they update."""
+    program = problem.program
+    copies = program.analysis.copies
+    if tiling.family.streams:
+        updated = set(program.updated)
+        copies = tuple(2 * program.history(name) if name in updated else 1 for name in program.fields)
+    return sum(copies) * problem.cells * problem.itemsize
+
+
+def _blocks(problem: Problem, tiling: Tiling, costs: Costs) -> int:
+    if not tiling.family.untiled:
+        return costs.tiles_per_wavefront
+    cells = gpu_schedule(problem, tiling).cells
+    return math.prod(-(-extent // each) for extent, each in zip(problem.shape, cells, strict=True))
 
 
 class Ranking(tuple[Prediction, ...], Record):

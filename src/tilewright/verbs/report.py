@@ -18,12 +18,11 @@ from tilewright.report.study import StudiedTiling, Study
 from tilewright.runtime.formats.logs import read_text
 from tilewright.runtime.warn import warn_skipped
 from tilewright.schedules.tiling import is_gone, parse
-from tilewright.verbs import provenance
+from tilewright.tuning import stencil
 from tilewright.verbs.predict import MachineLike, as_machine, select
 from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning import study
 from tilewright.verbs.tuning.plan import Plan
-from tilewright.verbs.tuning.study import StudyCase
 
 _MOST = 10_000
 _LONGEST = 500
@@ -88,8 +87,8 @@ def of_problem(program: Program, known: FileDefaults, top: int = 40) -> Study:
     )  # fmt: skip
     first = ranked[0]
     assert isinstance(first.problem, Problem)  # noqa: S101  (a program has no table)
-    case = StudyCase(problem=first.problem, machine=machine, model=first.model)
-    return study.of_case(case, [each.candidate() for each in ranked])
+    work = stencil.on_machine(first.problem, machine, model=first.model)
+    return study.of_case(work, [each.candidate() for each in ranked])
 
 
 def of_file(path: Path, known: FileDefaults) -> Study:
@@ -111,8 +110,8 @@ def of_file(path: Path, known: FileDefaults) -> Study:
     if not kept:
         raise UsageError(f"{where} has no tiling of a family that is still there", "tune or predict again")
     candidates = [_candidate(row, where) for row in kept]
-    case, lines = _case(document, known, where), _lines(document, candidates)
-    return study.of_case(case, candidates, lines, provenance.read(document))
+    work, lines = _work(document, known, where), _lines(document, candidates)
+    return study.of_case(work, candidates, lines, study.read_circumstances(document))
 
 
 def _missing(name: str) -> UsageError:
@@ -148,14 +147,12 @@ def _of_log(path: Path, known: FileDefaults) -> Study:
     ]
     many.sort(key=lambda each: math.inf if each.measured is None else each.measured)
     problem = make_problem(known.program, known.shape, known.steps, known.dtype, known.boundary)
-    case = StudyCase(problem=problem, machine=as_machine(known.machine or "host"))
-    return study.of_case(case, many, (f"{len(many)} tilings in the log {path.name}",))
+    work = stencil.on_machine(problem, as_machine(known.machine or "host"))
+    return study.of_case(work, many, (f"{len(many)} tilings in the log {path.name}",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Problem:
-    """What a file is of."""
-
     program: object
     machine: str
     shape: tuple[int, ...]
@@ -166,8 +163,6 @@ class _Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Costs:
-    """What a file predicts of a tiling."""
-
     seconds: Amount | None = None
     flops: Amount | None = None
     dram_bytes: Amount | None = None
@@ -188,7 +183,7 @@ class _Candidate:
     costs: object = None
 
 
-def _case(document: Mapping[str, Any], known: FileDefaults, where: str) -> StudyCase:
+def _work(document: Mapping[str, Any], known: FileDefaults, where: str) -> stencil.StencilWorkload:
     """Return what a document is of, checked."""
     one = documents.parse(_Problem, document, where, alone=False)
     name, machine = one.program, one.machine
@@ -203,7 +198,7 @@ def _case(document: Mapping[str, Any], known: FileDefaults, where: str) -> Study
         )
     problem = make_problem(program, one.shape, one.steps, one.dtype, known.boundary)
     model = "published" if one.model == "published" else "exact"
-    return StudyCase(problem=problem, machine=as_machine(known.machine or machine), model=model)
+    return stencil.on_machine(problem, as_machine(known.machine or machine), model=model)
 
 
 def _candidate(row: Any, where: str) -> StudiedTiling:  # noqa: ANN401

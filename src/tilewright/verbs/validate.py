@@ -12,24 +12,23 @@ import numpy as np
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
-from tilewright.base.tables import Shown
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.facts import facts_of
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.gpu.fit import FASTEST, GpuFit, LogPoints, calibrate, sample, scale_of
 from tilewright.costs.gpu.terms import GpuConstants, thread_numbers
-from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.setting import make_setting
 from tilewright.costs.work import hexagonal
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.report import validation as report
+from tilewright.report.validation import StencilValidation
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.runtime.formats.tuner_files import read_tuner_file
 from tilewright.schedules.families import hybrid
-from tilewright.tuning.strategies import MeasuredSpace, Strategy, best_by, compare
+from tilewright.tuning.strategies import MeasuredSpace, compare
 from tilewright.tuning.validation import TOPS, Scores, mean, scores
 from tilewright.verbs.predict import MachineLike, as_machine
 
@@ -37,38 +36,6 @@ POINTS = 10
 """Calibration points per stencil."""
 _NAMED = 5
 """Lines that are named at most where people read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StencilValidation(Record):
-    """Predicted against measured times of one stencil."""
-
-    KEYS = "name *=scores"
-
-    name: str  # the stencil
-    scores: Scores  # over the points that were not used for calibration
-    predicted: Floats  # predicted seconds of every point; shape (n,)
-    measured: Floats  # measured seconds; shape (n,)
-    used: Ints  # indices of the points used for calibration
-    space: MeasuredSpace | None = None  # the scored points with what the strategies need, or None without tile sizes
-    resident: Ints | None = None  # resident blocks of the scored points
-    scale: float = 1.0  # the stencil's own factor
-    strategies: tuple[Strategy, ...] = ()  # ways to choose a tile, side by side, over the scored points
-
-    @property
-    def best_by_k(self) -> dict[int, tuple[float, int]]:
-        """Share of the best measured speed by the number of resident blocks k, and the number of such points."""
-        return {} if self.resident is None else best_by(self.resident, self.scored[1])
-
-    @property
-    def scored(self) -> tuple[Floats, Floats]:
-        """Predicted and measured seconds of the scored points."""
-        rest = np.setdiff1d(np.arange(len(self.measured)), self.used)
-        return self.predicted[rest], self.measured[rest]
-
-    def shown(self) -> Shown:
-        """Return what people read."""
-        return report.score_table([(self.name, self.scores)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -142,27 +109,25 @@ def validate(
         if len(seconds) < points + 2:
             raise UsageError(f"a log has at least {points + 2} measured points, {log.program!r} has {len(seconds)}")
     cases = [case_of(log) for log in known]
+    every, results = None, []
     if model == "published":
-        many = [_published(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
-        return Validation(
-            machine=where.name, model=model, stencils=tuple(many), overall=_overall(many), skipped=skipped
-        )
-    gpu = thread_numbers(where)
-    used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
-    chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
-    every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
-    results = []
-    for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
-        fitted = every
-        if held_out and points and len(cases) > 1:
-            fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
-        constants = fitted.constants if fitted else GpuConstants()
-        results.append(_scored(case, seconds, used[number], gpu, constants, off))
+        results = [_published(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
+    else:
+        gpu = thread_numbers(where)
+        used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
+        chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
+        every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
+        for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
+            fitted = every
+            if held_out and points and len(cases) > 1:
+                fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
+            constants = fitted.constants if fitted else GpuConstants()
+            results.append(_scored(case, seconds, used[number], gpu, constants, off))
     return Validation(
         machine=where.name,
         model=model,
         stencils=tuple(results),
-        overall=_overall(results),
+        overall=mean(tuple(each.scores for each in results)),
         calibration=every,
         skipped=skipped,
     )
@@ -253,9 +218,9 @@ def _scored(
 ) -> StencilValidation:
     terms = selector.evaluate(case, gpu, constants, off)
     scale = scale_of(terms.seconds[used], seconds[used]) if len(used) else 1.0
-    rest = np.setdiff1d(np.arange(len(seconds)), used)
     shared = int(gpu.block_shared_bytes)
-    return _result(case, terms.seconds * scale, seconds, used, shared, (terms.resident[rest], scale))
+    resident = terms.resident[np.setdiff1d(np.arange(len(seconds)), used)]
+    return _result(case, terms.seconds * scale, seconds, used, shared, resident=resident, scale=scale)
 
 
 def _published(
@@ -269,18 +234,13 @@ def _published(
     used = sample(np.where(np.isfinite(first), first, np.nanmax(first[np.isfinite(first)]) * 10), points, seed)
     best, found = np.inf, first
     for factor in np.geomspace(1e-2, 1e2, 81) if points else ():
-        trial = _with_iteration(setting, float(factor))
+        trial = setting.at(c_iter=setting.rates.c_iter.at(setting.rates.c_iter.value * float(factor)))
         predicted = time_model.evaluate(hybrid.FAMILY, case.sizes, trial, "published").seconds
         inside = used[np.isfinite(predicted[used])]
         error = float(np.abs(np.log(predicted[inside] / seconds[inside])).mean()) if len(inside) else np.inf
         if error < best:
             best, found = error, predicted
-    return _result(case, found, seconds, used, limit, None)
-
-
-def _with_iteration(setting: Setting, factor: float) -> Setting:
-    one = setting.rates.c_iter
-    return setting.at(c_iter=one.at(one.value * factor))
+    return _result(case, found, seconds, used, limit)
 
 
 def _result(
@@ -289,7 +249,9 @@ def _result(
     seconds: Floats,
     used: Ints,
     limit: int,
-    extra: tuple[Ints, float] | None,
+    *,
+    resident: Ints | None = None,
+    scale: float = 1.0,
 ) -> StencilValidation:
     rest = np.setdiff1d(np.arange(len(seconds)), used)
     part = case.take(rest)
@@ -309,11 +271,7 @@ def _result(
         measured=seconds,
         used=used,
         space=space,
-        resident=extra[0] if extra else None,
-        scale=extra[1] if extra else 1.0,
+        resident=resident,
+        scale=scale,
         strategies=compare(space),
     )
-
-
-def _overall(many: Sequence[StencilValidation]) -> Scores:
-    return mean(tuple(each.scores for each in many))

@@ -224,7 +224,6 @@ def _row(factor: float, work: Workload, amount: str, held: Tiling, metric: str) 
 
 
 def _best(work: Workload, metric: str) -> tuple[Tiling, Costs]:
-    """Return the best tiling of a coarse grid of sizes and its costs."""
     found = work.ranked(metric, within=0.0, top=1, points="coarse")
     if not found:
         raise UsageError(f"no tiling of {work.problem.program.name} fits {work.machine.name}")
@@ -239,7 +238,7 @@ def _varied(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
     """Return the workload of one point, and what the varied quantity is there."""
     problem = work.problem
     if vary == "size":
-        shape = _larger(problem.shape, factor)
+        shape = tuple(max(1, round(extent * factor)) for extent in problem.shape)
         return work.changed(work.machine, shape, problem.steps), "x".join(map(str, shape))
     if vary == "steps":
         steps = max(1, round(problem.steps * factor))
@@ -255,11 +254,6 @@ def _factors_of(vary: str, factors: Sequence[float], metric: str) -> tuple[float
     if any(not (np.isfinite(factor) and factor > 0) for factor in factors):
         raise UsageError(f"a quantity is varied by factors above 0, got {list(factors)!r}")
     return tuple(sorted({1.0, *(factors or (_CLOCKS if vary == "clock" else FACTORS))}))
-
-
-def _larger(shape: tuple[int, ...], factor: float) -> tuple[int, ...]:
-    """Return extents multiplied by a factor, at least 1 each."""
-    return tuple(max(1, round(extent * factor)) for extent in shape)
 
 
 def _varied_machine(machine: Machine, vary: str, factor: float) -> tuple[Machine, str]:

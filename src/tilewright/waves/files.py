@@ -3,12 +3,12 @@
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import check_place, read_bounded
+from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.runtime.formats.files import read_planes, write_archive, write_planes
 from tilewright.verbs.options import ShotOptions
@@ -19,22 +19,19 @@ from tilewright.waves.shots import Shot, shot
 _LARGEST_TEXT = 2**26
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileShot:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FileShot(Record):
     """What a shot did."""
+
+    KEYS = "*=shot.run time_step=shot.time_step traces outputs"
 
     shot: Shot
     outputs: tuple[Path, ...]  # as written
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        made = self.shot
-        return {
-            **made.run.to_dict(),
-            "time_step": made.time_step,
-            "traces": {field: list(values.shape) for field, values in made.traces.items()},
-            "outputs": [str(path) for path in self.outputs],
-        }
+    @property
+    def traces(self) -> dict[str, tuple[int, ...]]:
+        """By field the shape of its traces."""
+        return {field: values.shape for field, values in self.shot.traces.items()}
 
     def __str__(self) -> str:
         made = self.shot

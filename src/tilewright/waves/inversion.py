@@ -16,7 +16,7 @@ from tilewright.inputs.arrays import as_array
 from tilewright.verbs.gradients.vjp import vjp
 from tilewright.waves.layers import Layers, Sponge
 from tilewright.waves.models import Floats, Model
-from tilewright.waves.shots import Wavelet, prepare
+from tilewright.waves.shots import ShotTerms, Wavelet, prepare
 
 Array = npt.NDArray[Any]
 
@@ -74,15 +74,9 @@ def misfit(  # noqa: PLR0913  (a public verb)
     """
     if model.density is not None or model.shear is not None:
         raise UsageError("gradients are of models of constant density, without shear waves")
-    setup = prepare(
-        model, source, receivers, time=time, frequency=frequency, wavelet=wavelet, time_step=time_step,
-        space_order=space_order, layers=layers, interpolation=interpolation, every=every, dtype=dtype,
-    )  # fmt: skip
+    setup = prepare(model, source, receivers, ShotTerms.of(locals()))
     scheme = setup.scheme
-    (_, traces), pullback = vjp(
-        scheme.program, *scheme.arrays(), steps=setup.steps, boundary=scheme.boundary(), dtype=dtype,
-        sources=setup.sources, receivers=setup.receivers, wrt=("m",), **scheme.profiles(), **options,
-    )  # fmt: skip
+    (_, traces), pullback = vjp(scheme.program, *scheme.arrays(), **setup.keywords(), wrt=("m",), **options)
     wanted = as_array(observed, "observed")
     if wanted.shape != traces["u"].shape:
         raise ArrayError(f"observed traces have the shape {traces['u'].shape}, got {wanted.shape}")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.options import Options
 from tilewright.base.units import format_shape, real_number, whole_number
 from tilewright.programs.stencil.points import Points, in_cells
 from tilewright.programs.stencil.problem import DTYPES
@@ -151,18 +152,26 @@ def shot(  # noqa: PLR0913  (a public verb)
     taken = [name for name in _OWN if name in options]
     if taken:
         raise UsageError(f"a shot sets {taken[0]} by itself, so it is no option of one", "options are those of tw.run")
-    setup = prepare(
-        model, source, receivers, time=time, frequency=frequency, wavelet=wavelet, time_step=time_step,
-        space_order=space_order, layers=layers, interpolation=interpolation, every=every, dtype=dtype,
-    )  # fmt: skip
+    setup = prepare(model, source, receivers, ShotTerms.of(locals()))
     scheme = setup.scheme
-    done: Run = run(
-        scheme.program, *scheme.arrays(), steps=setup.steps, boundary=scheme.boundary(), dtype=dtype,
-        sources=setup.sources, receivers=setup.receivers, record=True, **scheme.profiles(), **options,
-    )  # fmt: skip
+    done: Run = run(scheme.program, *scheme.arrays(), **setup.keywords(), record=True, **options)
     records = len(next(iter(done.traces.values())))  # fewer where an option ended the run
     times = scheme.step * every * np.arange(1, records + 1, dtype=np.float64)
     return Shot(traces=done.traces, times=times, time_step=scheme.step, model=model, run=done, around=scheme.around)
+
+
+class ShotTerms(Options):
+    """What is said of a shot beside its model and places, see :func:`shot`."""
+
+    time: float  # s
+    frequency: float | None = None  # Hz
+    wavelet: Wavelet | None = None
+    time_step: float | None = None  # s
+    space_order: int = 8
+    layers: Layers = Sponge(20)
+    interpolation: str = "linear"
+    every: int = 1
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -174,51 +183,50 @@ class Setup:
     sources: Mapping[str, Points]  # by field
     receivers: Mapping[str, Points]  # by field
 
+    def keywords(self) -> dict[str, Any]:
+        """Return the options and scalars of the run."""
+        scheme = self.scheme
+        return {
+            "steps": self.steps,
+            "boundary": scheme.boundary(),
+            "dtype": scheme.dtype,
+            "sources": self.sources,
+            "receivers": self.receivers,
+            **scheme.profiles(),
+        }
 
-def prepare(  # noqa: PLR0913  (the arguments of a shot)
-    model: Model,
-    source: Any,  # noqa: ANN401
-    receivers: Any,  # noqa: ANN401
-    *,
-    time: float,
-    frequency: float | None,
-    wavelet: Wavelet | None,
-    time_step: float | None,
-    space_order: int,
-    layers: Layers,
-    interpolation: str,
-    every: int,
-    dtype: str,
-) -> Setup:
+
+def prepare(model: Model, source: Any, receivers: Any, terms: ShotTerms) -> Setup:  # noqa: ANN401
     """Check the arguments of :func:`shot`, whose errors it raises, and make ready what it runs."""
-    time = real_number(time, "the time of a shot", zero=True)
+    dtype, frequency, space_order = terms.dtype, terms.frequency, terms.space_order
+    time = real_number(terms.time, "the time of a shot", zero=True)
     if not isinstance(dtype, str) or dtype not in DTYPES or not is_rounded(dtype):
         raise UsageError(f"a shot computes in a floating-point type, such as float32 or float64, got {dtype!r:.60}")
     longest = longest_step(model, space_order)
-    step = _SHARE * longest if time_step is None else real_number(time_step, "the time step")
+    step = _SHARE * longest if terms.time_step is None else real_number(terms.time_step, "the time step")
     if step > longest:
         raise UsageError(
             f"a time step of {step:.4g} s is not stable: with speeds up to {model.velocity.max():g} m/s and order "
             f"{space_order} it is at most {longest:.4g} s",
             "leave time_step out, or take a coarser grid",
         )
-    if (frequency is None) == (wavelet is None):
+    if (frequency is None) == (terms.wavelet is None):
         raise UsageError("a shot has a frequency or a wavelet", "write frequency=15.0")
-    form = ricker(frequency) if frequency is not None else wavelet
+    form = ricker(frequency) if frequency is not None else terms.wavelet
     if not callable(form):
-        raise UsageError(f"a wavelet is a function of times, got {wavelet!r:.60}")
+        raise UsageError(f"a wavelet is a function of times, got {terms.wavelet!r:.60}")
     if frequency is not None:
         _warn_if_short(model, frequency)
-    every = whole_number(every, "every", 1, 2**31 - 1)
+    every = whole_number(terms.every, "every", 1, 2**31 - 1)
     steps = whole_number(math.ceil(time / step - 1e-9), "the steps of a shot, its time over a time step,", 0, 2**31 - 1)
-    sides = _with_frequency(sides_of(layers, model.velocity.ndim), frequency)
+    sides = _with_frequency(sides_of(terms.layers, model.velocity.ndim), frequency)
     _check_free(model, sides, space_order)
     scheme = Scheme(model=model, sides=sides, step=step, order=space_order, dtype=dtype)
     values = np.asarray(form(step * np.arange(steps, dtype=np.float64)), dtype=np.float64)
     if values.shape != (steps,):
         raise ArrayError(f"a wavelet gives one value per time ({steps}), got the shape {format_shape(values.shape)}")
-    sources = scheme.sources(_places(source, model, "source"), values, interpolation)
-    recorders = scheme.receivers(_places(receivers, model, "receivers"), interpolation, every)
+    sources = scheme.sources(_places(source, model, "source"), values, terms.interpolation)
+    recorders = scheme.receivers(_places(receivers, model, "receivers"), terms.interpolation, every)
     return Setup(scheme=scheme, steps=steps, sources=sources, receivers=recorders)
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 
+from tilewright.workloads.annotated.lower.apply import apply_transforms
 from tilewright.workloads.annotated.lower.lowering import code
 from tilewright.workloads.annotated.lower.parallel import ParallelLoops, plan_parallel
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
-from tilewright.workloads.annotated.parse.c import parse_code
+from tilewright.workloads.annotated.parse.c import parse_code, parse_expression
 
 TYPES = {**dict.fromkeys("ABCxyzstuv", "double"), "c": "int", "n": "int", "m": "int", "h": "int"}
 KNOWN = {"n": 140, "m": 130}
@@ -38,6 +39,15 @@ def test_a_device_gets_such_a_nest_as_three_loops():
     assert parallel(plan) == ["i", "j"]
     assert "is split into 2" in plan.notes[0]
     assert "the loop over 'j' is brought outside that over 'i'" in plan.notes[1]
+
+
+def test_a_loop_that_unrolling_left_at_two_places_stays_whole():
+    inside = "for (j=0;j<n;j++) for (i=1;i<n;i++) { x[i] += x[i-1]; y[i] = x[i]; }"
+    text = f"for (k=0;k<n;k++) transform Unroll(ufactor=2) {inside}"
+    setting = NestContext(types=TYPES)
+    made = apply_transforms(parse_code(text, "a test"), setting, int, parse_expression)
+    notes = plan_parallel(made.stmt, setting, device=True).notes
+    assert [note.partition(",")[0] for note in notes] == ["the loop over 'i' is split into 2"]
 
 
 @pytest.mark.parametrize(

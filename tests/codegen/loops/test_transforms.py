@@ -18,8 +18,7 @@ from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import code
 from tilewright.workloads.annotated.lower.openmp import on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
-from tilewright.workloads.annotated.nests.bounds import check_bounds
-from tilewright.workloads.annotated.nests.dependences import analyse
+from tilewright.workloads.annotated.nests.dependences import analyse, check_bounds
 from tilewright.workloads.annotated.nests.nest import Loop, Name, Transform, map_statements, statements
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise, reductions
 from tilewright.workloads.annotated.parse.c import parse_code

@@ -5,7 +5,7 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
-from tilewright.runtime import point_sums
+from tilewright.runtime import points
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the source of"),
@@ -210,7 +210,7 @@ def test_many_sums_are_the_same_in_c(monkeypatch):
     places = np.random.default_rng(15).uniform(0, 39, (50, 2))
     receiver = tw.Points(places, interpolation="sinc")
     few = tw.run("heat2d", u, steps=150, receivers=receiver)[1]["u"]
-    monkeypatch.setattr(point_sums, "_MANY", 0)
+    monkeypatch.setattr(points, "_MANY", 0)
     many = tw.run("heat2d", u, steps=150, receivers=receiver)[1]["u"]
     assert few.tobytes() == many.tobytes()
 

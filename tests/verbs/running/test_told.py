@@ -12,7 +12,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.report import waiting
-from tilewright.verbs.running import told
+from tilewright.verbs.running import record
 
 
 class _Terminal(io.StringIO):
@@ -26,7 +26,7 @@ def _terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(waiting, "PATIENCE", 0.05)
     monkeypatch.setattr(waiting.waiting.__wrapped__, "__defaults__", (0.05,))
-    monkeypatch.setattr(told, "_SHORT", 0)
+    monkeypatch.setattr(record, "_SHORT", 0)
     return stream
 
 
@@ -67,7 +67,7 @@ def test_a_monitored_run_tells_its_steps(monkeypatch):
 
 def test_a_run_without_looks_tells_the_expected_time(monkeypatch):
     terminal = _terminal(monkeypatch)
-    with told.while_running(*_prepared(), lambda: 0):
+    with record.while_running(*_prepared(), lambda: 0):
         _until("expected", terminal)
     assert "heat2d 64x64: " in terminal.getvalue()
     assert "longer than the" in terminal.getvalue()

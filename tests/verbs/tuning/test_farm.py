@@ -43,14 +43,11 @@ def attempt(errand: farm.Errand) -> farm.Answer:
     return farm.Answer(node=node(), measurements=(Measurement(seconds=(seconds,)),))
 
 
-WORK = farm.Work(here=node, attempt=attempt)
-
-
-def meter(executor, work=WORK, log=None) -> farm.FarmMeter:
+def meter(executor, work=attempt, here=node, log=None) -> farm.FarmMeter:
     problem = make_problem(tw.program("heat2d"), (64, 64), 8)
     plan = Plan(problem=problem, target=read_target("auto", 1))
     errand = farm.Errand(small=None, plan=plan, scalars=(), steps=8, limits=Limits(), memory=None)
-    return farm.FarmMeter(executor, farm.first_node(executor, Limits(), work), errand, log=log, work=work)
+    return farm.FarmMeter(executor, farm.first_node(executor, Limits(), here), errand, log=log, work=work)
 
 
 def test_four_workers_measure_four_candidates_at_a_time(tally):
@@ -62,7 +59,7 @@ def test_four_workers_measure_four_candidates_at_a_time(tally):
         return attempt(errand)
 
     with ThreadPoolExecutor(4) as executor:
-        made = meter(executor, farm.Work(here=node, attempt=waiting))
+        made = meter(executor, waiting)
         assert made.build(TILINGS[:16]) == {}
     assert sum(made.nodes.values()) == 16
     tally("farm: 4 workers measure 16 candidates in 4 rounds of 4 at a time")
@@ -79,7 +76,7 @@ def test_unlike_nodes_measure_nothing_that_counts(tmp_path):
         return farm.Answer(node=found, measurements=(Measurement(seconds=(seconds,)),))
 
     with ThreadPoolExecutor(2) as executor:
-        made = meter(executor, farm.Work(here=node, attempt=unlike), tmp_path / "log.jsonl")
+        made = meter(executor, unlike, log=tmp_path / "log.jsonl")
         failures = made.build(TILINGS[:12])
     assert len(failures) < 12
     assert all(each.outcome is Outcome.LAUNCH and "another kind" in each.detail for each in failures.values())
@@ -99,7 +96,7 @@ def test_only_unlike_nodes_are_refused():
         return dataclasses.replace(attempt(errand), node=changing())
 
     with ThreadPoolExecutor(1) as executor:
-        made = meter(executor, farm.Work(here=changing, attempt=unlike))
+        made = meter(executor, unlike, changing)
         assert made.build(TILINGS[:2]).keys() == set(TILINGS[:2])
 
 
@@ -110,7 +107,7 @@ def test_a_lost_worker_costs_its_candidate():
         return attempt(errand)
 
     with ThreadPoolExecutor(4) as executor:
-        made = meter(executor, farm.Work(here=node, attempt=dying))
+        made = meter(executor, dying)
         failures = made.build(TILINGS[:12])
     assert failures.keys() == {TILINGS[3]}
     assert failures[TILINGS[3]].outcome is Outcome.CRASH
@@ -159,7 +156,7 @@ needs_dask = pytest.mark.skipif(not installed("distributed"), reason="Dask's dis
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_worker_of_dask_costs_what_it_had():
     with dask_client(4) as client:
-        made = meter(client.get_executor(), farm.Work(here=there, attempt=ends))
+        made = meter(client.get_executor(), ends, there)
         failures = made.build(TILINGS[:16])
     assert TILINGS[3] in failures
     assert len(failures) <= 4  # what the scheduler had sent to the same worker
@@ -186,9 +183,9 @@ def counted(folder: Path, errand: farm.Errand) -> farm.Answer:
 def test_what_dask_is_asked_again_is_done_again(tmp_path):
     samples = tmp_path / "samples"
     samples.mkdir()
-    work = farm.Work(here=functools.partial(there_once, tmp_path), attempt=functools.partial(counted, samples))
+    work, here = functools.partial(counted, samples), functools.partial(there_once, tmp_path)
     with dask_client(2) as client:
-        made = meter(client.get_executor(), work)
+        made = meter(client.get_executor(), work, here)
         made.build(TILINGS[:1])
         taken = [made.sample(TILINGS[0]).seconds[0] for _ in range(3)]
     assert taken == [1.0, 2.0, 3.0]
@@ -204,7 +201,7 @@ def test_a_worker_lost_while_it_is_asked_what_it_is_costs_the_question():
         return node()
 
     with ThreadPoolExecutor(1) as executor:
-        assert farm.first_node(executor, Limits(), farm.Work(here=lost, attempt=attempt)).kind == KIND
+        assert farm.first_node(executor, Limits(), lost).kind == KIND
     assert len(asked) == 2
 
 

@@ -28,7 +28,6 @@ from tilewright.tuning.spaces.bodies import choose_body
 from tilewright.verbs import wisdom
 from tilewright.verbs.predict import choose_tiling
 from tilewright.verbs.tuning import meter, trial
-from tilewright.verbs.tuning import task as tune_task
 from tilewright.verbs.tuning import tune as tuning
 
 SMALL = {"shape": (150, 300), "steps": 16, "progress": False}
@@ -212,7 +211,7 @@ def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
     lists = []
     with monkeypatch.context() as patch:
         patch.setenv("TILEWRIGHT_STORE", str(tmp_path / "clean"))
-        patch.setattr(tune_task, "shortlist", lambda *asked: lists.append(shortlist(*asked)) or lists[-1])
+        patch.setattr(tuning, "shortlist", lambda *asked: lists.append(shortlist(*asked)) or lists[-1])
         tw.tune("j2d5pt", effort="quick", candidates=12, **SMALL)
     # Tilings whose sizes are arguments of one kernel share its faults.
     kernels = {emit_tiling(problem, each.tiling).entry: str(each.tiling) for each in lists[0] if each.tiling != NONE}

@@ -15,19 +15,6 @@ from tilewright.costs.breakdown import Times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Streamed:
-    """What passes over a grid on disk move, per row of the outermost axis."""
-
-    extent: int  # rows of the grid
-    steps: int  # time steps
-    read_bytes: int  # bytes per row that a pass reads: every level of every field
-    write_bytes: int  # bytes per row that it writes
-    held_bytes: float  # bytes of memory per row of a window
-    memory: int  # bytes of memory that may be used
-    unit: int = 1  # steps of which a pass makes a multiple
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Passes(Times[float]):
     """How a grid on disk is streamed, and its expected time: computing, and what of the transfers it does not hide."""
 
@@ -43,6 +30,38 @@ class Passes(Times[float]):
     def compute_seconds(self) -> float:
         """The part that computing needs alone, what is computed twice included."""
         return self.terms["arithmetic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streamed:
+    """What passes over a grid on disk move, per row of the outermost axis."""
+
+    extent: int  # rows of the grid
+    steps: int  # time steps
+    read_bytes: int  # bytes per row that a pass reads: every level of every field
+    write_bytes: int  # bytes per row that it writes
+    bandwidths: tuple[float, float]  # bytes per second that the disk reads, and that it writes
+    held_bytes: float = 0  # bytes of memory per row of a window
+    memory: int = 0  # bytes of memory that may be used
+    unit: int = 1  # steps of which a pass makes a multiple
+
+    def passes(self, compute: float, *, steps: int, rows: int, slabs: int, again: int = 0) -> Passes:
+        """Return what passes take in all that each compute for so many seconds, and read so many rows a second time."""
+        count = ceil_div(self.steps, steps)
+        read, write = (self.extent + again) * self.read_bytes, self.extent * self.write_bytes
+        disk = read / self.bandwidths[0] + write / self.bandwidths[1]
+        # The first window of a pass is read before anything is computed, and the last one written afterwards.
+        felt = disk / slabs if compute > disk else disk - compute + compute / slabs
+        return Passes(
+            rows=rows,
+            steps=steps,
+            count=count,
+            slabs=slabs,
+            terms={"arithmetic": count * compute, "transfers": count * felt},
+            disk_seconds=count * disk,
+            read_bytes=count * read,
+            write_bytes=count * write,
+        )
 
 
 def slab_count(extent: int, rows: int, overlap: tuple[int, int], *, wraps: bool) -> int:
@@ -62,7 +81,6 @@ def slab_count(extent: int, rows: int, overlap: tuple[int, int], *, wraps: bool)
 
 def passes(
     case: Streamed,
-    bandwidths: tuple[float, float],  # bytes per second that the disk reads, and that it writes
     overlap: Callable[[int], tuple[int, int]],  # rows below and above a slab that so many steps need
     compute_seconds: Callable[[int, int], float],  # of a window of so many rows for so many steps
     *,
@@ -78,46 +96,9 @@ def passes(
             break
         # What a slab shares with the one before it is in memory already; around a periodic grid it is read twice.
         again = sum(overlap(steps)) if wraps and slabs > 1 else 0
-        read, write = (case.extent + again) * case.read_bytes, case.extent * case.write_bytes
         compute = slabs * compute_seconds(most, steps)
-        found.append(_streamed(case, bandwidths, (read, write), compute, steps=steps, rows=most, slabs=slabs))
+        found.append(case.passes(compute, steps=steps, rows=most, slabs=slabs, again=again))
     return min(found, key=lambda each: (each.seconds, each.steps), default=None)
-
-
-def sweep(
-    case: Streamed, bandwidths: tuple[float, float], steps: int, compute_seconds: float, *, rows: int, turns: int
-) -> Passes:
-    """Return what passes take that go over the grid as a sweep, a pass in ``turns`` parts; nothing is done twice."""
-    moved = case.extent * case.read_bytes, case.extent * case.write_bytes
-    return _streamed(case, bandwidths, moved, compute_seconds, steps=steps, rows=rows, slabs=turns)
-
-
-def _streamed(  # noqa: PLR0913
-    case: Streamed,
-    bandwidths: tuple[float, float],
-    moved: tuple[int, int],
-    compute: float,
-    *,
-    steps: int,
-    rows: int,
-    slabs: int,
-) -> Passes:
-    """What passes take in all whose transfers and whose computing, of so many seconds each, overlap."""
-    count = ceil_div(case.steps, steps)
-    read, write = moved
-    disk = read / bandwidths[0] + write / bandwidths[1]
-    # The first window of a pass is read before anything is computed, and the last one written afterwards.
-    felt = disk / slabs if compute > disk else disk - compute + compute / slabs
-    return Passes(
-        rows=rows,
-        steps=steps,
-        count=count,
-        slabs=slabs,
-        terms={"arithmetic": count * compute, "transfers": count * felt},
-        disk_seconds=count * disk,
-        read_bytes=count * read,
-        write_bytes=count * write,
-    )
 
 
 def candidates(steps: int, unit: int) -> Iterator[int]:

@@ -91,8 +91,7 @@ QUICK = CpuProtocol(instances=20, samples=5, stream_bytes=2**26)
 def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Machine:
     """Measure what belongs to no program (bandwidths, barrier, call); the rest stays as described or estimated."""
     base = host_machine(target_cpu())
-    units, threads = micro.build(tools), thread_count()
-    threads = min(threads, int(base.sm_count.value)) if tools.openmp else 1
+    units, threads = micro.build(tools), _threads(base, tools)
     streamed = _stream_bytes(base, threads, protocol)
     cached = int(_L2_SHARE * base.shared_bytes.value)
     note("bandwidth of memory")
@@ -129,7 +128,7 @@ def outer_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Ma
     another, so the smaller room counts. Both must be known before, since streaming tiles wait for L3 and their C_iter
     is what is left of their time.
     """
-    threads, units = min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1, micro.build(tools)
+    threads, units = _threads(machine, tools), micro.build(tools)
     whole = replace(machine, l3_bytes=host_machine(target_cpu()).l3_bytes)
     found = _with_outer(whole, units, threads, machine.dram_bandwidth.value, protocol)
     if found.l3_bytes and machine.l3_bytes and found.l3_bytes.value < machine.l3_bytes.value:
@@ -151,8 +150,7 @@ def measured_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) ->
     What else runs on the same cores may come and go meanwhile, and other systems on the same hardware show in no other
     way: they take half of L2's bandwidth and a third of the arithmetic. A range that wide is called unstable.
     """
-    units, cached = micro.build(tools), int(_L2_SHARE * machine.shared_bytes.value)
-    threads = min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1
+    units, cached, threads = micro.build(tools), int(_L2_SHARE * machine.shared_bytes.value), _threads(machine, tools)
     inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
     barrier = micro.barrier_seconds(units, threads, protocol.samples)
     launch = _widened(machine.launch_seconds, barrier)
@@ -161,6 +159,10 @@ def measured_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) ->
         cache_bandwidth=machine.cache_bandwidth and _widened(machine.cache_bandwidth, inside),
         launch_seconds=replace(launch, value=min(launch.value, statistics.median(barrier))),
     )
+
+
+def _threads(machine: Machine, tools: Toolchain) -> int:
+    return min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1
 
 
 def _widened(known: Quantity, samples: Sequence[float]) -> Quantity:

@@ -1,6 +1,5 @@
 """``tilewright energy``: the energy of a tiling, and what is best by energy, time, power and their products."""
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from tilewright.costs.setting import make_setting
 from tilewright.inputs.arrays import problem_of
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.machines.machine import Machine
-from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report import energy as tables
@@ -190,7 +188,6 @@ def energy(
 
 
 def _intervals(tilings: Iterable[Tiling], machine: Machine, model: str, rank: int) -> tuple[str, ...]:
-    """Say how sure the predicted times of tilings are."""
     threads = model == "exact" and rank > 1
     return ranges((each.family for each in tilings), cpu=machine.kind == "cpu", threads=threads)
 
@@ -248,69 +245,48 @@ def compared(
     coarse: bool = False,
 ) -> MetricComparison:
     """Choose by every metric; as :func:`compare`, of checked values."""
-    pool = _Pool(problem)
+    parts: list[tuple[Family, TileSizes, float]] = []
+    values: list[tuple[Floats, Floats, Floats]] = []
     for clock in clocks or (1.0,):
         setting = make_setting(problem, at_clock(machine, clock), scope)
         for family in families_of(problem, setting, model):
             sizes, result = evaluated(setting, family, model, coarse=coarse)
-            pool.add(family, sizes, clock, (result.seconds, result.joules, result.dram_bytes))
-    found = pool.compared(cap, machine.tdp_watts)
-    shown = [point.tiling for point in (*dict(found.best).values(), *found.front)]
-    return dataclasses.replace(found, intervals=_intervals(shown, machine, model, problem.program.rank))
+            assert result.joules is not None  # noqa: S101  (every setting of a machine has an energy model)
+            parts.append((family, sizes, clock))
+            values.append((result.seconds, result.joules, result.dram_bytes))
+    seconds, joules, traffic = (np.concatenate(each) for each in zip(*values, strict=True))
+    starts = np.cumsum([0, *(len(each) for each, _, _ in values)])
 
-
-class _Pool:
-    """All points of all families and clocks as flat arrays."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.parts: list[tuple[Family, TileSizes, float]] = []
-        self.values: list[tuple[Floats, ...]] = []
-
-    def add(self, family: Family, sizes: TileSizes, clock: float, values: tuple[Floats | None, ...]) -> None:
-        """Add the points of one family at one clock."""
-        self.parts.append((family, sizes, clock))
-        self.values.append(tuple(np.zeros(0) if each is None else each for each in values))
-
-    def compared(self, cap: float | None, board: Quantity | None) -> MetricComparison:
-        """Choose by every metric."""
-        seconds, joules, traffic = (np.concatenate(each) for each in zip(*self.values, strict=True))
-        costs = {metric: choices.value(metric, seconds, joules) for metric in choices.METRICS if metric != "traffic"}
-        costs["traffic"] = np.where(np.isfinite(seconds), traffic, np.inf)
-        near = np.where(seconds <= (1.0 + NEAR) * seconds.min(), joules, np.inf)
-        best = tuple((metric, self._point(self._best(costs[metric]))) for metric in choices.METRICS)
-        capped = None if cap is None else choices.within_cap(seconds, joules, cap)
-        return MetricComparison(
-            points=int(np.isfinite(seconds).sum()),
-            best=best,
-            front=tuple(self._point(int(i)) for i in choices.front(seconds, joules)),
-            near=self._point(self._best(near)),
-            cap=cap,
-            capped=None if capped is None or not np.isfinite(capped).any() else self._point(self._best(capped)),
-            board_watts=None if board is None else board.value,
+    def point(index: int) -> Point:
+        part = int(np.searchsorted(starts, index, side="right")) - 1
+        family, sizes, clock = parts[part]
+        return Point(
+            tiling=space.tiling_at(family, sizes, index - int(starts[part])),
+            clock=clock,
+            seconds=float(seconds[index]),
+            joules=float(joules[index]),
+            dram_bytes=float(traffic[index]),
         )
 
-    def _best(self, cost: Floats) -> int:
-        """Return the cheapest point: of equal ones that of the first family, there the one of the smallest sizes."""
-        first = int(np.argmin(cost))
-        part, start = self._where(first)
-        _, sizes, _ = self.parts[part]
-        count = len(self.values[part][0])
-        inside = cost[start : start + count]
-        index = selection.best(inside, sizes)
-        return start + (index or 0)
+    def best(cost: Floats) -> Point:
+        """Of equal points that of the first family counts, there the one of the smallest sizes."""
+        part = int(np.searchsorted(starts, np.argmin(cost), side="right")) - 1
+        start, end = starts[part : part + 2].tolist()
+        return point(start + (selection.best(cost[start:end], parts[part][1]) or 0))
 
-    def _where(self, index: int) -> tuple[int, int]:
-        start = 0
-        for part, values in enumerate(self.values):
-            if index < start + len(values[0]):
-                return part, start
-            start += len(values[0])
-        raise UsageError("there is nothing to compare: no tiling fits the machine")
-
-    def _point(self, index: int) -> Point:
-        part, start = self._where(index)
-        family, sizes, clock = self.parts[part]
-        seconds, joules, traffic = (float(each[index - start]) for each in self.values[part])
-        chosen = space.tiling_at(family, sizes, index - start)
-        return Point(tiling=chosen, clock=clock, seconds=seconds, joules=joules, dram_bytes=traffic)
+    costs = {metric: choices.value(metric, seconds, joules) for metric in choices.METRICS if metric != "traffic"}
+    costs["traffic"] = np.where(np.isfinite(seconds), traffic, np.inf)
+    capped = None if cap is None else choices.within_cap(seconds, joules, cap)
+    chosen = tuple((metric, best(costs[metric])) for metric in choices.METRICS)
+    front = tuple(point(int(i)) for i in choices.front(seconds, joules))
+    shown = [each.tiling for each in (*dict(chosen).values(), *front)]
+    return MetricComparison(
+        points=int(np.isfinite(seconds).sum()),
+        best=chosen,
+        front=front,
+        near=best(np.where(seconds <= (1.0 + NEAR) * seconds.min(), joules, np.inf)),
+        cap=cap,
+        capped=None if capped is None or not np.isfinite(capped).any() else best(capped),
+        board_watts=None if machine.tdp_watts is None else machine.tdp_watts.value,
+        intervals=_intervals(shown, machine, model, problem.program.rank),
+    )

@@ -1,5 +1,6 @@
 """``tilewright energy --meter``: the joules of a real run, and the file of runs that ``--fit`` reads."""
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ def meter_run(
     copies included.
     """
     problem = make_problem(catalogue.program(program), shape, steps)
+    case = functools.partial(FitRun, program=program, shape=shape, steps=steps)
     kind, _, number = meter.partition(":")
     if (kind not in METERS) != (between is not None):
         raise UsageError(
@@ -79,11 +81,9 @@ def meter_run(
     if between is not None:
         if tiling is None:
             raise UsageError("which tiling the recorded run took is not in its trace", "give --tile")
-        recorded = FitRun(
-            program=program, shape=shape, steps=steps, tiling=str(tiling), seconds=between[1] - between[0],
-            joules=power.trace(Path(meter)).joules(*between),
-        )  # fmt: skip
-        return Metered(run=recorded, low=recorded.joules, high=recorded.joules, windows=0, repetitions=1, meter=meter)
+        joules = power.trace(Path(meter)).joules(*between)
+        recorded = case(tiling=str(tiling), seconds=between[1] - between[0], joules=joules)
+        return Metered(run=recorded, low=joules, high=joules, windows=0, repetitions=1, meter=meter)
     target = read_target(backend)
     if kind == "nvml" and not target.on_device:
         raise UsageError("nvml meters a GPU, the run takes none", "give --backend cuda or opencl, or --meter rapl")
@@ -105,13 +105,14 @@ def meter_run(
         found = power.measure(work, counter, window=window, windows=windows, cool=cool)
     finally:
         counter.close()
-    measured = FitRun(
-        program=program, shape=shape, steps=steps, tiling=chosen, seconds=found.seconds, joules=found.joules
-    )  # fmt: skip
     return Metered(
-        run=measured, low=found.low, high=found.high, windows=found.windows, repetitions=found.repetitions,
+        run=case(tiling=chosen, seconds=found.seconds, joules=found.joules),
+        low=found.low,
+        high=found.high,
+        windows=found.windows,
+        repetitions=found.repetitions,
         meter=found.meter,
-    )  # fmt: skip
+    )
 
 
 def card(number: str, target: Target) -> int | str:

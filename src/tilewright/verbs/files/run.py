@@ -9,7 +9,6 @@ import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place
-from tilewright.base.units import format_seconds, format_shape
 from tilewright.inputs import files as data
 from tilewright.inputs.series import Recorder
 from tilewright.plan import Target
@@ -21,13 +20,12 @@ from tilewright.runtime.formats.pictures import depth_of, is_picture, picture_bi
 from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.session import point_tables
-from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.grids.engine import computed
 from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.problem import CheckedProblem
-from tilewright.verbs.running.record import threads_of
+from tilewright.verbs.running.record import Computed
 from tilewright.verbs.running.run import target_here
 
 Note = Callable[[str], None]
@@ -45,56 +43,34 @@ class Comparison:
     within: bool  # whether every cell is within its bound
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRun:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class FileRun(Computed):
     """What a run from files to files did."""
 
-    problem: Problem
+    KEYS = (
+        "program=problem.program.name shape=problem.shape steps=steps_done steps_done dtype=problem.dtype backend "
+        "tiling=tiling.__str__ threads planes seconds gcells_per_second *=checked"
+    )
+
     planes: int  # how often it was computed: 3 for a colour picture, else 1
-    backend: str  # what computed it
-    tiling: Tiling  # as it was used
-    threads: int  # as many as were used
-    seconds: float  # computing, without compiling and without reading or writing files
-    steps: int  # as many as were done: those of the problem, unless the run ended before
     comparison: Comparison | None = None  # with the reference, where it was asked for
 
     @property
     def gcells_per_second(self) -> float:
         """Cell updates per nanosecond."""
-        return self.planes * self.problem.cells * self.steps / self.seconds / 1e9
+        return self.planes * self.problem.cells * self.steps_done / self.seconds / 1e9
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        document: dict[str, object] = {
-            "program": self.problem.program.name,
-            "shape": list(self.problem.shape),
-            "steps": self.steps,
-            "steps_done": self.steps,
-            "dtype": self.problem.dtype,
-            "backend": self.backend,
-            "tiling": str(self.tiling),
-            "threads": self.threads,
-            "planes": self.planes,
-            "seconds": self.seconds,
-            "gcells_per_second": self.gcells_per_second,
-        }
-        if self.comparison is not None:
-            checked = {"checked": True, "within_bound": self.comparison.within}
-            document |= {"max_error": self.comparison.max_error, **checked}
-        return document
+    @property
+    def checked(self) -> dict[str, Any]:
+        """What the document says of the comparison."""
+        found = self.comparison
+        return {} if found is None else {"max_error": found.max_error, "checked": True, "within_bound": found.within}
 
     def __str__(self) -> str:
-        asked = "" if self.steps == self.problem.steps else f" of {self.problem.steps}"
-        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.steps}{asked} steps"
-        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
-        lines = [
-            f"{what}, {self.problem.dtype}: {self.backend}, {self.tiling}, {threads}",
-            f"{format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s",
-        ]
-        if self.comparison is not None:
-            verdict = "within" if self.comparison.within else "BEYOND"
-            lines.append(f"every cell checked: largest error {self.comparison.max_error:.3g}, {verdict} the bound")
-        return "\n".join(lines)
+        if self.comparison is None:
+            return self._said()
+        verdict = "within" if self.comparison.within else "BEYOND"
+        return f"{self._said()}\nevery cell checked: largest error {self.comparison.max_error:.3g}, {verdict} the bound"
 
     def raise_if_wrong(self) -> None:
         """Raise if the comparison failed."""
@@ -132,16 +108,12 @@ def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note
     _write(problem, results, files.outputs, bits, note)
     for path in filter(data.holds_state, files.outputs):
         data.write_state(path, program, {**looks.constant, **found[0]}, first.done)
-    kernel = first.calculation.kernel
     return FileRun(
-        problem=problem,
         planes=len(planes),
-        backend=kernel.plan.target.backend,
-        tiling=kernel.plan.tiling,
-        threads=threads_of(kernel, first.calculation.threads),
         seconds=sum(engine.seconds for engine in engines),
-        steps=min(engine.done for engine in engines),
+        steps_done=min(engine.done for engine in engines),
         comparison=_compare([engine.case for engine in engines], results, note) if files.check else None,
+        **first.computed_by(),
     )
 
 

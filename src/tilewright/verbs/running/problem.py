@@ -9,8 +9,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.regions import is_packable
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.runtime.point_sums import sums
-from tilewright.runtime.points import Look, PointData
+from tilewright.runtime.points import Look, PointData, sums
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.forcing import gather_points, with_mask

@@ -1,6 +1,8 @@
-"""``Run``: what a run computed, and how."""
+"""``Run``: what a run computed, and how; what it says of itself meanwhile, through ``logging`` and of its progress."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.interval import Interval, interval
 from tilewright.programs.stencil.problem import Problem
+from tilewright.report.waiting import waiting
 from tilewright.runtime.kernels import GpuKernel, Kernel
 from tilewright.schedules.tiling import Tiling
 
@@ -16,8 +19,52 @@ if TYPE_CHECKING:
     from tilewright.report.study import Study
 
 
+LOGGER = logging.getLogger("tilewright")
+"""Level INFO has what was chosen for every run; of runs out of core every pass, too, but not every slab or chunk."""
+_SHORT = 2e7
+"""Cell updates of a run that is not watched: compiled ones take far less than two seconds."""
+_WHY = {
+    "asked": "as asked for",
+    "measured": "as measured",
+    "wisdom": "which tuning measured before",
+    "model": "the cost model's choice",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Run(Record):
+class Computed(Record):
+    """A run that was done, and how."""
+
+    problem: Problem  # with the steps that were asked for
+    steps_done: int  # fewer than asked for where something ended the run
+    backend: str  # what computed it
+    tiling: Tiling  # as it was used
+    threads: int  # as many as were used
+    seconds: float  # time of computing, compiling excluded
+
+    @property
+    def gcells_per_second(self) -> float:
+        """Cell updates per nanosecond."""
+        return self.problem.cells * self.steps_done / self.seconds / 1e9
+
+    def _steps(self) -> str:
+        asked = self.problem.steps
+        return f"{asked} steps" if self.steps_done == asked else f"{self.steps_done} of {asked} steps"
+
+    def _team(self) -> str:
+        return f"{self.threads} thread{'s' * (self.threads != 1)}"
+
+    def _said(self, beside: str = "") -> str:
+        """Say it in two lines, something beside the time."""
+        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self._steps()}, {self.problem.dtype}"
+        return (
+            f"{what}: {self.backend}, {self.tiling}, {self._team()}\n"
+            f"{format_seconds(self.seconds)}{beside}, {self.gcells_per_second:.3g} GCells/s"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Run(Computed):
     """What ``tw.run(..., record=True)`` computed, and how.
 
     Attributes:
@@ -44,18 +91,7 @@ class Run(Record):
     state: Any
     levels: tuple[Any, ...]
     traces: Mapping[str, Any] = field(default_factory=dict)
-    problem: Problem
-    steps_done: int
-    backend: str
-    tiling: Tiling
-    threads: int
-    seconds: float
     predicted_seconds: float | None
-
-    @property
-    def gcells_per_second(self) -> float:
-        """Cell updates per nanosecond."""
-        return self.problem.cells * self.steps_done / self.seconds / 1e9
 
     @property
     def interval(self) -> Interval | None:
@@ -90,23 +126,11 @@ class Run(Record):
             explanation=tuple(str(self).splitlines()),
         )
 
-    def _steps(self) -> str:
-        asked = self.problem.steps
-        return f"{asked} steps" if self.steps_done == asked else f"{self.steps_done} of {asked} steps"
-
-    def _team(self) -> str:
-        return f"{self.threads} thread{'s' * (self.threads != 1)}"
-
     def __str__(self) -> str:
-        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self._steps()}, {self.problem.dtype}"
-        predicted = ""
-        if self.predicted_seconds is not None and self.interval is not None:
-            expected = f"{self.interval.share:.0%} interval {self.interval.span}"
-            predicted = f", predicted {format_seconds(self.predicted_seconds)} ({expected})"
-        return (
-            f"{what}: {self.backend}, {self.tiling}, {self._team()}\n"
-            f"{format_seconds(self.seconds)}{predicted}, {self.gcells_per_second:.3g} GCells/s"
-        )
+        if self.predicted_seconds is None or self.interval is None:
+            return self._said()
+        expected = f"{self.interval.share:.0%} interval {self.interval.span}"
+        return self._said(f", predicted {format_seconds(self.predicted_seconds)} ({expected})")
 
     def _repr_html_(self) -> str:
         from tilewright.report.page import fragment
@@ -133,3 +157,35 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
         return whole_run_seconds(whole, tiling, machine, kernel.plan.storage)
     except TilewrightError:
         return None
+
+
+def log_choice(kernel: Kernel, problem: Problem, threads: int) -> None:
+    """Log how a problem is computed, at level INFO."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
+    plan = kernel.plan
+    LOGGER.info(
+        "%s %s, %d steps, %s: %s on %s, threads %d, %s", problem.program.name, format_shape(problem.shape),
+        problem.steps, problem.dtype, plan.tiling, plan.target.backend, threads_of(kernel, threads),
+        _WHY.get(plan.evidence, plan.evidence),
+    )  # fmt: skip
+
+
+def while_running(kernel: Kernel, problem: Problem, done: Callable[[], int]) -> AbstractContextManager[None]:
+    """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks.
+
+    ``done`` tells the steps done at the last look; 0 where there was none.
+    """
+    if problem.cells * problem.steps < _SHORT:
+        return nullcontext()
+    expected: list[float | None] = []
+
+    def progress() -> tuple[float, float | None]:
+        steps = done()
+        if steps:
+            return steps / problem.steps, None
+        if not expected:
+            expected.append(predicted_seconds(kernel, problem, problem.steps))
+        return -1.0, expected[0]
+
+    return waiting(f"{problem.program.name} {format_shape(problem.shape)}", progress)

@@ -17,8 +17,8 @@ from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.energy import DEGREE
 from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.ranking import evaluated
+from tilewright.tuning.sensitivity import machine_slopes
 from tilewright.tuning.shortlist import FamilySpace
-from tilewright.tuning.slopes import machine_slopes
 from tilewright.tuning.spaces import space
 
 _BLOCK_STEPS = 16
@@ -89,8 +89,6 @@ def _block(problem: Problem, machine: Machine, *, every: bool) -> Problem | None
 
 
 def _maker(problem: Problem, family: Family, sizes: TileSizes) -> Callable[[int], Tiling]:
-    """Return what makes the complete tiling of a point."""
-
     def make(index: int) -> Tiling:
         if family.untiled:
             return NONE

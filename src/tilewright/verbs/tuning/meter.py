@@ -1,5 +1,11 @@
-"""Measuring in worker processes, with a log: what the search is given, and what makes it resumable."""
+"""Measuring with a log: what the search is given, and what makes it resumable.
 
+One meter, whoever measures: worker processes of this machine, or the nodes of an executor
+(:mod:`tilewright.verbs.tuning.farm`).
+"""
+
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,15 +18,17 @@ from tilewright.plan import Plan
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.store import folder as store
+from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_skipped
-from tilewright.runtime.workers.pool import Reply, WorkerPool
+from tilewright.runtime.workers.pool import WorkerPool
 from tilewright.schedules.tiling import Tiling, is_gone, parse
 from tilewright.tuning.search import merge
 from tilewright.verbs.tuning import trial
 
 _FATAL = 3
 """So many sessions that died while they measured one candidate make it a crash."""
-_MARGIN = 20.0
+MARGIN = 20.0
+"""Times the best sample that another one may take."""
 _DETAIL = 300
 """Characters of a failure that are kept."""
 
@@ -93,69 +101,101 @@ def _parse(record: Mapping[str, Any]) -> tuple[Tiling, Measurement] | None:
     return tiling, Measurement(seconds=samples, outcome=outcome, detail=str(record.get("detail", "")))
 
 
-class WorkerMeter:
-    """A :class:`tilewright.tuning.search.Meter` that measures in worker processes and writes a log.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """What is asked of whoever measures."""
 
-    A record of a sample follows it at once, so that a session that is killed loses the sample in progress alone.
-    """
+    plan: Plan[Problem]  # the candidate
+    small: Plan[Problem] | None = None  # the candidate, planned for a small problem; None where it was checked before
+    scalars: trial.Scalars
+    steps: int  # of a sample; at most the problem's
+    limits: Limits  # of the processes
+    memory: int | None = None  # most bytes of a process's address space
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Where something was measured."""
+
+    name: str  # the node's name
+    cpus: int  # CPUs that a process may use there
+    kind: wisdom.Circumstances  # processor and compiler; times of unlike nodes are not compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of errands."""
+
+    measurements: tuple[Measurement, ...]  # one per errand; without a sample where that is still to be taken
+    needs: Resources | None = None  # what the compiler says of the code
+    node: Node | None = None  # where it was measured, unless that is here
+
+
+def ended(outcome: Outcome, detail: str) -> Measurement:
+    """Return how an attempt ended, for a log."""
+    return Measurement(outcome=outcome, detail=detail[:_DETAIL])
+
+
+class Meter(ABC):
+    """A :class:`tilewright.tuning.search.Meter` with a log, which is written at once; whoever measures says how."""
 
     def __init__(
         self,
-        pool: WorkerPool,  # samples are all taken in the first worker
-        request: Plan[Problem],  # its tiling is replaced by every candidate's
-        scalars: trial.Scalars,
-        steps: int,  # of a sample; at most the problem's
-        limits: Limits,
+        errand: Errand,  # its plans are replaced by every candidate's
         log: Path | None = None,
         history: History | None = None,
     ) -> None:
-        self._pool, self._request, self._limits, self._log = pool, request, limits, log
-        self._scalars, self._steps = scalars, steps
+        self._errand, self._log = errand, log
         self._confirmed = {} if history is None else dict(history.confirmed)
+        self._first: dict[Tiling, Measurement] = {}
         self.needs: dict[Tiling, Resources] = {}
         """What the compiler says of the candidates that were built, where it does."""
-        self._best = min(
-            (sum(m.seconds) / len(m.seconds) for m in (history.measurements if history else {}).values() if m.seconds),
-            default=0.0,
-        )
+
+    @abstractmethod
+    def _attempt(self, errands: Iterable[Errand]) -> list[Answer]:
+        """Compile candidates and check them on small problems; a sample may be taken at once."""
+
+    @abstractmethod
+    def _sample(self, errand: Errand) -> Answer:
+        """Take one sample."""
+
+    @abstractmethod
+    def _compare(self, errand: Errand, second: Plan[Problem]) -> Answer:
+        """Compare a candidate's result with that of a second schedule."""
 
     def build(self, tilings: Sequence[Tiling]) -> dict[Tiling, Measurement]:
         """Compile, then check on a small problem; return what failed."""
         failures: dict[Tiling, Measurement] = {}
-        work: dict[Tiling, tuple[Plan[Problem], Plan[Problem]]] = {}
-        for tiling in tilings:
-            try:
-                small = trial.small_problem(self._request.problem, tiling)
-                work[tiling] = self._plan(tiling), self._plan(tiling, problem=small)
-            except UsageError as error:
-                illegal = Measurement(outcome=Outcome.ILLEGAL, detail=str(error)[:_DETAIL])
-                failures[tiling] = self._note("sample", tiling, illegal)
-        builds = [(plan,) for plan, _ in work.values()]
-        self._note_failures(failures, work, self._pool.map(trial.build, builds, self._limits.compile))
-        left = {tiling: small for tiling, (_, small) in work.items() if tiling not in failures}
-        checks = [(small, self._scalars) for small in left.values()]
-        self._note_failures(failures, left, self._pool.map(trial.check, checks, self._limits.check))
+        legal: list[Tiling] = []
+
+        def errands() -> Iterator[Errand]:
+            for tiling in tilings:
+                try:
+                    small = trial.small_problem(self._errand.plan.problem, tiling)
+                    errand = replace(self._candidate(tiling), small=self._plan(tiling, problem=small))
+                except UsageError as error:
+                    failures[tiling] = ended(Outcome.ILLEGAL, str(error))
+                    self._note("sample", tiling, failures[tiling])
+                else:
+                    legal.append(tiling)
+                    yield errand
+
+        for tiling, answer in zip(legal, self._attempt(errands()), strict=True):
+            (measured,) = answer.measurements
+            if measured.outcome is not Outcome.OK:
+                failures[tiling] = measured
+            elif measured.seconds:
+                self._first[tiling] = measured
+            if measured.seconds or measured.outcome is not Outcome.OK:
+                self._note("sample", tiling, measured, answer.node)
+            if answer.needs is not None:
+                self.needs[tiling] = answer.needs
         return failures
 
-    def _note_failures(
-        self, failures: dict[Tiling, Measurement], tilings: Iterable[Tiling], replies: Iterable[Reply]
-    ) -> None:
-        for tiling, reply in zip(tilings, replies, strict=True):
-            if reply.outcome is not Outcome.OK:
-                failures[tiling] = self._note("sample", tiling, _failure(reply))
-            elif isinstance(reply.value, Resources):
-                self.needs[tiling] = reply.value
-
     def sample(self, tiling: Tiling) -> Measurement:
-        """Take one sample on the user's problem."""
-        self._append({"kind": "begin", "tiling": str(tiling)})
-        limit = max(self._limits.least, _MARGIN * self._best) if self._best else self._limits.run
-        reply = self._pool.call(trial.sample, self._plan(tiling), self._scalars, self._steps, limit=limit)
-        if reply.outcome is not Outcome.OK:
-            return self._note("sample", tiling, _failure(reply))
-        seconds = float(reply.value)
-        self._best = min(self._best or seconds, seconds)
-        return self._note("sample", tiling, Measurement(seconds=(seconds,)))
+        """Return the sample that was taken when the candidate was built, or take one on the user's problem."""
+        known = self._first.pop(tiling, None)
+        return known or self._noted("sample", tiling, self._sample(self._candidate(tiling)))
 
     def confirm(self, tiling: Tiling, second: Tiling) -> Measurement:
         """Compare the whole result on the user's problem with that of a second schedule.
@@ -164,43 +204,92 @@ class WorkerMeter:
         """
         if tiling in self._confirmed:
             return self._confirmed[tiling]
-        share = self._request.problem.steps / self._steps
-        limit = self._limits.run + 10 * _MARGIN * share * self._best
         other = self._plan(second, alone=second == tiling)
-        reply = self._pool.call(trial.confirm, self._plan(tiling), self._scalars, other, limit=limit)
-        return self._note("confirm", tiling, _failure(reply))
+        return self._noted("confirm", tiling, self._compare(self._candidate(tiling), other))
 
     def stopped(self) -> None:
         """Note that the session was stopped on purpose: the sample in progress is not to blame."""
         self._append({"kind": "stopped"})
 
+    def _candidate(self, tiling: Tiling) -> Errand:
+        return replace(self._errand, plan=self._plan(tiling))
+
     def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> Plan[Problem]:
         """Plan a candidate, on one thread and in strict order if need be."""
-        request = self._request
+        request = self._errand.plan
         target = replace(request.target, threads=1) if alone else request.target
         (plan,) = plans(problem or request.problem, target, tiling, strict=request.strict or alone)
         return plan
 
-    def _note(self, kind: str, tiling: Tiling, measurement: Measurement) -> Measurement:
-        seconds = measurement.seconds[0] if measurement.seconds else None
-        self._append(
-            {
-                "kind": kind,
-                "tiling": str(tiling),
-                "seconds": seconds,
-                "outcome": str(measurement.outcome),
-                "detail": measurement.detail,
-            }
-        )
-        return measurement
+    def _noted(self, kind: str, tiling: Tiling, answer: Answer) -> Measurement:
+        self._note(kind, tiling, answer.measurements[0], answer.node)
+        return answer.measurements[0]
+
+    def _note(self, kind: str, tiling: Tiling, measured: Measurement, node: Node | None = None) -> None:
+        where = {} if node is None else {"node": node.name, "processor": node.kind.device_key}
+        for seconds in measured.seconds or (None,):
+            record = {"kind": kind, "tiling": str(tiling), "seconds": seconds, **where}
+            self._append({**record, "outcome": str(measured.outcome), "detail": measured.detail})
 
     def _append(self, record: Mapping[str, Any]) -> None:
         if self._log is not None:
             store.append(self._log, record)
 
 
-def _failure(reply: Reply) -> Measurement:
-    return Measurement(outcome=reply.outcome, detail=reply.detail[:_DETAIL])
+class WorkerMeter(Meter):
+    """Measures in worker processes of this machine.
+
+    A record of a sample follows it at once, so that a session that is killed loses the sample in progress alone.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,  # samples are all taken in the first worker
+        errand: Errand,
+        log: Path | None = None,
+        history: History | None = None,
+    ) -> None:
+        super().__init__(errand, log, history)
+        self._pool = pool
+        known = [] if history is None else [each.seconds for each in history.measurements.values() if each.seconds]
+        self._best = min((sum(each) / len(each) for each in known), default=0.0)
+
+    def _attempt(self, errands: Iterable[Errand]) -> list[Answer]:
+        every, limits = list(errands), self._errand.limits
+        built = self._pool.map(trial.build, [(each.plan,) for each in every], limits.compile)
+        good = [number for number, reply in enumerate(built) if reply.outcome is Outcome.OK]
+        checks = [(every[number].small, self._errand.scalars) for number in good]
+        last = dict(enumerate(built)) | dict(zip(good, self._pool.map(trial.check, checks, limits.check), strict=True))
+        return [
+            Answer(measurements=(ended(last[number].outcome, last[number].detail),), needs=reply.value)
+            for number, reply in enumerate(built)
+        ]
+
+    def _sample(self, errand: Errand) -> Answer:
+        self._append({"kind": "begin", "tiling": str(errand.plan.tiling)})
+        limit = max(errand.limits.least, MARGIN * self._best) if self._best else errand.limits.run
+        measured = sampled(self._pool, errand, limit)
+        if measured.seconds:
+            self._best = min(self._best or math.inf, *measured.seconds)
+        return Answer(measurements=(measured,))
+
+    def _compare(self, errand: Errand, second: Plan[Problem]) -> Answer:
+        share = errand.plan.problem.steps / errand.steps
+        limit = errand.limits.run + 10 * MARGIN * share * self._best
+        return Answer(measurements=(compared(self._pool, errand, second, limit),))
+
+
+def sampled(processes: WorkerPool, errand: Errand, limit: float) -> Measurement:
+    """Take one sample of a candidate in a worker process."""
+    reply = processes.call(trial.sample, errand.plan, errand.scalars, errand.steps, limit=limit)
+    good = reply.outcome is Outcome.OK
+    return Measurement(seconds=(float(reply.value),)) if good else ended(reply.outcome, reply.detail)
+
+
+def compared(processes: WorkerPool, errand: Errand, second: Plan[Problem], limit: float) -> Measurement:
+    """Compare a candidate's result with that of a second schedule in a worker process."""
+    reply = processes.call(trial.confirm, errand.plan, errand.scalars, second, limit=limit)
+    return ended(reply.outcome, reply.detail)
 
 
 @contextmanager

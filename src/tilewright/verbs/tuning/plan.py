@@ -19,10 +19,10 @@ from tilewright.report.page import Studied
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs import provenance
+from tilewright.tuning import stencil
 from tilewright.verbs.kernel_files import KernelText, write
 from tilewright.verbs.prediction import Prediction
-from tilewright.verbs.tuning.study import StudyCase, of_case
+from tilewright.verbs.tuning.study import measured_here, of_case, pairs
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.points import Points, SourceList
@@ -255,9 +255,8 @@ class Plan(Studied):
             TilewrightError: As :func:`tilewright.run`.
         """
         from tilewright.verbs.options import RunOptions
-        from tilewright.verbs.running.grids.choice import in_memory
+        from tilewright.verbs.running.grids.choice import flat, in_memory
         from tilewright.verbs.running.grids.engine import computed
-        from tilewright.verbs.running.grids.kinds import flat
 
         plan, given = self.decision, {**self.scalars, **scalars}
         options = RunOptions(
@@ -390,10 +389,10 @@ class Plan(Studied):
     def study(self) -> Study:
         """Return what a page shows of it."""
         tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
-        case = StudyCase(problem=self.problem, machine=self.prediction.hardware, model=self.prediction.model)
+        work = stencil.on_machine(self.problem, self.prediction.hardware, model=self.prediction.model)
         measured = any(each.measured_seconds is not None for each in self.candidates)
-        made = provenance.pairs(provenance.measured_here(self.backend, self.threads)) if measured else ()
-        return of_case(case, tried, lines, made)
+        made = pairs(measured_here(self.backend, self.threads)) if measured else ()
+        return of_case(work, tried, lines, made)
 
     def __str__(self) -> str:
         return self.explain()

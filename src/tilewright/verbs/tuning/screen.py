@@ -22,7 +22,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices import nvdisasm, nvrtc
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.warn import warn_once
-from tilewright.runtime.workers.pool import pool
+from tilewright.runtime.workers.pool import Reply, pool
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -100,10 +100,8 @@ def screen(
     unlisted = next((reply.value.unlisted for reply in replies if reply.value and reply.value.unlisted), "")
     if unlisted:
         warn_once(f"candidates for {machine.name} are ranked without the bound by machine code: {unlisted}")
-    found = [
-        _judged(problem, machine, tiling, reply.value, reply.outcome, reply.detail)
-        for tiling, reply in zip(compilable, replies, strict=True)
-    ]
+    pairs = zip(compilable, replies, strict=True)
+    found = [_judged(problem, machine, tiling, reply) for tiling, reply in pairs]
     return tuple(sorted(found, key=lambda each: (each.outcome is not None, each.expected_seconds)))
 
 
@@ -127,23 +125,17 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine, loops=loops))
 
 
-def _judged(
-    problem: Problem, machine: Machine, tiling: Tiling, built: Built | None, outcome: Outcome, detail: str
-) -> Screened:
-    if built is None:
-        return Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=outcome, detail=detail)
-    needs = built.resources
+def _judged(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) -> Screened:
+    found = Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=reply.outcome, detail=reply.detail)
+    if reply.value is None:
+        return found
+    needs = reply.value.resources
+    found = replace(found, resources=needs, outcome=None)
     try:
         seconds = time_model.predict(problem, tiling, machine, resources=needs).seconds
     except TilewrightError as error:
-        return Screened(
-            tiling=tiling,
-            predicted_seconds=float("inf"),
-            resources=needs,
-            outcome=Outcome.LAUNCH,
-            detail=error.message,
-        )
-    result = _bounded(problem, machine, built, Screened(tiling=tiling, predicted_seconds=seconds, resources=needs))
+        return replace(found, outcome=Outcome.LAUNCH, detail=error.message)
+    result = _bounded(problem, machine, reply.value, replace(found, predicted_seconds=seconds))
     limit = int((machine.block_shared_bytes or machine.shared_bytes).value)
     if (needs.shared_bytes or 0) > limit:
         said = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
@@ -155,7 +147,6 @@ def _judged(
 
 
 def _bounded(problem: Problem, machine: Machine, built: Built, found: Screened) -> Screened:
-    """Add the bound by machine code."""
     asked = work(problem, gpu_schedule(problem, found.tiling))
     if built.steady is None or asked is None or not built.steady.blocks:
         return found

@@ -1,62 +1,45 @@
-"""Plans, predictions and files -> studies, which pages and notebooks show."""
+"""Plans, predictions and files -> studies, which pages and notebooks show, with where measurements come from."""
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import TilewrightError
+from tilewright.base.errors import TilewrightError, ToolchainError
+from tilewright.base.made import today, version
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.report.study import StudiedTiling, Study, TradeOff, Used
+from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import parse
 from tilewright.tuning import select as selection
-from tilewright.tuning import stencil
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
-from tilewright.verbs import provenance
+from tilewright.tuning.stencil import StencilWorkload
 from tilewright.verbs.predict import predicted
 from tilewright.verbs.prediction import Prediction
 
 _FILLED = 60
 """Candidates for which the model is asked again for traffic and energy."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyCase:
-    """What a result is of; the model can be asked about it again."""
-
-    problem: Problem
-    machine: Machine
-    model: str = "exact"  # ``exact`` or ``published``
-
-    def predict(self, tiling: str) -> Prediction:
-        """Ask the model about one tiling."""
-        return predicted(stencil.on_machine(self.problem, self.machine, model=self.model), parse(tiling))
-
-    def families(self) -> tuple[TradeOff, ...]:
-        """Return the best tiling of every family by predicted time, best first."""
-        setting, found = make_setting(self.problem, self.machine), []
-        for family in families_of(self.problem, setting, self.model):
-            sizes, result = evaluated(setting, family, self.model)
-            index = selection.best(result.seconds, sizes)
-            if index is None or result.joules is None or not np.isfinite(result.seconds[index]):
-                continue
-            tiling = str(space.tiling_at(family, sizes, index))
-            found.append(
-                TradeOff(tiling=tiling, seconds=float(result.seconds[index]), joules=float(result.joules[index]))
-            )
-        return tuple(sorted(found, key=lambda each: each.seconds))
+_KEYS = ("date", "version", "backend", "processor", "compiler", "threads")
+_LONGEST = 200
+_NOISE = 0.02
+"""Times that differ by less are called equal."""
+_BOUND = {
+    "compute": "the arithmetic takes longest",
+    "memory": "moving data between memory and chip takes longest",
+    "synchronisation": "waiting for each other takes longest",
+}
 
 
 def of_case(
-    case: StudyCase,
+    work: StencilWorkload,  # what a result is of; the model can be asked about it again
     candidates: Sequence[StudiedTiling],  # the chosen tiling first
     explanation: Sequence[str] = (),  # lines; by default of the chosen tiling's prediction
     made: tuple[tuple[str, str], ...] = (),  # when, where and with what anything was measured
@@ -65,31 +48,42 @@ def of_case(
     from tilewright.verbs.bottleneck import explain
     from tilewright.verbs.energy.energy import compared
 
-    filled = tuple(_filled(case, each) if place < _FILLED else each for place, each in enumerate(candidates))
+    problem, machine = work.problem, work.machine
+    filled = tuple(_filled(work, each) if place < _FILLED else each for place, each in enumerate(candidates))
     try:
-        one = case.predict(filled[0].tiling)
+        one = predicted(work, parse(filled[0].tiling))
     except TilewrightError as error:
         note = f"the model cannot say more about the chosen tiling: {error}"
-        name, shape = case.problem.program.name, format_shape(case.problem.shape)
-        title = f"{name} {shape}, {case.problem.steps} steps on {case.machine.name}"
+        title = f"{problem.program.name} {format_shape(problem.shape)}, {problem.steps} steps on {machine.name}"
         return Study(title=title, facts=(), candidates=filled, made=made, explanation=tuple(explanation), notes=(note,))
-    why, pairs = explain(one), compared(case.problem, case.machine, model=case.model)
-    front = tuple(TradeOff(tiling=str(p.tiling), seconds=p.seconds, joules=p.joules) for p in pairs.front)
+    why, front = explain(one), compared(problem, machine, model=work.model).front
     return Study(
         title=one.title,
         facts=one.facts() + _measured(filled[0], one),
         candidates=filled,
         roof=one.roof,
-        front=front,
-        families=case.families(),
-        used=tuple(Used(name=each.name, kind=each.kind, use=each.use) for each in why.resources),
+        front=tuple(StudiedTiling(tiling=str(p.tiling), predicted=p.seconds, joules=p.joules) for p in front),
+        families=_families(work),
+        used=why.resources,
         gains=tuple((text, factor) for text, factor in why.speedups if factor > 1.0005),
-        plain=provenance.in_plain_words(case.problem, case.machine, filled[0], one.costs, provenance.equals(filled)),
+        plain=_in_plain_words(problem, machine, filled, one.costs),
         made=made,
-        tile=(case.problem, one.tiling),
+        tile=(problem, one.tiling),
         explanation=tuple(explanation) or (str(one),),
         notes=one.notes + _estimates(one) + above(one.roof, filled),
     )
+
+
+def _families(work: StencilWorkload) -> tuple[StudiedTiling, ...]:
+    """Return the best tiling of every family by predicted time, best first."""
+    setting, found = make_setting(work.problem, work.machine), []
+    for family in families_of(work.problem, setting, work.model):
+        sizes, result = evaluated(setting, family, work.model)
+        index = selection.best(result.seconds, sizes)
+        if index is not None and result.joules is not None and np.isfinite(result.seconds[index]):
+            tiling, seconds = str(space.tiling_at(family, sizes, index)), float(result.seconds[index])
+            found.append(StudiedTiling(tiling=tiling, predicted=seconds, joules=float(result.joules[index])))
+    return tuple(sorted(found, key=lambda each: each.predicted))
 
 
 def known_program(name: str) -> Program | None:
@@ -97,23 +91,25 @@ def known_program(name: str) -> Program | None:
     return catalogue.program(name) if name in catalogue.names() else None
 
 
-def _filled(case: StudyCase, each: StudiedTiling) -> StudiedTiling:
+def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
     """Add what the model says about a candidate; one that it knows nothing of stays as it is."""
     if each.dram_bytes is not None:
         return each
     try:
-        known = case.predict(each.tiling).candidate()
+        known = predicted(work, parse(each.tiling)).candidate()
     except TilewrightError:
         return each
-    predicted = each.predicted if each.known else known.predicted
     return dataclasses.replace(
-        each, predicted=predicted, flops=known.flops, dram_bytes=known.dram_bytes, joules=known.joules,
+        each,
+        predicted=each.predicted if each.known else known.predicted,
+        flops=known.flops,
+        dram_bytes=known.dram_bytes,
+        joules=known.joules,
         bound_by=known.bound_by,
-    )  # fmt: skip
+    )
 
 
 def _measured(chosen: StudiedTiling, one: Prediction) -> tuple[tuple[str, str], ...]:
-    """Say what was measured of the chosen tiling, where anything was."""
     if not chosen.measured:
         return ()
     speed = one.costs.gcells_per_second * one.costs.seconds / chosen.measured
@@ -121,7 +117,6 @@ def _measured(chosen: StudiedTiling, one: Prediction) -> tuple[tuple[str, str], 
 
 
 def _estimates(one: Prediction) -> tuple[str, ...]:
-    """Say what is estimated, not measured."""
     found = ["C_iter"] if one.c_iter.source == "estimated" else []
     if one.costs.energy is not None and one.costs.energy.source == "estimated":
         found.append("the energy")
@@ -154,3 +149,68 @@ def above(roof: Roofline | None, many: Sequence[StudiedTiling]) -> tuple[str, ..
 def _over(each: StudiedTiling, seconds: float, roof: Roofline) -> float:
     """Return how many times the memory's bandwidth a run of so many seconds takes; 0 where the bytes are unknown."""
     return (each.dram_bytes or 0.0) / seconds / roof.bytes_per_second
+
+
+def measured_here(backend: str, threads: int) -> dict[str, str]:
+    """Describe the circumstances of a measurement that this process made."""
+    from tilewright.runtime.host import cpu_name
+    from tilewright.runtime.toolchains.cpu import toolchain
+
+    try:
+        compiler = toolchain().identity.partition(" ")[2].splitlines()[0]  # without the fingerprint of its files
+    except ToolchainError:
+        compiler = "none"
+    found = {"date": today(), "version": version(), "backend": backend, "processor": cpu_name()}
+    return {**found, "compiler": compiler, "threads": str(threads)}
+
+
+def read_circumstances(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what a document says of its circumstances, as names and texts; keys that are not known are left out."""
+    made = document.get("made")
+    known: Mapping[str, Any] = made if isinstance(made, dict) else {}
+    return pairs({key: str(known[key])[:_LONGEST] for key in _KEYS if isinstance(known.get(key), str | int)})
+
+
+def pairs(made: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return circumstances as names and values for people."""
+    names = {"date": "measured on", "version": "measured by", "backend": "backend", "processor": "processor"}
+    texts = {key: f"tilewright {value}" if key == "version" else value for key, value in made.items()}
+    return tuple((names.get(key, key), texts[key]) for key in _KEYS if key in texts)
+
+
+def _in_plain_words(problem: Problem, machine: Machine, candidates: Sequence[StudiedTiling], costs: Costs) -> str:
+    """Say what was chosen, how many cost the model about the same, what it costs, and what was measured."""
+    chosen = candidates[0]
+    others = sum(each.known and each.predicted <= (1 + _NOISE) * chosen.predicted for each in candidates[1:])
+    grid = " x ".join(map(str, problem.shape))
+    expected = f"The model expects {format_seconds(chosen.predicted, keep=True)}{_range(chosen)}"
+    sentences = [
+        f"{problem.program.name} updates every cell of a grid of {grid} cells {problem.steps:,} times.",
+        f"On {machine.title or machine.name} the choice is {chosen.tiling}: {parse(chosen.tiling).family.summary}.",
+        f"{expected}; {_BOUND.get(costs.bound_by, costs.bound_by)}.",
+    ]
+    if others:
+        sentences.append(
+            f"{others} of the other tilings below are within {_NOISE:.0%} of that: the model cannot tell them apart."
+        )
+    if chosen.measured is not None:
+        sentences.append(f"Measured were {format_seconds(chosen.measured, keep=True)}{_samples(chosen)}.")
+    else:
+        sentences.append("Nothing was run: every time on this page is what the model expects.")
+        if machine.kind == "gpu":
+            sentences.append("No code of tilewright ran on this GPU for it.")
+    return " ".join(sentences)
+
+
+def _range(chosen: StudiedTiling) -> str:
+    if chosen.interval is None:
+        return ""
+    low, high = (format_seconds(value, keep=True) for value in chosen.interval)
+    return f" (four of five times from {low} to {high})"
+
+
+def _samples(chosen: StudiedTiling) -> str:
+    if chosen.measured_range is None:
+        return ""
+    low, high = (format_seconds(value, keep=True) for value in chosen.measured_range)
+    return f" (samples from {low} to {high})" if low != high else ""

@@ -33,12 +33,10 @@ from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.ranking import evaluated, families_of
-from tilewright.tuning.spaces import space
+from tilewright.tuning.spaces import gpu_tiles, space
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
 
-_How = tuple[str, str]
-"""Model and metric."""
 _MOST_POINTS = 2**18
 """Larger spaces are compared on their coarse grids."""
 
@@ -180,27 +178,47 @@ def supertune(
     chosen = families_of(problem, setting, model)
     others = () if model == "published" else space.families(problem, cpu=setting.cpu)
     families = tuple(dict.fromkeys((*chosen, *others)))
-    tiled = [family for family in families if not _own_points(family, setting)]
-    sizes = _points(setting, tiled, (model, metric)) if tiled else None
-    found = [_best(family, sizes, setting, (model, metric)) for family in families]
-    entries = sorted(
-        (each for each in found if each is not None), key=lambda each: (each.tiling.family not in chosen, each.value)
-    )
+    # Streaming tiles of GPUs come with thread blocks: their sizes are no tile sizes of others.
+    tiled = [family for family in families if not family.untiled and (setting.cpu or not family.streams)]
+    sizes = _points(setting, tiled, model, metric) if tiled else None
+    entries: list[Entry] = []
+    table: list[Floats] = []  # of tiled families, the cost at every size, infinite where it is not feasible
+    for family in families:
+        if sizes is None or family not in tiled:
+            some, result = evaluated(setting, family, model)
+        else:
+            inside = np.flatnonzero(space.possible(family, sizes, setting))
+            some = sizes.take(inside)
+            if model != "published" and time_model.models_threads(family, setting):
+                some = gpu_tiles.best_shapes(some, setting)  # the thread blocks expected to be fastest
+            result = time_model.evaluate(family, some, setting, model)
+        cost = metric_cost(result, metric)
+        if sizes is not None and family in tiled:
+            table.append(np.full(len(sizes.time), np.inf))
+            table[-1][inside] = cost
+        index = selection.best(cost, some)
+        if index is not None:
+            found = Entry(
+                tiling=space.tiling_at(family, some, index),
+                value=float(cost[index]),
+                costs=time_model.costs_at(result, index, setting),
+                points=int(np.isfinite(cost).sum()),
+                parts=_parts(result, index, setting, metric),
+                loss=0.0,
+            )
+            entries.append(found)
+    entries.sort(key=lambda each: (each.tiling.family not in chosen, each.value))
     if not entries:
         raise UsageError(f"no tiling of {problem.program.name} fits {where.name}")
     least = entries[0].value
-    sets: tuple[FeasibleSet, ...] = ()
-    tilings: tuple[Tiling, ...] = ()
-    if sizes is not None:
-        sets = feasible_sets(tiled, [_everywhere(f, sizes, setting, (model, metric)) for f in tiled])
-        tilings = tuple(space.tiling_at(each.winner, sizes, each.index) for each in sets)
+    sets = feasible_sets(tiled, table) if tiled else ()
     return Supertuning(
         program=problem.program.name,
         machine=where.name,
         metric=metric,
         entries=tuple(dataclasses.replace(e, loss=e.value / least - 1.0 if least > 0 else 0.0) for e in entries),
         sets=sets,
-        best_of_sets=tilings,
+        best_of_sets=tuple(space.tiling_at(each.winner, sizes, each.index) for each in sets if sizes is not None),
         intervals=ranges(
             (each.tiling.family for each in entries),
             cpu=setting.cpu,
@@ -214,34 +232,7 @@ def _facts(costs: Costs) -> str:
     return f"{moved} off chip, {costs.wavefronts:,} wavefronts of {costs.tiles_per_wavefront:,} tiles"
 
 
-def _own_points(family: Family, setting: Setting) -> bool:
-    """Whether a family's sizes are no tile sizes of others: streaming tiles of GPUs come with thread blocks."""
-    return family.untiled or (family.streams and not setting.cpu)
-
-
-def _best(family: Family, sizes: TileSizes | None, setting: Setting, how: _How) -> Entry | None:
-    if sizes is None or _own_points(family, setting):
-        sizes, result = evaluated(setting, family, how[0])
-    else:
-        sizes = _of_family(family, sizes.take(np.flatnonzero(space.possible(family, sizes, setting))), setting, how)
-        result = time_model.evaluate(family, sizes, setting, how[0])
-    cost = metric_cost(result, how[1])
-    index = selection.best(cost, sizes)
-    if index is None:
-        return None
-    costs = time_model.costs_at(result, index, setting)
-    return Entry(
-        tiling=space.tiling_at(family, sizes, index),
-        value=float(cost[index]),
-        costs=costs,
-        points=int(np.isfinite(cost).sum()),
-        parts=_parts(result, index, setting, how[1]),
-        loss=0.0,
-    )
-
-
 def _parts(result: Breakdown, index: int, setting: Setting, metric: str) -> tuple[tuple[str, float], ...]:
-    """Return what a metric is made of for one tiling of a family."""
     if metric == "time":
         return tuple((name, float(term[index])) for name, term in result.terms.items())
     if metric == "traffic":
@@ -254,36 +245,16 @@ def _parts(result: Breakdown, index: int, setting: Setting, metric: str) -> tupl
     )
 
 
-def _of_family(family: Family, sizes: TileSizes, setting: Setting, how: _How) -> TileSizes:
-    """Return sizes as a family has them: hybrid tiles on a GPU with the thread blocks expected to be fastest."""
-    if how[0] == "published" or not time_model.models_threads(family, setting):
-        return sizes
-    from tilewright.tuning.spaces import gpu_tiles
-
-    return gpu_tiles.best_shapes(sizes, setting)
-
-
-def _points(setting: Setting, families: list[Family], how: _How) -> TileSizes:
+def _points(setting: Setting, families: Sequence[Family], model: str, metric: str) -> TileSizes:
     """Return the sizes of all families' spaces; where there are too many, coarse grids and the best of every family."""
-    spaces = [space.feasible(setting, family=family, model=how[0]) for family in families]
+    spaces = [space.feasible(setting, family=family, model=model) for family in families]
     if sum(len(each.time) for each in spaces) > _MOST_POINTS:
         best = []
         for family, sizes in zip(families, spaces, strict=True):
-            index = selection.best(metric_cost(time_model.evaluate(family, sizes, setting, how[0]), how[1]), sizes)
+            index = selection.best(metric_cost(time_model.evaluate(family, sizes, setting, model), metric), sizes)
             best += [] if index is None else [sizes.take(np.array([index]))]
-        spaces = [*best, *(space.feasible(setting, coarse=True, family=family, model=how[0]) for family in families)]
+        spaces = [*best, *(space.feasible(setting, coarse=True, family=family, model=model) for family in families)]
     return union(spaces)
-
-
-def _everywhere(family: Family, sizes: TileSizes, setting: Setting, how: _How) -> Floats:
-    """Return a family's cost at sizes of any family, infinite where it is not feasible."""
-    inside: Ints = np.flatnonzero(space.possible(family, sizes, setting))
-    cost = np.full(len(sizes.time), np.inf)
-    if len(inside):
-        some = _of_family(family, sizes.take(inside), setting, how)
-        result = time_model.evaluate(family, some, setting, how[0])
-        cost[inside] = metric_cost(result, how[1])
-    return cost
 
 
 def union(spaces: Sequence[TileSizes]) -> TileSizes:

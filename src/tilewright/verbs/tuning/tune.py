@@ -1,24 +1,32 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
+import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tilewright.base.errors import ToolchainError, UsageError, one_of
+from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Outcome, Resources
 from tilewright.costs.interval import interval
+from tilewright.inputs import memo
 from tilewright.inputs.arrays import problem_of
 from tilewright.inputs.stencil import ProgramLike
+from tilewright.machines.machine import Machine
 from tilewright.plan import Plan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
 from tilewright.report.progress import bar
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.found import circumstances as device_circumstances
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import available_cpus, thread_count
@@ -28,19 +36,18 @@ from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.search import BATCH, Meter, Progress, SearchResult, Trial, Watch, is_unstable, search
-from tilewright.tuning.shortlist import effort_level, ranked, shortlist
-from tilewright.verbs import predict as model_api
+from tilewright.tuning import stencil
+from tilewright.tuning.search import BATCH, Progress, SearchResult, Trial, Watch, is_unstable, search
+from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, effort_level, ranked, shortlist
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.options import TuneOptions
-from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.verbs.predict import METRICS, MachineLike, as_machine, predicted
+from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning.family_spaces import family_spaces
-from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, Errand, FarmMeter, Node, first_node
-from tilewright.verbs.tuning.meter import History, Limits, WorkerMeter, interruptible, read_history
+from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, FarmMeter, first_node
+from tilewright.verbs.tuning.meter import Errand, Limits, Node, WorkerMeter, interruptible, read_history
 from tilewright.verbs.tuning.plan import Plan, Tried, needed_bytes
 from tilewright.verbs.tuning.screen import said, screen, unscreened
-from tilewright.verbs.tuning.task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
-from tilewright.verbs.tuning.trial import Scalars
 from tilewright.verbs.unstable import warn_if_unstable
 
 Needs = dict[Tiling, Resources]
@@ -49,6 +56,26 @@ _MOST_WORKERS = 4
 _SPARE_BYTES = 8 * 2**30
 _SPARE_BYTES_PER_CPU = 2**28
 """Address space, not memory: stacks and heaps of threads reserve far more than they touch."""
+_PROTOCOL = 2
+"""Raised when older logs could no longer be continued."""
+_SAMPLE_SECONDS = 1.0
+"""A sample that would take longer by the model computes fewer steps, but at least two heights of the tallest tile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What is tuned, checked."""
+
+    program: Program  # as the caller gave it
+    problem: Problem  # what is tuned; scalars given as arrays are coefficient fields of its program
+    machine: Machine  # on which the model ranks
+    family_spaces: tuple[FamilySpace, ...]  # the space, by family and height, with predicted costs
+    effort: Effort  # how much is tried
+    asked: TuneOptions
+    target: Target  # where it is computed
+    device: Device | None  # the GPU that measures, or None for the processor
+    scalars: dict[str, Any]
+    numbers: dict[str, Any]  # those scalars that are numbers
 
 
 def tune(
@@ -163,7 +190,7 @@ def tune(
 
 
 def _check(asked: TuneOptions) -> Target:
-    one_of("the metric of tuning", asked.metric, model_api.METRICS, "per_area is a metric of codesign")
+    one_of("the metric of tuning", asked.metric, METRICS, "per_area is a metric of codesign")
     target = read_target(asked.backend)
     if asked.effort != "none" and target.backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {asked.backend!r}", "use c, or --effort none")
@@ -221,12 +248,7 @@ def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     log = log_path(tuning, steps, circumstances)
     if log is not None and not tuning.asked.resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
-    history = read_history(log)
-    scalars = tuple((name, _number(tuning.numbers.get(name))) for name in tuning.problem.program.scalars)
-    if farm is not None:
-        choice, needs = _search_on_farm(tuning, farm, scalars, steps, log, history)
-    else:
-        choice, needs = _search(tuning, scalars, steps, log, history)
+    choice, needs = _search(tuning, farm, steps, log)
     scale = tuning.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
@@ -238,73 +260,52 @@ def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
 
 
 def _search(
-    tuning: Tuning, scalars: Scalars, steps: int, log: Path | None, history: History
+    tuning: Tuning, farm: tuple[Executor, Node] | None, steps: int, log: Path | None
 ) -> tuple[SearchResult, Needs]:
-    """Search with worker processes; they are gone when this returns."""
-    workers = min(available_cpus(), _MOST_WORKERS)
-    # A GPU's driver reserves address space for all memory there is.
-    memory, limits = None, DEVICE_LIMITS
-    if tuning.device is None:
-        memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(tuning.problem)
-        limits = LIMITS
-    title = f"tuning {tuning.problem.program.name}"
-    with interruptible(), bar(title, tuning.asked.progress) as update, pool(workers, memory) as processes:
-        request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict)
-        meter = WorkerMeter(processes, request, scalars, steps, limits, log, history)
-        choice = _found(tuning, meter, history, update)
+    """Search with worker processes, which are gone when this returns, or with the nodes of an executor."""
+    history, title, cpus = read_history(log), f"tuning {tuning.problem.program.name}", available_cpus()
+    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * (farm[1].cpus if farm else cpus) + 4 * needed_bytes(tuning.problem)
+    errand = Errand(
+        plan=Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict),
+        scalars=tuple((name, _number(tuning.numbers.get(name))) for name in tuning.problem.program.scalars),
+        steps=steps,
+        limits=LIMITS if tuning.device is None else DEVICE_LIMITS,
+        # A GPU's driver reserves address space for all memory there is.
+        memory=memory if tuning.device is None else None,
+    )
+    meter: WorkerMeter | FarmMeter
+    with ExitStack() as stack:
+        stack.enter_context(interruptible())
+        update = stack.enter_context(bar(title, tuning.asked.progress))
+
+        def report(state: Progress) -> None:
+            best = "" if state.best is None else f", best {state.best:.3g} s"
+            update(state.done, state.total, state.stage + best)
+
+        if farm is None:
+            processes = stack.enter_context(pool(min(cpus, _MOST_WORKERS), errand.memory))
+            meter = WorkerMeter(processes, errand, log, history)
+        else:
+            meter = FarmMeter(*farm, errand, log=log, history=history)
+        choice = search(
+            tuning.family_spaces,
+            tuning.effort,
+            meter,
+            recorded=history.measurements,
+            watch=Watch(report=report),
+            by_prediction=tuning.asked.metric != "time",
+            at_once=AT_ONCE if farm else BATCH,
+        )
         if choice.interrupted:
             meter.stopped()
-    return _kept(choice), meter.needs
-
-
-def _search_on_farm(
-    tuning: Tuning,
-    farm: tuple[Executor, Node],
-    scalars: Scalars,
-    steps: int,
-    log: Path | None,
-    history: History,
-) -> tuple[SearchResult, Needs]:
-    """Search with the workers of an executor."""
-    executor, node = farm
-    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * node.cpus + 4 * needed_bytes(tuning.problem)
-    request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.asked.strict)
-    errand = Errand(small=None, plan=request, scalars=scalars, steps=steps, limits=LIMITS, memory=memory)
-    meter = FarmMeter(executor, node, errand, log=log, history=history)
-    with interruptible(), bar(f"tuning {tuning.problem.program.name}", tuning.asked.progress) as update:
-        choice = _found(tuning, meter, history, update, AT_ONCE)
-    LOGGER.info(
-        "tuning %s: %d samples on %s", tuning.problem.program.name, sum(meter.nodes.values()), ", ".join(meter.nodes)
-    )
-    return _kept(choice), meter.needs
-
-
-def _found(
-    tuning: Tuning, meter: Meter, history: History, update: Callable[[int, int, str], None], at_once: int = BATCH
-) -> SearchResult:
-    def report(state: Progress) -> None:
-        best = "" if state.best is None else f", best {state.best:.3g} s"
-        update(state.done, state.total, state.stage + best)
-
-    return search(
-        tuning.family_spaces,
-        tuning.effort,
-        meter,
-        recorded=history.measurements,
-        watch=Watch(report=report),
-        by_prediction=tuning.asked.metric != "time",
-        at_once=at_once,
-    )
-
-
-def _kept(choice: SearchResult) -> SearchResult:
-    """Return a choice; say so where the search was stopped."""
+    if isinstance(meter, FarmMeter):
+        LOGGER.info("%s: %d samples on %s", title, sum(meter.nodes.values()), ", ".join(meter.nodes))
     if choice.interrupted:
         if choice.winner is None:
             warn_once("tuning was stopped before anything was measured; what is compiled already is kept")
             raise KeyboardInterrupt
         warn_once("tuning was stopped before its end; the best so far is kept, and tuning again goes on from here")
-    return choice
+    return choice, meter.needs
 
 
 LIMITS = Limits()
@@ -314,7 +315,6 @@ DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 
 
 def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: SearchResult | None) -> Plan:
-    """Return the plan of candidates of which the first is the winner."""
     candidates = tuple(_with_interval(tuning, each) for each in tried)
     winner = candidates[0]
     (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.asked.strict)
@@ -337,7 +337,6 @@ def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Search
 
 
 def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
-    """Return a candidate with the range in which its time is expected."""
     found = interval(
         tried.tiling.family,
         tried.predicted_seconds,
@@ -361,6 +360,64 @@ def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
         range_seconds=(scale * min(samples), scale * max(samples)) if samples else None,
         **_needed(needs.get(trial.candidate.tiling)),
     )
+
+
+def prediction_of(tuning: Tuning, tiling: Tiling) -> Prediction:
+    """Return what the task's model says of a tiling."""
+    return predicted(stencil.on_machine(tuning.problem, tuning.machine, model=tuning.asked.model), tiling)
+
+
+def seconds_of(tuning: Tuning, candidate: Candidate) -> float:
+    """Return the predicted seconds of a candidate, which was ranked by the task's metric."""
+    by_time = tuning.asked.metric == "time"
+    return candidate.predicted if by_time else prediction_of(tuning, candidate.tiling).costs.seconds
+
+
+def remember(tuning: Tuning, winner: Tried, choice: SearchResult, circumstances: wisdom.Circumstances) -> None:
+    """Put a winner by measured time into the wisdom store, where ``run`` finds it."""
+    if tuning.asked.metric != "time" or tuning.asked.strict or winner.measured_seconds is None:
+        return
+    entry = wisdom.Wisdom(
+        program=tuning.problem.program.name[:200],
+        problem_key=wisdom.problem_key(tuning.problem, "c" if tuning.device is None else tuning.device.dialect),
+        dtype=tuning.problem.dtype,
+        shape=tuning.problem.shape,
+        steps=max(1, tuning.problem.steps),
+        threads=tuning.target.threads,
+        tiling=str(winner.tiling),
+        seconds=winner.measured_seconds,
+        samples=max(1, winner.samples),
+        unstable=winner.unstable,
+        confirmed=choice.confirmed,
+        circumstances=circumstances,
+        when=wisdom.now(),
+    )
+    wisdom.remember([entry])
+    memo.forget()
+
+
+def sample_steps(tuning: Tuning) -> int:
+    """Return the steps of one sample: all, unless that would take too long by the model."""
+    first = shortlist(tuning.family_spaces, tuning.effort.candidates)
+    per_step = seconds_of(tuning, first[0]) / max(1, tuning.problem.steps)
+    tallest = max(candidate.tiling.time for candidate in first)
+    return min(tuning.problem.steps, max(2 * tallest, math.ceil(_SAMPLE_SECONDS / max(per_step, 1e-12))))
+
+
+def log_path(tuning: Tuning, steps: int, circumstances: wisdom.Circumstances) -> Path | None:
+    """Return where the task's measurements are kept, or None where nothing can be kept."""
+    root = store.directory()
+    if root is None:
+        return None
+    problem, threads, here = tuning.problem, tuning.target.threads, dataclasses.asdict(circumstances)
+    key = fingerprint(_PROTOCOL, problem, threads, tuning.asked.strict, steps, here, tuning.asked.metric)
+    folder = root / "tunes"
+    try:
+        folder.mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        warn_once(f"what is measured cannot be kept for later runs: {error}")
+        return None
+    return folder / f"{key}.jsonl"
 
 
 def _needed(code: Resources | None) -> dict[str, Any]:

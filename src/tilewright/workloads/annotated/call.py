@@ -5,6 +5,7 @@ original (with and without fused multiply-adds) differ is what no variant can be
 """
 
 import ctypes
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -49,10 +50,7 @@ class RegionInput:
     @property
     def nbytes(self) -> int:
         """Its size."""
-        total = np.dtype(self.dtype).itemsize
-        for extent in self.extents:
-            total *= extent
-        return total
+        return np.dtype(self.dtype).itemsize * math.prod(self.extents)
 
 
 def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -> Artifact[None]:

@@ -1,5 +1,7 @@
-"""Which kind of run arrays ask for."""
+"""Kinds of arrays, and which kind of run they ask for. No library is imported: whoever hands over its arrays has."""
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -12,7 +14,6 @@ from tilewright.runtime.formats.series import is_series
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.grids.device import Device
 from tilewright.verbs.running.grids.engine import Engine
-from tilewright.verbs.running.grids.kinds import flat, is_distributed, is_lazy, only_on_disk
 from tilewright.verbs.running.grids.memory import Memory
 
 
@@ -60,3 +61,31 @@ def _asks_for_disk(options: RunOptions, targets: Sequence[Any]) -> bool:
 
 def _mapped(values: Sequence[Any]) -> bool:
     return any(isinstance(each, np.memmap) for each in values)
+
+
+def is_distributed(value: object) -> bool:
+    """Whether a value is an array over ranks."""
+    ranks = sys.modules.get("tilewright.distributed.ranks")
+    return ranks is not None and isinstance(value, ranks.Array)
+
+
+def is_lazy(value: object) -> bool:
+    """Whether a value is a Dask array, or one of xarray's over it."""
+    return module_of(value) == "dask" or (
+        module_of(value) == "xarray" and module_of(getattr(value, "data", None)) == "dask"
+    )
+
+
+def only_on_disk(value: object) -> bool:
+    """Whether a value is a path, or an array of zarr's."""
+    return isinstance(value, str | os.PathLike) or module_of(value) == "zarr"
+
+
+def module_of(value: object) -> str:
+    """Return the name of the library that a value is of."""
+    return type(value).__module__.partition(".")[0]
+
+
+def flat(values: Sequence[Any]) -> list[Any]:
+    """Return arrays one after the other, time levels included."""
+    return [each for value in values for each in (value if isinstance(value, tuple) else (value,))]

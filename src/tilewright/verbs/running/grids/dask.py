@@ -10,8 +10,8 @@ from tilewright.distributed import chunks
 from tilewright.inputs import memo
 from tilewright.programs.stencil.points import Index
 from tilewright.verbs.options import refuse
+from tilewright.verbs.running.grids.choice import flat, is_lazy, module_of
 from tilewright.verbs.running.grids.engine import state_of
-from tilewright.verbs.running.grids.kinds import flat, is_lazy, module_of
 from tilewright.verbs.running.grids.large import Large
 
 

@@ -22,9 +22,8 @@ from tilewright.verbs.running.grids.engine import Engine, state_of
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.problem import CheckedProblem, check
-from tilewright.verbs.running.record import Run, predicted_seconds, threads_of
+from tilewright.verbs.running.record import Run, log_choice, predicted_seconds, threads_of, while_running
 from tilewright.verbs.running.targets import check_targets, targets_of
-from tilewright.verbs.running.told import log_choice, while_running
 
 Levels = dict[str, tuple[Any, ...]]
 """By updated field its levels, newest first."""
@@ -98,19 +97,25 @@ class Memory(Engine):
         traces = {} if points is None or self._traces is None else points.done(self._traces, self.done)
         if not options.record:
             return state if self._traces is None else (state, traces)
-        kernel = self.calculation.kernel
         return Run(
             state=state,
             levels=tuple(entry if len(entry) > 1 else entry[0] for entry in kept),
             traces=traces,
-            problem=self.problem,
             steps_done=self.before + self.done,
-            backend=kernel.plan.target.backend,
-            tiling=kernel.plan.tiling,
-            threads=threads_of(kernel, self.calculation.threads),
             seconds=self.seconds,
-            predicted_seconds=predicted_seconds(kernel, self.problem, self.done),
+            predicted_seconds=predicted_seconds(self.calculation.kernel, self.problem, self.done),
+            **self.computed_by(),
         )
+
+    def computed_by(self) -> dict[str, Any]:
+        """Return what a record says of the problem and of what computes it."""
+        kernel = self.calculation.kernel
+        return {
+            "problem": self.problem,
+            "backend": kernel.plan.target.backend,
+            "tiling": kernel.plan.tiling,
+            "threads": threads_of(kernel, self.calculation.threads),
+        }
 
     def close(self) -> None:
         """Hand the memory back."""

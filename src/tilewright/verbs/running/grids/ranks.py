@@ -8,8 +8,8 @@ from tilewright.distributed import ranks, runs
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.inputs import memo
 from tilewright.verbs.options import refuse
+from tilewright.verbs.running.grids.choice import flat, is_distributed
 from tilewright.verbs.running.grids.engine import state_of
-from tilewright.verbs.running.grids.kinds import flat, is_distributed
 from tilewright.verbs.running.grids.large import Large
 from tilewright.verbs.running.monitor import make_monitor
 from tilewright.verbs.running.problem import CheckedProblem
@@ -25,9 +25,8 @@ class Ranks(Large):
         program, options = self.program, self.options
         comm = next(each.comm for each in flat(self.arrays) if is_distributed(each))
         values = {name: value for name, value in self.scalars.items() if is_distributed(value)}
-        found: list[CheckedProblem] = []
 
-        def check() -> None:
+        def check() -> CheckedProblem:
             refuse(self.name, self.options)
             make_monitor(options.every, None, None)
             if options.checkpoint is None and (options.resume or options.every is not None):
@@ -37,10 +36,9 @@ class Ranks(Large):
                 )
             if not all(map(is_distributed, flat(self.arrays))):
                 raise UsageError("some arrays of a run are distributed over ranks, and some are not")
-            found.append(self._checked([flat((array,)) for array in self.arrays], values))
+            return self._checked([flat((array,)) for array in self.arrays], values)
 
-        ranks.together(comm, check)
-        (case,) = found
+        case = ranks.together(comm, check)
         levels = {name: tuple(flat((array,))) for name, array in zip(program.fields, self.arrays, strict=True)}
         levels |= {name: (value,) for name, value in values.items()}
         like, versions = levels[program.fields[0]][0], case.given.versions
@@ -48,10 +46,7 @@ class Ranks(Large):
             part = ranks.Array(like.shape, versions[name][0].dtype, comm=comm, topology=like.topology)
             part.local[...] = versions[name][0][tuple(slice(*each) for each in like.box)]
             levels[name] = (part,)
-        looks = runs.Looks(levels)
-        ranks.together(comm, lambda: self._ask(case, looks))
-        looks.fetch(comm)
-        case = self._with_points(case, looks.answer)
+        case = runs.looked(levels, comm, lambda look: self._with_points(case, look))
         self.problem = case.problem
         threads = (
             self.target.threads if options.threads is not None else ranks.threads_per_rank(comm, self.target.threads)
@@ -70,6 +65,3 @@ class Ranks(Large):
     def results(self) -> Any:  # noqa: ANN401
         """Return this rank's part of the results."""
         return self._with_traces(state_of(list(self._found.values()), deep=self.options.levels))
-
-    def _ask(self, case: CheckedProblem, looks: runs.Looks) -> None:
-        self._with_points(case, looks.ask)

@@ -93,7 +93,6 @@ ALIASES: Mapping[str, Alias] = {
 
 
 def _nests(stmt: Stmt) -> list[Loop]:
-    """Return the perfect nests of more than one loop, the outermost ones."""
     found = []
     for loop in outermost(stmt):
         found += [loop] if len(chain(loop)) > 1 else _nests(loop.body)
@@ -111,7 +110,6 @@ def _copies(loops: Sequence[Loop], factor: int) -> tuple[tuple[str, ...], tuple[
 
 
 def _level(value: Any, loops: Sequence[str]) -> str:  # noqa: ANN401
-    """Return the counter of a level from 1, or of a name."""
     if isinstance(value, str) and value in loops:
         return value
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= len(loops):

@@ -48,16 +48,17 @@ def launch_of(args: Mapping[str, Any]) -> LaunchShape:
     blocks = args.get("workGroups", args.get("blockCount", 14))
     streams = args.get("streamCount", 1)
     streams = min(streams, MAX_STREAMS) if isinstance(streams, int) and not isinstance(streams, bool) else streams
-    given = {
-        "threadCount": (threads, 1, MAX_BLOCK_THREADS),
-        "blockCount": (blocks, 1, MAX_BLOCKS),
-        "streamCount": (streams, 1, MAX_STREAMS),
-        "unrollInner": (args.get("unrollInner") or 0, 0, 1024),
-        "vecHint": (args.get("vecHint") or 0, 0, 16),
-        "device": (args.get("device", 0), 0, 64),
-        "platform": (args.get("platform", 0), 0, 64),
-    }
-    for name, (value, low, high) in given.items():  # points of a space beyond are skipped
+    unroll, vector = args.get("unrollInner") or 0, args.get("vecHint") or 0
+    device, platform = args.get("device", 0), args.get("platform", 0)
+    for name, value, low, high in (
+        ("threadCount", threads, 1, MAX_BLOCK_THREADS),
+        ("blockCount", blocks, 1, MAX_BLOCKS),
+        ("streamCount", streams, 1, MAX_STREAMS),
+        ("unrollInner", unroll, 0, 1024),
+        ("vecHint", vector, 0, 16),
+        ("device", device, 0, 64),
+        ("platform", platform, 0, 64),
+    ):  # points of a space beyond are skipped
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise UsageError(f"{name} is a whole number from {low} to {high}, got {str(value)[:40]!r}")
     if args.get("kind") == "CUDA" and threads % WARP and threads != 16:
@@ -69,7 +70,6 @@ def launch_of(args: Mapping[str, Any]) -> LaunchShape:
     bad = [flag for flag in flags if not _FLAG.fullmatch(flag) and not flag.startswith("-I")]
     if bad:
         raise UsageError(f"clFlags are options such as -cl-fast-relaxed-math, got {bad[0][:40]!r}")
-    vector = args.get("vecHint") or 0
     if vector not in {0, 1, 2, 3, 4, 8, 16}:
         raise UsageError(f"vecHint is 0, 2, 3, 4, 8 or 16, got {vector}")
     return LaunchShape(
@@ -79,13 +79,13 @@ def launch_of(args: Mapping[str, Any]) -> LaunchShape:
         cache=bool(args.get("cacheBlocks", False)),
         pinned=bool(args.get("pinHostMem", False)),
         resident=bool(args.get("dataOnDevice", False)),
-        unroll=int(args.get("unrollInner") or 0),
+        unroll=unroll,
         l1=int(l1),
-        vector=int(vector),
+        vector=vector,
         sized=bool(args.get("sizeHint", False)),
         flags=" ".join(flag for flag in flags if not flag.startswith("-I")),
-        platform=int(args.get("platform", 0)),
-        device=int(args.get("device", 0)),
+        platform=platform,
+        device=device,
     )
 
 

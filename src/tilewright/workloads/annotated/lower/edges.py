@@ -8,30 +8,7 @@ iterations stays the same, so that this is always legal.
 
 from dataclasses import replace
 
-from tilewright.workloads.annotated.nests.nest import (
-    ONE,
-    Binary,
-    Block,
-    Expr,
-    If,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    Unary,
-    arrays,
-    block,
-    counters,
-    map_expressions,
-    map_statements,
-    names,
-    rebuild,
-    rename,
-    size,
-    statements,
-    walk,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.values import evaluate
 
 MOST = 4000
@@ -40,85 +17,84 @@ _COMPARES = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def has_edges(stmt: Stmt) -> bool:
+def has_edges(stmt: tree.Stmt) -> bool:
     """Whether a loop of a statement has a condition that holds or fails at its ends alone."""
-    return any(isinstance(node, Loop) and _told(node) for node in statements(stmt))
+    return any(isinstance(node, tree.Loop) and _told(node) for node in tree.statements(stmt))
 
 
-def split_edges(stmt: Stmt) -> Stmt:
+def split_edges(stmt: tree.Stmt) -> tree.Stmt:
     """Split loops into their ends and the interior, the outer ones first.
 
     Before: ``for (i = 0; i <= n; i++) if (i == 0 || i == n) y[i] = 0; else y[i] = x[i-1] + x[i+1];``. After:
     ``if (0 <= n) y[0] = 0; for (i = 1; i <= n - 1; i++) y[i] = x[i-1] + x[i+1]; if (0 < n) y[n] = 0;``
     """
     new = _split(stmt)
-    return new if size(new) <= MOST else stmt
+    return new if tree.size(new) <= MOST else stmt
 
 
-def _split(stmt: Stmt) -> Stmt:
+def _split(stmt: tree.Stmt) -> tree.Stmt:
     match stmt:
-        case Loop() if _told(stmt):
+        case tree.Loop() if _told(stmt):
             return _parts(stmt)
-        case Loop(body=body):
+        case tree.Loop(body=body):
             return replace(stmt, body=_split(body))
-        case Block(body):
-            return Block(tuple(_split(each) for each in body))
-        case If(test, then, other):
-            return If(test, _split(then), None if other is None else _split(other))
+        case tree.Block(body):
+            return tree.Block(tuple(_split(each) for each in body))
+        case tree.If(test, then, other):
+            return tree.If(test, _split(then), None if other is None else _split(other))
     return stmt
 
 
-def _told(loop: Loop) -> bool:
+def _told(loop: tree.Loop) -> bool:
     """Whether a condition inside a loop compares its counter with one of its bounds, which nothing inside changes."""
-    inside = written(loop.body) | counters(loop.body)
+    inside = tree.written(loop.body) | tree.counters(loop.body)
     if loop.step != 1 or loop.pragmas or loop.launch:
         return False
     for bound in (loop.first, loop.last):
-        if (names(bound) | arrays(bound)) & inside:
+        if (tree.names(bound) | tree.arrays(bound)) & inside:
             return False
-    tests = [node.test for node in statements(loop.body) if isinstance(node, If)]
-    return any(_side(part, loop) is not None for test in tests for part in walk(test))
+    tests = [node.test for node in tree.statements(loop.body) if isinstance(node, tree.If)]
+    return any(_side(part, loop) is not None for test in tests for part in tree.walk(test))
 
 
-def _side(expr: Expr, loop: Loop) -> bool | None:
+def _side(expr: tree.Expr, loop: tree.Loop) -> bool | None:
     """Return whether a comparison of a counter with an end of its loop holds in the interior; None for another one."""
-    if not isinstance(expr, Binary) or expr.op not in _COMPARES:
+    if not isinstance(expr, tree.Binary) or expr.op not in _COMPARES:
         return None
     op, left, right = expr.op, expr.left, expr.right
-    if right == Name(loop.index):
+    if right == tree.Name(loop.index):
         op, left, right = _MIRRORED[op], right, left
-    if left != Name(loop.index):
+    if left != tree.Name(loop.index):
         return None
     for end, below in ((loop.first, True), (loop.last, False)):
         if _same(right, end):
             # In the interior the counter is above the first and below the last value.
             return op in ({">", ">=", "!="} if below else {"<", "<=", "!="})
-    above, below_all = Binary("+", loop.last, ONE), Binary("-", loop.first, ONE)
+    above, below_all = loop.last + 1, loop.first - 1
     if (op in {"<", ">="} and _same(right, above)) or (op in {"<=", ">"} and _same(right, below_all)):
         return op in {"<", ">"}
     return None
 
 
-def _same(one: Expr, other: Expr) -> bool:
-    """Whether two expressions are the same sum of names and numbers."""
+def _same(one: tree.Expr, other: tree.Expr) -> bool:
     if one == other:
         return True
     first, second = _sum(one), _sum(other)
     return first is not None and first == second
 
 
-def _sum(expr: Expr) -> dict[str, int] | None:
+def _sum(expr: tree.Expr) -> dict[str, int] | None:
     """Return the factors of names and the constant (under an empty name) of a sum, or None if it is none."""
     match expr:
-        case Name(name):
+        case tree.Name(name):
             return {name: 1}
-        case Num():
+        case tree.Num():
             value = evaluate(expr, {})
             return ({"": value} if value else {}) if isinstance(value, int) else None
-        case Unary("-", operand):
+        case tree.Unary("-", operand):
             inner = _sum(operand)
             return None if inner is None else {name: -factor for name, factor in inner.items()}
-        case Binary("+" | "-" as op, left, right):
+        case tree.Binary("+" | "-" as op, left, right):
             a, b = _sum(left), _sum(right)
             if a is None or b is None:
                 return None
@@ -128,73 +104,72 @@ def _sum(expr: Expr) -> dict[str, int] | None:
     return None
 
 
-def _parts(loop: Loop) -> Stmt:
+def _parts(loop: tree.Loop) -> tree.Stmt:
     first, last = loop.first, loop.last
-    ends = [rename(loop.body, {loop.index: bound}) for bound in (first, last)]
-    inside = simplified(map_expressions(loop.body, lambda part: _known(part, loop)))
+    ends = [tree.rename(loop.body, {loop.index: bound}) for bound in (first, last)]
+    inside = simplified(tree.map_expressions(loop.body, lambda part: _known(part, loop)))
     after, before = (_sum_of(first, 1), _sum_of(last, -1))
     interior = replace(loop, first=after, last=before, body=_split(inside))
-    return block(
-        If(Binary("<=", first, last), _split(simplified(ends[0]))),
+    return tree.block(
+        tree.If(first <= last, _split(simplified(ends[0]))),
         interior,
-        If(Binary("<", first, last), _split(simplified(ends[1]))),
+        tree.If(first < last, _split(simplified(ends[1]))),
     )
 
 
-def _sum_of(bound: Expr, amount: int) -> Expr:
+def _sum_of(bound: tree.Expr, amount: int) -> tree.Expr:
     value = evaluate(bound, {})
     if isinstance(value, int):
-        return Num(str(value + amount))
-    return Binary("+" if amount > 0 else "-", bound, Num(str(abs(amount))))
+        return tree.integer(value + amount)
+    return bound + amount if amount > 0 else bound - -amount
 
 
-def _known(part: Expr, loop: Loop) -> Expr:
+def _known(part: tree.Expr, loop: tree.Loop) -> tree.Expr:
     side = _side(part, loop)
-    return part if side is None else Num(str(int(side)))
+    return part if side is None else tree.integer(int(side))
 
 
-def simplified(stmt: Stmt) -> Stmt:
+def simplified(stmt: tree.Stmt) -> tree.Stmt:
     """Return a statement without conditions whose value is known, and without sums with such values in conditions."""
 
-    def change(node: Stmt) -> Stmt:
-        if not isinstance(node, If):
+    def change(node: tree.Stmt) -> tree.Stmt:
+        if not isinstance(node, tree.If):
             return node
-        test = rebuild(node.test, _folded)
+        test = tree.rebuild(node.test, _folded)
         value = evaluate(test, {})
         if value is None:
-            return If(test, node.then, node.other)
-        return node.then if value else node.other or Block(())
+            return tree.If(test, node.then, node.other)
+        return node.then if value else node.other or tree.Block(())
 
-    return map_statements(stmt, change)
+    return tree.map_statements(stmt, change)
 
 
-def _folded(expr: Expr) -> Expr:
+def _folded(expr: tree.Expr) -> tree.Expr:
     """Return a part of a condition with what is known of it worked out."""
     match expr:
-        case Binary("||" | "&&" as op, left, right):
+        case tree.Binary("||" | "&&" as op, left, right):
             decides = op == "||"
             for one, other in ((left, right), (right, left)):
                 value = evaluate(one, {})
                 if value is not None and bool(value) == decides:
-                    return Num(str(int(decides)))
+                    return tree.integer(int(decides))
                 if value is not None and _is_truth(other):
                     return other
-        case Unary("!", operand):
+        case tree.Unary("!", operand):
             value = evaluate(operand, {})
-            return expr if value is None else Num(str(int(not value)))
-        case Binary(op, left, right) if op in _COMPARES:
-            apart = _sum(Binary("-", left, right))
+            return expr if value is None else tree.integer(not value)
+        case tree.Binary(op, left, right) if op in _COMPARES:
+            apart = _sum(left - right)
             value = (
                 None
                 if apart is None or apart.keys() - {""}
-                else evaluate(Binary(op, Num(str(apart.get("", 0))), Num("0")), {})
+                else evaluate(tree.Binary(op, tree.integer(apart.get("", 0)), tree.integer(0)), {})
             )
-            return expr if value is None else Num(str(value))
+            return expr if value is None else tree.integer(int(value))
     return expr
 
 
-def _is_truth(expr: Expr) -> bool:
-    """Whether an expression is 0 or 1."""
-    return (isinstance(expr, Binary) and expr.op in _COMPARES | {"&&", "||"}) or (
-        isinstance(expr, Unary) and expr.op == "!"
+def _is_truth(expr: tree.Expr) -> bool:
+    return (isinstance(expr, tree.Binary) and expr.op in _COMPARES | {"&&", "||"}) or (
+        isinstance(expr, tree.Unary) and expr.op == "!"
     )

@@ -10,39 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.accesses import AssignmentSite
 from tilewright.workloads.annotated.nests.affine import affine, domain
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Choose,
-    Declare,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    Transform,
-    Unary,
-    children,
-    counters,
-    names,
-    rebuild,
-    statements,
-    substitute,
-    walk,
-    written,
-)
 from tilewright.workloads.annotated.nests.values import evaluate
 
 MOST_ACCESSES = 400
 """Most mentions of arrays in a nest; none of a larger one has an extent."""
 _MAX_OPERATIONS = 1_000_000
-_ZERO = Num("0")
+_ZERO = tree.integer(0)
 _OPAQUE = "tw_opaque_"
 
 
@@ -50,85 +26,68 @@ _OPAQUE = "tw_opaque_"
 class Extent:
     """What a nest touches of an array along its first axis."""
 
-    count: Expr  # one more than the largest subscript; not positive where nothing is touched
+    count: tree.Expr  # one more than the largest subscript; not positive where nothing is touched
     # conditions under which that is so and no subscript is negative, beyond what the loops say themselves
-    assumes: tuple[Expr, ...] = ()
+    assumes: tuple[tree.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
     """A first subscript with the loops and conditions around it."""
 
-    index: Expr
-    loops: tuple[Loop, ...]
-    tests: tuple[Expr, ...]
+    index: tree.Expr
+    loops: tuple[tree.Loop, ...]
+    tests: tuple[tree.Expr, ...]
 
 
-def extents_of(stmt: Stmt) -> dict[str, Extent]:
+def extents_of(stmt: tree.Stmt) -> dict[str, Extent]:
     """Return what a nest touches of its arrays along their first axes, as far as that can be told."""
     import islpy
 
     mentions: dict[str, list[_Mention]] = {}
-    for array, mention in _mentions(stmt, (), ()):
+    for array, mention in _mentions(stmt):
         mentions.setdefault(array, []).append(mention)
-    own = {node.name for node in statements(stmt) if isinstance(node, Declare)}
+    own = {node.name for node in tree.statements(stmt) if isinstance(node, tree.Declare)}
     if sum(map(len, mentions.values())) > MOST_ACCESSES:
         return {}
-    changed = written(stmt) | counters(stmt) | own
+    changed = tree.written(stmt) | tree.counters(stmt) | own
     found: dict[str, Extent] = {}
     for array, every in mentions.items():
-        parts = [_Reach(islpy, each, changed).extent() for each in dict.fromkeys(every)]
-        known = [each for each in parts if each is not None]
-        if array in own or len(known) < len(parts):
+        reached = [_Reach(islpy, each, changed).extent() for each in dict.fromkeys(every)]
+        known = [each for each in reached if each is not None]
+        if array in own or len(known) < len(reached):
             continue
-        counts = list(dict.fromkeys(each.count for each in known))
-        count = counts[0]
-        for other in counts[1:]:
-            count = Call("max", (count, other))
+        count = functools.reduce(lambda a, b: tree.Call("max", (a, b)), dict.fromkeys(each.count for each in known))
         found[array] = Extent(count=count, assumes=tuple(dict.fromkeys(each for p in known for each in p.assumes)))
     return found
 
 
-def _mentions(stmt: Stmt, loops: tuple[Loop, ...], tests: tuple[Expr, ...]) -> Iterator[tuple[str, _Mention]]:
+def _mentions(
+    node: tree.Stmt | tree.Expr, loops: tuple[tree.Loop, ...] = (), tests: tuple[tree.Expr, ...] = ()
+) -> Iterator[tuple[str, _Mention]]:
     """Every mention of an array with what has to hold for it to be evaluated."""
-    match stmt:
-        case Loop(first=first, last=last, body=body):
-            for expr in (first, last):
-                yield from _inside(expr, loops, tests)
-            yield from _mentions(body, (*loops, stmt), tests)
-        case If(test, then, other):
-            yield from _inside(test, loops, tests)
-            yield from _mentions(then, loops, (*tests, test))
-            if other is not None:
-                yield from _mentions(other, loops, (*tests, Unary("!", test)))
-        case Block(body):
-            for each in body:
-                yield from _mentions(each, loops, tests)
-        case Transform(body=body):
-            yield from _mentions(body, loops, tests)
-        case Assign(target, _, value):
-            yield from _inside(target, loops, tests)
-            yield from _inside(value, loops, tests)
-        case Declare(value=value) if value is not None:
-            for expr in value if isinstance(value, tuple) else (value,):
-                yield from _inside(expr, loops, tests)
-
-
-def _inside(expr: Expr, loops: tuple[Loop, ...], tests: tuple[Expr, ...]) -> Iterator[tuple[str, _Mention]]:
-    match expr:
-        case Binary("&&" | "||" as op, left, right):
-            yield from _inside(left, loops, tests)
-            yield from _inside(right, loops, (*tests, left if op == "&&" else Unary("!", left)))
-            return
-        case Choose(test, then, other):
-            yield from _inside(test, loops, tests)
-            yield from _inside(then, loops, (*tests, test))
-            yield from _inside(other, loops, (*tests, Unary("!", test)))
-            return
-        case Item(array, index):
-            yield array, _Mention(index[0], loops, tests)
-    for part in children(expr):
-        yield from _inside(part, loops, tests)
+    inside: list[tuple[tree.Stmt | tree.Expr | None, tuple[tree.Loop, ...], tuple[tree.Expr, ...]]]
+    match node:
+        case tree.Loop(first=first, last=last, body=body):
+            inside = [(first, loops, tests), (last, loops, tests), (body, (*loops, node), tests)]
+        case tree.If(test, then, other) | tree.Choose(test, then, other):
+            unless = (*tests, tree.Unary("!", test))
+            inside = [(test, loops, tests), (then, loops, (*tests, test)), (other, loops, unless)]
+        case tree.Binary("&&" | "||" as op, left, right):
+            inside = [(left, loops, tests), (right, loops, (*tests, left if op == "&&" else tree.Unary("!", left)))]
+        case tree.Assign(target, _, value):
+            inside = [(target, loops, tests), (value, loops, tests)]
+        case tree.Declare(value=value):
+            inside = [(each, loops, tests) for each in (value if isinstance(value, tuple) else (value,))]
+        case tree.Block() | tree.Transform() | tree.Directive() | tree.Verbatim():
+            inside = [(each, loops, tests) for each in tree.parts(node)]
+        case _:
+            if isinstance(node, tree.Item):
+                yield node.array, _Mention(node.index[0], loops, tests)
+            inside = [(each, loops, tests) for each in tree.children(node)]
+    for each, around, conditions in inside:
+        if each is not None:
+            yield from _mentions(each, around, conditions)
 
 
 @dataclass(slots=True)
@@ -138,16 +97,15 @@ class _Reach:
     isl: Any
     mention: _Mention
     changed: set[str]
-    opaque: dict[Expr, str] = field(default_factory=dict)
+    opaque: dict[tree.Expr, str] = field(default_factory=dict)
     context: Any = None
     head: str = ""
     build: Any = None
 
     def extent(self) -> Extent | None:
-        """Return what the subscript reaches, or None if it cannot be told."""
         index, loops = self._closed(self.mention.index), tuple(self._closed_loop(each) for each in self.mention.loops)
         tests = tuple(self._closed(each) for each in self.mention.tests)
-        nothing = Assign(Name("tw_none"), "=", _ZERO)
+        nothing = tree.Assign(tree.Name("tw_none"), "=", _ZERO)
         site = AssignmentSite(number=0, loops=loops, positions=(), tests=tests, accesses=(), statement=nothing)
         where, exact = domain(site, "v", {}, self.changed)
         form = _linear(index, [loop.index for loop in loops], self.changed) if exact else None
@@ -160,7 +118,7 @@ class _Reach:
         except self.isl.Error:
             return None
 
-    def _extent(self, form: tuple[list[Expr], Expr], where: Sequence[str]) -> Extent | None:
+    def _extent(self, form: tuple[list[tree.Expr], tree.Expr], where: Sequence[str]) -> Extent | None:
         factors, rest = form
         whole, literal = self._affine(rest), [evaluate(each, {}) for each in factors]
         texts = [*where, *(text for each in (*factors, rest) if (text := self._affine(each)) is not None)]
@@ -177,9 +135,9 @@ class _Reach:
         top = reached.dim_max(0).add_constant_val(self.isl.Val.one(self.context)).union_max(zero).coalesce()
         least = reached.dim_min(0).union_min(zero).coalesce()
         fits = least.ge_set(zero).is_equal(zero.domain())
-        return Extent(count=self._aff(top), assumes=() if fits else (Binary(">=", self._aff(least), _ZERO),))
+        return Extent(count=self._aff(top), assumes=() if fits else (self._aff(least) >= 0,))
 
-    def _corner(self, space: Any, factors: list[Expr], rest: Expr) -> Extent | None:  # noqa: ANN401
+    def _corner(self, space: Any, factors: list[tree.Expr], rest: tree.Expr) -> Extent | None:  # noqa: ANN401
         """Where factors are names, such as the width of a row: the largest counters, if they are reached together."""
         values = [evaluate(factor, {}) for factor in factors]
         if any(isinstance(value, int) and value < 0 for value in values):
@@ -194,7 +152,7 @@ class _Reach:
         if not space.params().is_subset(space.subtract(below).params()):
             return None
         top, least = rest, rest
-        assumed: list[Expr] = []
+        assumed: list[tree.Expr] = []
         for place, axis in enumerate(kept):
             top = _sum(top, _product(factors[axis], self._aff(space.dim_max(place))))
             least = _sum(least, _product(factors[axis], self._aff(space.dim_min(place))))
@@ -203,59 +161,59 @@ class _Reach:
         runs = self._expr(self.build.expr_from_set(space.params()))
         always = evaluate(runs, {}) == 1
         open_ones = [each for each in (*assumed, least) if not self._holds(space.params(), each)]
-        tests = [Binary(">=", self._opened(each), _ZERO) for each in open_ones]
-        count = _sum(top, Num("1"))
+        tests = [self._opened(each) >= 0 for each in open_ones]
+        count = _sum(top, tree.integer(1))
         return Extent(
-            count=count if always else Choose(runs, count, _ZERO),
-            assumes=tuple(each if always else Binary("||", Unary("!", runs), each) for each in tests),
+            count=count if always else tree.Choose(runs, count, _ZERO),
+            assumes=tuple(each if always else tree.Binary("||", tree.Unary("!", runs), each) for each in tests),
         )
 
-    def _holds(self, where: Any, expr: Expr) -> bool:  # noqa: ANN401
+    def _holds(self, where: Any, expr: tree.Expr) -> bool:  # noqa: ANN401
         """Whether an expression is not negative wherever the loops run at all."""
         text = self._affine(expr)
         if text is None or not set(_words(text)) <= set(_words(self.head)):
             return False
         return bool(where.is_subset(self._set(f": {text} >= 0").params()))
 
-    def _affine(self, expr: Expr) -> str | None:
+    def _affine(self, expr: tree.Expr) -> str | None:
         return affine(expr, {}, {}, self.changed)
 
     def _set(self, text: str) -> Any:  # noqa: ANN401
         return self.isl.Set.read_from_str(self.context, f"{self.head}{{ {text} }}")
 
-    def _aff(self, function: Any) -> Expr:  # noqa: ANN401
+    def _aff(self, function: Any) -> tree.Expr:  # noqa: ANN401
         return self._expr(self.build.expr_from_pw_aff(function))
 
-    def _closed_loop(self, loop: Loop) -> Loop:
+    def _closed_loop(self, loop: tree.Loop) -> tree.Loop:
         first, last = self._closed(loop.first), self._closed(loop.last)
-        return Loop(index=loop.index, first=first, last=last, step=loop.step, body=Block(()))
+        return tree.Loop(index=loop.index, first=first, last=last, step=loop.step, body=tree.Block(()))
 
-    def _closed(self, expr: Expr) -> Expr:
+    def _closed(self, expr: tree.Expr) -> tree.Expr:
         """Replace quotients of names that nobody changes by names of their own."""
 
-        def change(node: Expr) -> Expr:
-            if not isinstance(node, Binary) or node.op not in {"/", "%"} or self._affine(node) is not None:
+        def change(node: tree.Expr) -> tree.Expr:
+            if not isinstance(node, tree.Binary) or node.op not in {"/", "%"} or self._affine(node) is not None:
                 return node
-            plain = names(node).isdisjoint(self.changed) and not any(isinstance(part, Item) for part in walk(node))
-            return Name(self.opaque.setdefault(node, f"{_OPAQUE}{len(self.opaque)}")) if plain else node
+            plain = tree.names(node).isdisjoint(self.changed) and not any(
+                isinstance(part, tree.Item) for part in tree.walk(node)
+            )
+            return tree.Name(self.opaque.setdefault(node, f"{_OPAQUE}{len(self.opaque)}")) if plain else node
 
-        return rebuild(expr, change)
+        return tree.rebuild(expr, change)
 
-    def _opened(self, expr: Expr) -> Expr:
-        """Put quotients back in the places of their names."""
+    def _opened(self, expr: tree.Expr) -> tree.Expr:
         back = {word: expr for expr, word in self.opaque.items()}
-        while names(expr) & back.keys():
-            expr = substitute(expr, back)
+        while tree.names(expr) & back.keys():
+            expr = tree.substitute(expr, back)
         return expr
 
-    def _expr(self, node: Any) -> Expr:  # noqa: ANN401
-        """Return an expression of isl's as ours."""
+    def _expr(self, node: Any) -> tree.Expr:  # noqa: ANN401
         kinds = self.isl.ast_expr_type
         kind = node.get_type()
         if kind == kinds.int:
-            return Num(str(node.get_val().to_python()))
+            return tree.integer(node.get_val().to_python())
         if kind == kinds.id:
-            return self._opened(Name(node.get_id().get_name().removeprefix("p_")))
+            return self._opened(tree.Name(node.get_id().get_name().removeprefix("p_")))
         op = str(node.op_get_type()).rpartition(".")[2]
         return _operation(op, [self._expr(node.op_get_arg(place)) for place in range(node.op_get_n_arg())])
 
@@ -278,83 +236,83 @@ _OPERATORS = {
 }
 
 
-def _operation(op: str, args: Sequence[Expr]) -> Expr:  # noqa: PLR0911
-    """An operation of isl's on our expressions."""
+def _operation(op: str, args: Sequence[tree.Expr]) -> tree.Expr:  # noqa: PLR0911
     if op in {"max", "min"}:
-        return functools.reduce(lambda a, b: Call(op, (a, b)), args)
+        return functools.reduce(lambda a, b: tree.Call(op, (a, b)), args)
     if op in {"cond", "select"}:
-        return Choose(args[0], args[1], args[2])
+        return tree.Choose(args[0], args[1], args[2])
     if op == "minus":
-        return _product(Num("-1"), args[0]) if isinstance(args[0], Num) else Unary("-", args[0])
+        return _product(tree.integer(-1), args[0]) if isinstance(args[0], tree.Num) else tree.Unary("-", args[0])
     first, second = args
     match op:
         case "add":
             return _sum(first, second)
         case "mul":
             return _product(first, second)
-        case "pdiv_r" | "zdiv_r" if second == Num("1"):
+        case "pdiv_r" | "zdiv_r" if second == tree.integer(1):
             return _ZERO
         case "fdiv_q":
             # C rounds towards zero.
-            under = Unary("-", Binary("/", Binary("-", _sum(second, Num("-1")), first), second))
-            return Choose(Binary("<", first, _ZERO), under, Binary("/", first, second))
-    return Binary(_OPERATORS[op], first, second)
+            under = tree.Unary("-", (_sum(second, tree.integer(-1)) - first) / second)
+            return tree.Choose(first < 0, under, first / second)
+    return tree.Binary(_OPERATORS[op], first, second)
 
 
-def _sum(a: Expr, b: Expr) -> Expr:
+def _sum(a: tree.Expr, b: tree.Expr) -> tree.Expr:
     value, other = evaluate(a, {}), evaluate(b, {})
     if isinstance(value, int) and isinstance(other, int):
-        return Num(str(value + other))
+        return tree.integer(value + other)
     if _ZERO in {a, b}:
         return b if a == _ZERO else a
     if (
         isinstance(other, int)
-        and isinstance(a, Binary)
+        and isinstance(a, tree.Binary)
         and a.op in "+-"
         and isinstance(inner := evaluate(a.right, {}), int)
     ):
-        return _sum(a.left, Num(str((inner if a.op == "+" else -inner) + other)))
-    if isinstance(b, Unary) and b.op == "-":
-        return Binary("-", a, b.operand)
-    return Binary("-", a, Num(str(-other))) if isinstance(other, int) and other < 0 else Binary("+", a, b)
+        return _sum(a.left, tree.integer((inner if a.op == "+" else -inner) + other))
+    if isinstance(b, tree.Unary) and b.op == "-":
+        return a - b.operand
+    return a - -other if isinstance(other, int) and other < 0 else a + b
 
 
-def _product(a: Expr, b: Expr) -> Expr:
+def _product(a: tree.Expr, b: tree.Expr) -> tree.Expr:
     value, other = evaluate(a, {}), evaluate(b, {})
     if isinstance(value, int) and isinstance(other, int):
-        return Num(str(value * other))
+        return tree.integer(value * other)
     if _ZERO in {a, b}:
         return _ZERO
-    return b if a == Num("1") else a if b == Num("1") else Binary("*", a, b)
+    return b if a == tree.integer(1) else a if b == tree.integer(1) else a * b
 
 
 def _words(text: str) -> list[str]:
-    """The parameters in a text of isl's."""
     return re.findall(r"\bp_\w+", text)
 
 
-def _linear(expr: Expr, indices: Sequence[str], changed: set[str]) -> tuple[list[Expr], Expr] | None:  # noqa: PLR0911
+def _linear(expr: tree.Expr, indices: Sequence[str], changed: set[str]) -> tuple[list[tree.Expr], tree.Expr] | None:  # noqa: PLR0911
     """Return the factors of counters, and the rest, of an expression that is linear in them; None if it is not."""
     inside = set(indices)
-    if names(expr).isdisjoint(inside):
-        plain = names(expr).isdisjoint(changed) and not any(isinstance(part, Item) for part in walk(expr))
+    if tree.names(expr).isdisjoint(inside):
+        plain = tree.names(expr).isdisjoint(changed) and not any(
+            isinstance(part, tree.Item) for part in tree.walk(expr)
+        )
         return ([_ZERO] * len(indices), expr) if plain else None
     match expr:
-        case Name(name):
-            return [Num(str(int(each == name))) for each in indices], _ZERO
-        case Unary("-", operand):
-            return _linear(Binary("*", Num("-1"), operand), indices, changed)
-        case Binary("+" | "-" as op, left, right):
+        case tree.Name(name):
+            return [tree.integer(each == name) for each in indices], _ZERO
+        case tree.Unary("-", operand):
+            return _linear(tree.integer(-1) * operand, indices, changed)
+        case tree.Binary("+" | "-" as op, left, right):
             a = _linear(left, indices, changed)
-            b = _linear(right if op == "+" else Binary("*", Num("-1"), right), indices, changed)
+            b = _linear(right if op == "+" else tree.integer(-1) * right, indices, changed)
             if a is None or b is None:
                 return None
             return [_sum(x, y) for x, y in zip(a[0], b[0], strict=True)], _sum(a[1], b[1])
-        case Binary("*", left, right):
-            factor, inner = (left, right) if names(left).isdisjoint(inside) else (right, left)
+        case tree.Binary("*", left, right):
+            factor, inner = (left, right) if tree.names(left).isdisjoint(inside) else (right, left)
             form = _linear(inner, indices, changed)
             fixed = _linear(factor, (), changed)
-            if form is None or fixed is None or names(factor) & inside:
+            if form is None or fixed is None or tree.names(factor) & inside:
                 return None
             return [_product(factor, each) for each in form[0]], _product(factor, form[1])
     return None

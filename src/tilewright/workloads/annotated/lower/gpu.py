@@ -28,28 +28,8 @@ from tilewright.workloads.annotated.lower.openmp import asked_of
 from tilewright.workloads.annotated.lower.parallel import plan_parallel
 from tilewright.workloads.annotated.lower.scalars import shifted
 from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Declare,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    Unary,
-    arrays,
-    counters,
-    mentions,
-    names,
-    reads,
-    statements,
-    written,
-)
 from tilewright.workloads.annotated.nests.scalars import Reduction
 from tilewright.workloads.annotated.nests.types import bytes_of
 
@@ -59,7 +39,7 @@ class _Lowering:
     """One region on its way to a device."""
 
     setting: NestContext
-    shapes: Mapping[str, tuple[Expr, ...]]  # extents of its arrays
+    shapes: Mapping[str, tuple[tree.Expr, ...]]  # extents of its arrays
     prefix: str  # what the kernels' names begin with
     away: frozenset[str]  # arrays whose elements the host does not have while the region runs
     # what the loops reduce that run in parallel, by the identity of the loop
@@ -70,42 +50,45 @@ class _Lowering:
     count: int = 0  # kernels so far
 
     def steps(  # noqa: PLR0911
-        self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]
+        self, stmt: tree.Stmt, local: dict[str, str], asked: Mapping[str, Any]
     ) -> list[Step]:
-        """Return what the host does for a statement."""
-        if isinstance(stmt, Block):
+        if isinstance(stmt, tree.Block):
             inner = dict(local)
             out: list[Step] = []
             for item in stmt.body:
-                if isinstance(item, Declare) and not item.dims:
+                if isinstance(item, tree.Declare) and not item.dims:
                     inner[item.name] = item.ctype
                 out += self.steps(item, inner, asked)
             return out
-        if isinstance(stmt, Loop):
+        if isinstance(stmt, tree.Loop):
             return self._loop(stmt, local, asked_of(stmt, asked))
-        if isinstance(stmt, Declare) and isinstance(stmt.value, Expr) and arrays(stmt.value):
-            start = self._fetched(Assign(Name(stmt.name), "=", stmt.value), local, asked)
+        if isinstance(stmt, tree.Declare) and isinstance(stmt.value, tree.Expr) and tree.arrays(stmt.value):
+            start = self._fetched(tree.Assign(tree.Name(stmt.name), "=", stmt.value), local, asked)
             return [replace(stmt, value=None), *start]
-        if isinstance(stmt, Declare) or not _used_arrays(stmt):
+        if isinstance(stmt, tree.Declare) or not _used_arrays(stmt):
             return [stmt]
-        if isinstance(stmt, If) and not arrays(stmt.test) and any(isinstance(n, Loop) for n in statements(stmt)):
+        if (
+            isinstance(stmt, tree.If)
+            and not tree.arrays(stmt.test)
+            and any(isinstance(n, tree.Loop) for n in tree.statements(stmt))
+        ):
             then, other = (
                 () if part is None else tuple(self.steps(part, local, asked)) for part in (stmt.then, stmt.other)
             )
             return [Branch(test=stmt.test, then=then, other=other)]
-        if isinstance(stmt, Assign) and isinstance(stmt.target, Name):
+        if isinstance(stmt, tree.Assign) and isinstance(stmt.target, tree.Name):
             return self._fetched(stmt, local, asked)
         return [self._kernel(None, stmt, (), local, launch_of(asked))]
 
-    def _loop(self, loop: Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+    def _loop(self, loop: tree.Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
         found = self.reduced.get(id(loop))
         bad = self.sequential.get(loop.index)
-        bounds = arrays(loop.first) | arrays(loop.last)
+        bounds = tree.arrays(loop.first) | tree.arrays(loop.last)
         if bounds & self.away or (found is None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if found is not None:
             return [self._kernel(loop, loop.body, found, local, launch_of(asked))]
-        if not any(id(node) in self.reduced for node in statements(loop.body)):
+        if not any(id(node) in self.reduced for node in tree.statements(loop.body)):
             if not self.reduced:
                 raise IllegalTransformError(
                     f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {bad}"
@@ -116,33 +99,48 @@ class _Lowering:
         steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
         return [Repeat(loop=loop, steps=tuple(steps))]
 
-    def _fetched(self, stmt: Assign, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+    def _fetched(self, stmt: tree.Assign, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
         """Compute a scalar of the host from elements of arrays: as the sum of a single term.
 
         Before: ``a = x[k];``. After: ``a = 0; for (tw_once = 0; tw_once <= 0; tw_once++) a += x[k];``
         """
-        name = stmt.target.name if isinstance(stmt.target, Name) else ""
-        term = {"=": stmt.value, "+=": stmt.value, "-=": Unary("-", stmt.value)}.get(stmt.op)
-        if term is None or name in names(stmt.value):
+        name = stmt.target.name if isinstance(stmt.target, tree.Name) else ""
+        term = {"=": stmt.value, "+=": stmt.value, "-=": tree.Unary("-", stmt.value)}.get(stmt.op)
+        if term is None or name in tree.names(stmt.value):
             raise IllegalTransformError(f"the scalar {name!r} is assigned on the device and needed after it")
-        once = Loop(index="tw_once", first=Num("0"), last=Num("0"), body=Assign(stmt.target, "+=", term))
+        once = tree.Loop(
+            index="tw_once", first=tree.integer(0), last=tree.integer(0), body=tree.Assign(stmt.target, "+=", term)
+        )
         kernel = self._kernel(once, once.body, (Reduction(name, "+"),), local, launch_of(asked))
-        first: list[Step] = [Assign(stmt.target, "=", Num("0"))] if stmt.op == "=" else []
+        first: list[Step] = [tree.Assign(stmt.target, "=", tree.integer(0))] if stmt.op == "=" else []
         return [*first, kernel]
 
     def _kernel(
-        self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str], launch: LaunchShape
+        self,
+        loop: tree.Loop | None,
+        body: tree.Stmt,
+        found: Sequence[Reduction],
+        local: Mapping[str, str],
+        launch: LaunchShape,
     ) -> LoopKernel:
-        whole: Stmt = body if loop is None else loop
+        whole: tree.Stmt = body if loop is None else loop
         self.count += 1
         used = _used_arrays(whole)
-        own = counters(whole) | {node.name for node in statements(whole) if isinstance(node, Declare)}
+        own = tree.counters(whole) | {node.name for node in tree.statements(whole) if isinstance(node, tree.Declare)}
         if loop is not None:
             own.add(loop.index)
-        free = {part.name for part in mentions(whole) if isinstance(part, Name)} - own - {each.name for each in found}
+        free = (
+            {part.name for part in tree.mentions(whole) if isinstance(part, tree.Name)}
+            - own
+            - {each.name for each in found}
+        )
         # An element of several indices is found with the extents of the inner ones.
-        free |= {name for array in used for each in self.shapes[array][1:] for name in names(each)}
-        assigned = {n.target.name for n in statements(body) if isinstance(n, Assign) and isinstance(n.target, Name)}
+        free |= {name for array in used for each in self.shapes[array][1:] for name in tree.names(each)}
+        assigned = {
+            n.target.name
+            for n in tree.statements(body)
+            if isinstance(n, tree.Assign) and isinstance(n.target, tree.Name)
+        }
         shared = sorted((assigned & free) - own)
         if shared:
             raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
@@ -156,7 +154,7 @@ class _Lowering:
             loop=loop,
             body=body,
             arrays=tuple(sorted(used)),
-            written=frozenset(written(whole) & used),
+            written=frozenset(tree.written(whole) & used),
             scalars=scalars,
             reductions=tuple(found),
             cached=cached,
@@ -166,7 +164,7 @@ class _Lowering:
         return bytes_of(self.setting.types.get(name, "double"))
 
     def _cacheable(
-        self, loop: Loop, body: Stmt, sums: Sequence[Reduction], launch: LaunchShape
+        self, loop: tree.Loop, body: tree.Stmt, sums: Sequence[Reduction], launch: LaunchShape
     ) -> tuple[tuple[str, int, int], ...]:
         """Return arrays that every iteration reads at its counter plus literals only, and nobody writes.
 
@@ -176,8 +174,8 @@ class _Lowering:
             return ()
         found = []
         budget = STATIC_SHARED - launch.threads * sum(self._bytes(each.name) for each in sums)
-        for array in sorted(_used_arrays(loop) - written(body)):
-            shifts = _shifts(reads(body), array, loop.index)
+        for array in sorted(_used_arrays(loop) - tree.written(body)):
+            shifts = _shifts(tree.reads(body), array, loop.index)
             if not shifts:
                 continue
             low, high = min(shifts), max(shifts)
@@ -188,28 +186,28 @@ class _Lowering:
         return tuple(found)
 
 
-def _shifts(found: Iterable[Expr], array: str, index: str) -> list[int] | None:
+def _shifts(found: Iterable[tree.Expr], array: str, index: str) -> list[int] | None:
     """Return the offsets from a counter at which an array of one dimension is found, or None if it is elsewhere."""
     shifts: list[int] = []
     for part in found:
-        if isinstance(part, Item) and part.array == array:
+        if isinstance(part, tree.Item) and part.array == array:
             base, shift = shifted(part.index[0])
-            if len(part.index) != 1 or base != Name(index):
+            if len(part.index) != 1 or base != tree.Name(index):
                 return None
             shifts.append(shift)
     return shifts
 
 
-def _used_arrays(stmt: Stmt) -> set[str]:
-    local = {node.name for node in statements(stmt) if isinstance(node, Declare) and node.dims}
-    return {part.array for part in mentions(stmt) if isinstance(part, Item)} - local
+def _used_arrays(stmt: tree.Stmt) -> set[str]:
+    local = {node.name for node in tree.statements(stmt) if isinstance(node, tree.Declare) and node.dims}
+    return {part.array for part in tree.mentions(stmt) if isinstance(part, tree.Item)} - local
 
 
 def lower(
-    stmt: Stmt,  # its temporaries inside the loops
+    stmt: tree.Stmt,  # its temporaries inside the loops
     args: Mapping[str, Any],  # for loops that have no transform of their own
     setting: NestContext,
-    shapes: Mapping[str, tuple[Expr, ...]],  # of every array
+    shapes: Mapping[str, tuple[tree.Expr, ...]],  # of every array
     prefix: str = "tw",
 ) -> DeviceProgram:
     """Make a device program of a region."""
@@ -222,9 +220,9 @@ def lower(
             f"the size of {missing[0]!r} is neither declared nor told by its subscripts",
             f"declare it in input_vars, or as a parameter with its extents, such as double {missing[0]}[n]",
         )
-    asked = [dict(node.launch) for node in statements(stmt) if isinstance(node, Loop) and node.launch]
+    asked = [dict(node.launch) for node in tree.statements(stmt) if isinstance(node, tree.Loop) and node.launch]
     launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
-    away = frozenset(used if launch.resident else written(stmt))
+    away = frozenset(used if launch.resident else tree.written(stmt))
     lowering = _Lowering(
         setting=setting,
         shapes=shapes,
@@ -252,7 +250,7 @@ def lower(
         launch=launch,
         arrays={name: setting.types.get(name, "double") for name in sorted(used)},
         written=frozenset().union(*(kernel.written for kernel in kernels)),
-        extents={name: reduce(partial(Binary, "*"), shapes[name]) for name in sorted(used)},
+        extents={name: reduce(partial(tree.Binary, "*"), shapes[name]) for name in sorted(used)},
         shapes={name: tuple(shapes[name]) for name in sorted(used)},
         notes=tuple(notes),
         reduced={e.name: lowering.types.get(e.name, "double") for k in kernels for e in k.reductions},
@@ -261,7 +259,6 @@ def lower(
 
 
 def _streams(steps: Sequence[Step]) -> tuple[dict[str, tuple[int, int]] | None, str]:
-    """Return how a region is cut for streams, or why it is not."""
     kernel, *others = kernels_of(steps)
     loop = kernel.loop
     if others or any(isinstance(step, Repeat | Branch) for step in steps) or loop is None:
@@ -270,7 +267,7 @@ def _streams(steps: Sequence[Step]) -> tuple[dict[str, tuple[int, int]] | None, 
         return None, "its loop has a stride or a reduction"
     halos = {}
     for array in kernel.arrays:
-        shifts = _shifts(mentions(kernel.body), array, loop.index)
+        shifts = _shifts(tree.mentions(kernel.body), array, loop.index)
         if shifts is None:
             return None, f"{array!r} is used at other places than near the counter"
         if array in kernel.written and set(shifts) != {0}:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tilewright.workloads.annotated.lower.lowering import code, lines
 from tilewright.workloads.annotated.nests.nest import Block, Declare, Stmt, statements
@@ -21,39 +22,9 @@ typedef double PetscScalar;
 typedef double PetscReal;
 typedef int PetscInt;
 """
-_TAKEN = frozenset(
-    {
-        "abort",
-        "abs",
-        "clock",
-        "ctime",
-        "daylight",
-        "div",
-        "drem",
-        "exit",
-        "exp10",
-        "gamma",
-        "getenv",
-        "j0",
-        "j1",
-        "jn",
-        "labs",
-        "lgamma",
-        "mktime",
-        "pow10",
-        "rand",
-        "random",
-        "select",
-        "setenv",
-        "significand",
-        "signgam",
-        "system",
-        "time",
-        "timezone",
-        "y0",
-        "y1",
-        "yn",
-    }
+_TAKEN = (
+    "abort abs clock ctime daylight div drem exit exp10 gamma getenv j0 j1 jn labs lgamma mktime pow10 rand random "
+    "select setenv significand signgam system time timezone y0 y1 yn"
 )
 """Names of functions and variables of the headers above, which a region may give to its arrays."""
 _CLOCK = """static double tw_now(void) {
@@ -79,54 +50,34 @@ class BoundVariable:
 
 
 def emit_unit(
-    body: Stmt,
+    body: Stmt | str,  # as text where it is the file's own
     bound: Sequence[BoundVariable],  # in the order of the pointers
     *,
-    numbers: Mapping[str, int | float] | None = None,  # parameters of the input that are constants of the unit
-    loose: Mapping[str, str] | None = None,  # types of scalars that nobody declares
-    varying: Mapping[str, str] | None = None,  # types of parameters of the input that are variables instead
+    numbers: Mapping[str, int | float] = MappingProxyType({}),  # parameters of the input that are constants of the unit
+    loose: Mapping[str, str] = MappingProxyType({}),  # types of scalars that nobody declares
+    varying: Mapping[str, str] = MappingProxyType({}),  # types of parameters that are variables instead
     prelude: str = "",  # what the body needs before it, such as kernels
 ) -> str:
     """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds."""
-    items = body.body if isinstance(body, Block) else (body,)
-    text = [line for each in items for line in lines(each, 2)]
-    owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
-    return _HEAD + prelude + _unit(text, bound, numbers or {}, loose or {}, varying or {}, owned)
-
-
-def emit_reference(
-    text: str,
-    bound: Sequence[BoundVariable],
-    *,
-    numbers: Mapping[str, int | float],
-    loose: Mapping[str, str],
-    varying: Mapping[str, str],
-) -> str:
-    """Print a unit as :func:`emit_unit` does that runs code as the file has it."""
-    head = _HEAD + _ALIASES
-    for name, compare in (("min", "<"), ("max", ">")):
-        if name not in {each.name for each in bound}:
-            head += f"#define {name}(a, b) ((a) {compare} (b) ? (a) : (b))\n"
-    return head + _unit(text.splitlines(), bound, numbers, loose, varying, ())
-
-
-def _unit(
-    text: Sequence[str],
-    bound: Sequence[BoundVariable],
-    numbers: Mapping[str, int | float],
-    loose: Mapping[str, str],
-    varying: Mapping[str, str],
-    owned: Sequence[str],
-) -> str:
-    """Print what both kinds of units have: the bindings, the clock, and the results behind the code."""
+    if isinstance(body, str):
+        text, owned, head = body.splitlines(), [], _ALIASES
+        for name, compare in (("min", "<"), ("max", ">")):
+            if name not in {each.name for each in bound}:
+                head += f"#define {name}(a, b) ((a) {compare} (b) ? (a) : (b))\n"
+    else:
+        head = prelude
+        text = [line for each in (body.body if isinstance(body, Block) else (body,)) for line in lines(each, 2)]
+        owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
     outside = [(each, place) for place, each in enumerate(bound) if not each.inside]
     copied = [(each, place) for each, place in outside if each.held == "array" and each.extents]
-    parts = [_CLOCK]
+    parts = [_HEAD, head, _CLOCK]
     for name, value in numbers.items():
         # What is read from such a variable, no compiler knows.
         variable = f"static volatile {varying[name]} tw_number_{name} = {value!r};\n" if name in varying else ""
         parts.append(variable or f"#define {name} ({value!r})\n")
-    parts += [f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN]
+    parts += [
+        f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN.split()
+    ]
     parts += [_global(each) for each, _ in outside if each.extents and each.held in {"global", "array"}]
     out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
     out += [f"  {ctype} {name} = tw_number_{name};" for name, ctype in varying.items()]

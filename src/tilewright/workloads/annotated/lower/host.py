@@ -37,7 +37,6 @@ def host_body(program: DeviceProgram, dialect: SourceDialect) -> str:
 
 
 def _text_name(program: DeviceProgram) -> str:
-    """The variable that holds the kernels' text."""
     return program.kernels[0].name.rpartition("_")[0] + "_text"
 
 
@@ -61,7 +60,6 @@ class _Host:
         return ["  " * depth + line for line in text.splitlines()]
 
     def each(self, name: str, arrays: Sequence[str]) -> list[str]:
-        """Return the lines of a call for every array."""
         return [
             line
             for array in arrays
@@ -96,15 +94,12 @@ class _Host:
         return [*out, *self.put("close", 2, **words), "  }"]
 
     def prefer(self, kind: str | None, depth: int) -> list[str]:
-        """Say how the cache is divided, where there is a preference."""
         return [] if kind is None else self.put("prefer", depth, kind=kind)
 
     def count(self, ctype: str, array: str) -> str:
-        """The number of elements of an array, in a type of C."""
         return text(Convert(ctype, self.program.extents[array]))
 
     def steps(self, steps: Sequence[Step], depth: int) -> Iterator[str]:
-        """The lines of the host for steps, one after the other."""
         for step in steps:
             if isinstance(step, LoopKernel):
                 yield from self.run(step, depth)
@@ -117,7 +112,6 @@ class _Host:
                 yield from lines(step, depth)
 
     def inside(self, steps: Sequence[Step], depth: int) -> Stmt:
-        """Steps between the braces of a statement."""
         return Block((Verbatim("\n".join(self.steps(steps, depth + 1))),))
 
     def run(self, kernel: LoopKernel, depth: int) -> list[str]:
@@ -148,7 +142,6 @@ class _Host:
         depth: int,
         queue: str = "",  # the number of the stream
     ) -> list[str]:
-        """Launch a kernel with arguments."""
         out = []
         for place, (value, ctype) in enumerate(given):
             out += self.put(
@@ -159,7 +152,6 @@ class _Host:
         return out + self.put("start", depth, kernel=kernel, arguments=", ".join(v for v, _ in given), **words)
 
     def arguments(self, kernel: LoopKernel, bounds: tuple[str, str]) -> list[tuple[str, str]]:
-        """The values that a kernel takes, with their types."""
         ends = dict(zip(_BOUNDS, bounds, strict=True))
         found = []
         for name, kind in parameters(kernel, self.program).items():
@@ -186,7 +178,6 @@ class _Host:
 
     @staticmethod
     def closed(kernel: LoopKernel, depth: int) -> list[str]:
-        """What closes the braces of a launch."""
         ends = (depth,) if kernel.loop is None else (depth + 1, depth)
         return ["  " * each + "}" for each in ends]
 

@@ -10,17 +10,7 @@ from tilewright.workloads.annotated.lower.device import DeviceProgram, LaunchSha
 from tilewright.workloads.annotated.lower.lowering import lower_body
 from tilewright.workloads.annotated.lower.scalars import shifted
 from tilewright.workloads.annotated.lower.transforms import add_pragma, innermost
-from tilewright.workloads.annotated.nests.nest import (
-    Binary,
-    Expr,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    map_expressions,
-    map_statements,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.scalars import Reduction, neutral
 
 _LIMITS = """#ifndef DBL_MAX
@@ -71,18 +61,16 @@ def counted(kernel: LoopKernel) -> str:
     return (kernel.loop.ctype if kernel.loop is not None else "") or "int"
 
 
-def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
-    """Give arrays of several dimensions one index."""
-
-    def change(expr: Expr) -> Expr:
-        if not isinstance(expr, Item) or len(expr.index) < 2 or expr.array not in program.shapes:
+def _flat(stmt: tree.Stmt, program: DeviceProgram) -> tree.Stmt:
+    def change(expr: tree.Expr) -> tree.Expr:
+        if not isinstance(expr, tree.Item) or len(expr.index) < 2 or expr.array not in program.shapes:
             return expr
         flat = expr.index[0]
         for extent, index in zip(program.shapes[expr.array][1:], expr.index[1:], strict=True):
-            flat = Binary("+", Binary("*", flat, extent), index)
-        return Item(expr.array, (flat,))
+            flat = flat * extent + index
+        return tree.Item(expr.array, (flat,))
 
-    return map_expressions(stmt, change)
+    return tree.map_expressions(stmt, change)
 
 
 def _hints(kernel: LoopKernel, program: DeviceProgram) -> str:
@@ -114,22 +102,20 @@ def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     return b.function()
 
 
-def _unrolled(body: Stmt, launch: LaunchShape) -> Stmt:
+def _unrolled(body: tree.Stmt, launch: LaunchShape) -> tree.Stmt:
     if launch.unroll > 1:
         for loop in innermost(body):
             body = add_pragma(body, loop, [f"unroll {launch.unroll}"])
     return _plain_pragmas(body)
 
 
-def _plain_pragmas(body: Stmt) -> Stmt:
-    """Drop directives that are the host's."""
-
-    def change(node: Stmt) -> Stmt:
-        if isinstance(node, Loop) and node.pragmas:
+def _plain_pragmas(body: tree.Stmt) -> tree.Stmt:
+    def change(node: tree.Stmt) -> tree.Stmt:
+        if isinstance(node, tree.Loop) and node.pragmas:
             return replace(node, pragmas=tuple(each for each in node.pragmas if each.startswith("unroll")))
         return node
 
-    return map_statements(body, change)
+    return tree.map_statements(body, change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,20 +124,19 @@ class _Iterations:
 
     b: ir.Builder
     kernel: LoopKernel
-    loop: Loop
+    loop: tree.Loop
     given: Mapping[str, ir.Expr]  # its parameters
     names: Mapping[str, ir.Type]  # types of what the iterations read
     thread: ir.Expr  # the thread's number in its group
 
-    def emit(self, body: Stmt) -> None:
-        """Write what runs a body for every iteration."""
+    def emit(self, body: tree.Stmt) -> None:
         kind, threads = Native(counted(self.kernel)), self.kernel.launch.threads
         if self.kernel.cached:
             self.cached(body, kind, threads)
         else:
             self.plain(body, kind, threads)
 
-    def plain(self, body: Stmt, kind: Native, threads: int) -> None:
+    def plain(self, body: tree.Stmt, kind: Native, threads: int) -> None:
         """Every thread runs iterations as far apart as there are threads."""
         b, first, step = self.b, self.given["tw_first"], self.loop.step
         own = ir.GROUP * threads
@@ -160,7 +145,7 @@ class _Iterations:
         with b.closed_loop(self.loop.index, start, last, stride, kind, falling=step < 0):
             b.emit(*lower_body(body, {**self.names, self.loop.index: kind}))
 
-    def cached(self, body: Stmt, kind: Native, threads: int) -> None:
+    def cached(self, body: tree.Stmt, kind: Native, threads: int) -> None:
         """Groups run blocks of iterations; what these read is brought into shared memory first, by all threads."""
         b, given, thread = self.b, self.given, self.thread
         first, last = given["tw_first"], given["tw_last"]
@@ -183,21 +168,20 @@ class _Iterations:
             b.barrier()
 
     def near(self, name: str, length: int) -> ir.Expr:
-        """Shared memory for a part of an array."""
         return self.b.array(f"tw_near_{name}", ir.shared_pointer(ir.pointee(ir.Var(name, self.names[name]))), length)
 
-    def from_near(self, body: Stmt) -> Stmt:
+    def from_near(self, body: tree.Stmt) -> tree.Stmt:
         """A body that reads what lies in shared memory from there."""
         lows = {name: low for name, low, _ in self.kernel.cached}
 
-        def change(expr: Expr) -> Expr:
-            if not isinstance(expr, Item) or expr.array not in lows:
+        def change(expr: tree.Expr) -> tree.Expr:
+            if not isinstance(expr, tree.Item) or expr.array not in lows:
                 return expr
             place = shifted(expr.index[0])[1] - lows[expr.array]
-            index = Binary("+", Name("tw_t"), Num(str(place))) if place else Name("tw_t")
-            return Item(f"tw_near_{expr.array}", (index,))
+            index = tree.Name("tw_t") + place if place else tree.Name("tw_t")
+            return tree.Item(f"tw_near_{expr.array}", (index,))
 
-        return map_expressions(body, change)
+        return tree.map_expressions(body, change)
 
 
 class _Sums:

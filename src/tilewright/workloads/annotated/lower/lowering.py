@@ -9,26 +9,7 @@ from collections.abc import Mapping
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Native, Operator
 from tilewright.codegen.print.source import expression_text, statement_lines
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Choose,
-    Convert,
-    Declare,
-    Directive,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    Transform,
-    Unary,
-    Verbatim,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.types import common, promoted
 from tilewright.workloads.annotated.nests.values import type_of
 
@@ -66,22 +47,22 @@ def array_of(kind: ir.Type, rank: int) -> ir.Type:
     return kind
 
 
-def lower_expression(expr: Expr, names: Names | None = None) -> ir.Expr:
+def lower_expression(expr: tree.Expr, names: Names | None = None) -> ir.Expr:
     """Return an expression of a nest as IR; ``names`` holds types as far as they are known."""
     return _Lowering(dict(names or {})).expr(expr)
 
 
-def lower_statements(stmt: Stmt, names: Names | None = None) -> tuple[ir.Stmt, ...]:
+def lower_statements(stmt: tree.Stmt, names: Names | None = None) -> tuple[ir.Stmt, ...]:
     """Return a statement of a nest as IR; transforms are left out."""
     return tuple(_Lowering(dict(names or {})).stmt(stmt))
 
 
-def lower_body(stmt: Stmt, names: Names | None = None) -> tuple[ir.Stmt, ...]:
+def lower_body(stmt: tree.Stmt, names: Names | None = None) -> tuple[ir.Stmt, ...]:
     """Return what stands inside of braces: a block in none of its own."""
     return _Lowering(dict(names or {})).body(stmt)
 
 
-def text(expr: Expr, level: int = 0) -> str:
+def text(expr: tree.Expr, level: int = 0) -> str:
     """Return an expression of a nest in C.
 
     >>> text(Binary("*", Binary("+", Name("a"), Name("b")), Num("2")))
@@ -90,12 +71,12 @@ def text(expr: Expr, level: int = 0) -> str:
     return expression_text(lower_expression(expr), level)
 
 
-def lines(stmt: Stmt, depth: int = 0) -> list[str]:
+def lines(stmt: tree.Stmt, depth: int = 0) -> list[str]:
     """Return a statement as lines of C."""
     return statement_lines(lower_statements(stmt), depth)
 
 
-def code(stmt: Stmt, depth: int = 0) -> str:
+def code(stmt: tree.Stmt, depth: int = 0) -> str:
     """Return a statement as text of C that ends with a line end."""
     return "".join(f"{line}\n" for line in lines(stmt, depth))
 
@@ -112,36 +93,36 @@ class _Lowering:
 
     # Expressions
 
-    def expr(self, expr: Expr) -> ir.Expr:  # noqa: PLR0911  (one return a kind of expression)
+    def expr(self, expr: tree.Expr) -> ir.Expr:  # noqa: PLR0911  (one return a kind of expression)
         match expr:
-            case Num(number):
+            case tree.Num(number):
                 return ir.Literal(number, Native(type_of(expr, {}) or ""))
-            case Name(name):
+            case tree.Name(name):
                 return self.name(name)
-            case Item():
+            case tree.Item():
                 return self.place(expr)
-            case Unary(op, operand):
+            case tree.Unary(op, operand):
                 inner = self.expr(operand)
                 return ir.Op(_UNARY[op], (inner,), Native(promoted(_ctype(inner)) or ""))
-            case Convert(ctype, operand):
+            case tree.Convert(ctype, operand):
                 return ir.Op(Operator.CONVERT, (self.expr(operand),), Native(ctype))
-            case Binary(op, left, right):
+            case tree.Binary(op, left, right):
                 return self.joined(_BINARY[op], left, right)
-            case Call("min" | "max" as function, (left, right)):
+            case tree.Call("min" | "max" as function, (left, right)):
                 return self.joined(_EXTREMA[function], left, right)
-            case Call(function, args):
+            case tree.Call(function, args):
                 return ir.Call(function, tuple(map(self.expr, args)), Native(type_of(expr, {}) or ""))
-            case Choose(test, then, other):
+            case tree.Choose(test, then, other):
                 a, b = self.expr(then), self.expr(other)
                 return ir.Op(Operator.SELECT, (self.expr(test), a, b), _common(a, b))
         raise TypeError(f"{expr} is no expression")
 
-    def joined(self, op: Operator, left: Expr, right: Expr) -> ir.Op:
+    def joined(self, op: Operator, left: tree.Expr, right: tree.Expr) -> ir.Op:
         a, b = self.expr(left), self.expr(right)
         alone = op in {Operator.SHL, Operator.SHR}
         return ir.Op(op, (a, b), Native(promoted(_ctype(a)) or "") if alone else _common(a, b))
 
-    def place(self, item: Item) -> ir.Load:
+    def place(self, item: tree.Item) -> ir.Load:
         found: ir.Expr = self.name(item.array, len(item.index))
         for index in item.index:
             kind = ir.type_of(found)
@@ -152,44 +133,43 @@ class _Lowering:
 
     # Statements
 
-    def stmt(self, stmt: Stmt) -> list[ir.Stmt]:  # noqa: PLR0911  (one return a kind of statement)
+    def stmt(self, stmt: tree.Stmt) -> list[ir.Stmt]:  # noqa: PLR0911  (one return a kind of statement)
         match stmt:
-            case Assign(target, "=", value):
+            case tree.Assign(target, "=", value):
                 return [self.assignment(target, self.expr(value))]
-            case Assign(target, op, value):
-                place = self.place(target) if isinstance(target, Item) else self.name(target.name)
+            case tree.Assign(target, op, value):
+                place = self.place(target) if isinstance(target, tree.Item) else self.name(target.name)
                 return [ir.Update(place, _BINARY[op.removesuffix("=")], self.expr(value))]
-            case Loop():
+            case tree.Loop():
                 return self.loop(stmt)
-            case If(test, then, other):
+            case tree.If(test, then, other):
                 return [ir.If(self.expr(test), self.body(then), () if other is None else self.body(other))]
-            case Block(body):
-                if any(isinstance(each, Declare) for each in body):
+            case tree.Block(body):
+                if any(isinstance(each, tree.Declare) for each in body):
                     return [ir.Scope(self.body(stmt))]
                 return [new for each in body for new in self.stmt(each)]
-            case Declare():
+            case tree.Declare():
                 return [self.declaration(stmt)]
-            case Directive(pragma):
+            case tree.Directive(pragma):
                 return [ir.Directive(pragma)]
-            case Verbatim(written):
+            case tree.Verbatim(written):
                 return [ir.Verbatim(written)]
-            case Transform(body=body):
+            case tree.Transform(body=body):
                 return self.stmt(body)
         raise TypeError(f"{stmt} is no statement")
 
-    def body(self, stmt: Stmt, *new: ir.Var) -> tuple[ir.Stmt, ...]:
-        """What stands between braces: a block without braces of its own."""
+    def body(self, stmt: tree.Stmt, *new: ir.Var) -> tuple[ir.Stmt, ...]:
         inner = _Lowering(self.names | {var.name: var.type for var in new})
-        items = stmt.body if isinstance(stmt, Block) else (stmt,)
+        items = stmt.body if isinstance(stmt, tree.Block) else (stmt,)
         return tuple(found for each in items for found in inner.stmt(each))
 
-    def assignment(self, target: Name | Item, value: ir.Expr) -> ir.Stmt:
-        if isinstance(target, Name):
+    def assignment(self, target: tree.Name | tree.Item, value: ir.Expr) -> ir.Stmt:
+        if isinstance(target, tree.Name):
             return ir.Assign(self.name(target.name), value)
         place = self.place(target)
         return ir.Store(place.base, place.index, value, place.type)
 
-    def loop(self, loop: Loop) -> list[ir.Stmt]:
+    def loop(self, loop: tree.Loop) -> list[ir.Stmt]:
         # A directive of OpenMP stands right before its loop: nothing comes between them.
         parallel = [pragma for pragma in loop.pragmas if pragma.startswith("omp")][:1]
         var = ir.Var(loop.index, Native(loop.ctype or "int"))
@@ -204,17 +184,17 @@ class _Lowering:
         )
         return [*(ir.Directive(pragma) for pragma in parallel or loop.pragmas), made]
 
-    def declaration(self, stmt: Declare) -> ir.Stmt:
+    def declaration(self, stmt: tree.Declare) -> ir.Stmt:
         """A declaration; an array from the heap is allocated."""
         kind = array_of(Native(stmt.ctype), len(stmt.dims))
-        if stmt.heap and not (stmt.dims and stmt.dims[0] == Num("0")):
+        if stmt.heap and not (stmt.dims and stmt.dims[0] == tree.Num("0")):
             kind = ir.pointer(Native(stmt.ctype))
         var = self.names[stmt.name] = kind
         values = stmt.value if isinstance(stmt.value, tuple) else () if stmt.value is None else (stmt.value,)
         if not stmt.heap:
             extents = tuple(map(self.expr, stmt.dims))
             return ir.Declare(var=ir.Var(stmt.name, var), extents=extents, values=tuple(map(self.expr, values)))
-        if stmt.dims[0] == Num("0"):
+        if stmt.dims[0] == tree.Num("0"):
             return ir.Declare(var=ir.Var(stmt.name, var))
         count = ir.Op(Operator.CONVERT, (self.expr(stmt.dims[0]),), Native("size_t"))
         room = ir.Op(Operator.MUL, (ir.Size(Native(stmt.ctype)), count), Native("size_t"))

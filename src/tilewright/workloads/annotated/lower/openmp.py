@@ -58,7 +58,6 @@ def vector_sums(loop: Loop, setting: NestContext) -> Loop:
 
 
 def _sums(found: Sequence[Reduction]) -> bool:
-    """Whether what a loop reduces is sums of scalars."""
     return all(each.op == "+" and each.count is None for each in found)
 
 

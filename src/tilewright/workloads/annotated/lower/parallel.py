@@ -13,30 +13,10 @@ from tilewright.base.errors import IllegalTransformError
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.transforms import NestContext, chain, even, permute
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.accesses import collect
 from tilewright.workloads.annotated.nests.affine import affine
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Declare,
-    Expr,
-    If,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    block,
-    counters,
-    names,
-    outermost,
-    substitute,
-    swap,
-    used,
-    written,
-)
 from tilewright.workloads.annotated.nests.scalars import Reduction, accumulated, reductions
 from tilewright.workloads.annotated.nests.values import evaluate
 
@@ -52,11 +32,11 @@ _TILE = 32
 class ParallelLoops:
     """Which loops of a nest run in parallel."""
 
-    stmt: Stmt  # the nest, rewritten
+    stmt: tree.Stmt  # the nest, rewritten
     # its parallel loops, none inside another, with what they reduce
-    loops: list[tuple[Loop, tuple[Reduction, ...]]] = field(default_factory=list)
+    loops: list[tuple[tree.Loop, tuple[Reduction, ...]]] = field(default_factory=list)
     # loops around them that stay as they are, with the dependence that says so
-    sequential: list[tuple[Loop, LoopDependence]] = field(default_factory=list)
+    sequential: list[tuple[tree.Loop, LoopDependence]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what was rewritten
 
 
@@ -71,7 +51,7 @@ def clauses(found: Sequence[Reduction]) -> str:
 
 
 def free(
-    loop: Loop, nest: Nest, setting: NestContext, *, arrays: bool
+    loop: tree.Loop, nest: Nest, setting: NestContext, *, arrays: bool
 ) -> tuple[LoopDependence | None, tuple[Reduction, ...]]:
     """Return a dependence that keeps a loop (one of the nest's) from being parallel, or None, and what it reduces."""
     found = list(reductions(loop, setting.types))
@@ -88,23 +68,25 @@ def free(
     return None, tuple(found)
 
 
-def _private_count(loop: Loop, array: str, setting: NestContext) -> Expr | None:
+def _private_count(loop: tree.Loop, array: str, setting: NestContext) -> tree.Expr | None:
     """Return how many elements of an array a thread's copy has, or None where that is not known to be few."""
     extent = extents_of(loop).get(array)
     if extent is None or extent.assumes:
         return None
-    count = evaluate(substitute(extent.count, {name: Num(str(value)) for name, value in setting.known.items()}), {})
+    count = evaluate(
+        tree.substitute(extent.count, {name: tree.integer(value) for name, value in setting.known.items()}), {}
+    )
     return extent.count if isinstance(count, int) and 0 < count <= MOST_PRIVATE else None
 
 
-def plan_parallel(stmt: Stmt, setting: NestContext, *, device: bool = False) -> ParallelLoops:
+def plan_parallel(stmt: tree.Stmt, setting: NestContext, *, device: bool = False) -> ParallelLoops:
     """Find the outermost parallel loops of a nest, rewriting it where that gives more of them.
 
     A loop that carries a dependence stays sequential and the loops inside it are tried: a time loop becomes a sequence
     of parallel sweeps. For a device inner loops are brought outside, and there are no sums into arrays.
     """
     planner = _Planner(setting=setting, device=device, plan=ParallelLoops(stmt=stmt))
-    for loop in outermost(stmt):
+    for loop in tree.outermost(stmt):
         planner.outer = loop
         planner.visit(loop)
     return planner.plan
@@ -117,11 +99,10 @@ class _Planner:
     setting: NestContext
     device: bool  # whether the loops become kernels
     plan: ParallelLoops  # what is known so far
-    outer: Loop | None = None  # the outermost loop that is being planned
-    _nests: list[tuple[Stmt, Nest]] = field(default_factory=list)
+    outer: tree.Loop | None = None  # the outermost loop that is being planned
+    _nests: list[tuple[tree.Stmt, Nest]] = field(default_factory=list)
 
-    def visit(self, loop: Loop) -> None:
-        """Plan a loop of the nest."""
+    def visit(self, loop: tree.Loop) -> None:
         nest = self.nest(self.outer or loop)
         bad, found = free(loop, nest, self.setting, arrays=not self.device)
         if bad is None:
@@ -132,7 +113,7 @@ class _Planner:
             return
         before, place = len(self.plan.loops), len(self.plan.sequential)
         self.plan.sequential.append((loop, bad))
-        for inner in outermost(loop.body):
+        for inner in tree.outermost(loop.body):
             self.visit(inner)
         if len(self.plan.loops) > before or not rewritable:
             return
@@ -146,7 +127,7 @@ class _Planner:
                 f"the loop over {loop.index!r} and the one inside it run as a wavefront, since both carry a {bad}"
             )
 
-    def rewritten(self, loop: Loop, bad: LoopDependence) -> bool:
+    def rewritten(self, loop: tree.Loop, bad: LoopDependence) -> bool:
         """Distribute a loop or bring another one outside it, and plan what comes of it; return whether that helps."""
         pieces = self.pieces(loop)
         moved = self.interchanged(loop) if self.device and not pieces else None
@@ -158,15 +139,14 @@ class _Planner:
         if not pieces:
             return False
         top = loop is self.outer
-        self.replace(loop, block(*pieces))
+        self.replace(loop, tree.block(*pieces))
         self.plan.notes.append(said)
         for piece in pieces:
             self.outer = piece if top else self.outer
             self.visit(piece)
         return True
 
-    def nest(self, loop: Stmt) -> Nest:
-        """Return the dependences of a loop and what is inside it."""
+    def nest(self, loop: tree.Stmt) -> Nest:
         for known, nest in self._nests:
             if known is loop:
                 return nest
@@ -174,22 +154,21 @@ class _Planner:
         self._nests.append((loop, nest))
         return nest
 
-    def replace(self, old: Stmt, new: Stmt) -> None:
-        """Put one statement into the place of another."""
-        self.plan.stmt = swap(self.plan.stmt, old, new)
-        whole = swap(self.outer, old, new) if self.outer is not None else None
-        self.outer = whole if isinstance(whole, Loop) else None
+    def replace(self, old: tree.Stmt, new: tree.Stmt) -> None:
+        self.plan.stmt = tree.swap(self.plan.stmt, old, new)
+        whole = tree.swap(self.outer, old, new) if self.outer is not None else None
+        self.outer = whole if isinstance(whole, tree.Loop) else None
 
-    def pieces(self, loop: Loop) -> list[Loop]:
+    def pieces(self, loop: tree.Loop) -> list[tree.Loop]:
         """Return the loops that a loop is distributed over so that one of them is parallel; none if nothing helps."""
         outer = self.outer or loop
-        best: tuple[tuple[int, int], list[Loop]] | None = None
-        tried: list[Loop] = []
+        best: tuple[tuple[int, int], list[tree.Loop]] | None = None
+        tried: list[tree.Loop] = []
         for whole in (loop, _split_inside(outer, loop, self.setting)):
             if whole in tried:
                 continue
             tried.append(whole)
-            root = outer if whole is loop else swap(outer, loop, whole)
+            root = outer if whole is loop else tree.swap(outer, loop, whole)
             pieces = distributed(root, whole, self.setting)
             left = sum(not self.gained(piece) for piece in pieces) if len(pieces) > 1 else 1
             if len(pieces) > left and (best is None or (left, len(pieces)) < best[0]):
@@ -198,13 +177,12 @@ class _Planner:
                 break
         return [] if best is None else best[1]
 
-    def gained(self, piece: Loop) -> bool:
-        """Whether a loop is parallel, or can be."""
+    def gained(self, piece: tree.Loop) -> bool:
         if free(piece, self.nest(piece), self.setting, arrays=not self.device)[0] is None:
             return True
         return self.device and self.interchanged(piece) is not None
 
-    def interchanged(self, loop: Loop) -> Loop | None:
+    def interchanged(self, loop: tree.Loop) -> tree.Loop | None:
         """Return a perfect nest with a parallel loop outermost, or None."""
         loops = chain(loop)
         for place in range(1, len(loops)):
@@ -215,7 +193,7 @@ class _Planner:
                 moved = permute(loop, order, self.setting)[0]
             except IllegalTransformError:
                 continue
-            if not isinstance(moved, Loop):
+            if not isinstance(moved, tree.Loop):
                 continue
             nest = self.setting.nest(moved)
             if free(moved, nest, self.setting, arrays=False)[0] is None:
@@ -223,7 +201,7 @@ class _Planner:
         return None
 
 
-def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = False) -> list[Loop]:
+def distributed(root: tree.Stmt, loop: tree.Loop, setting: NestContext, *, finest: bool = False) -> list[tree.Loop]:
     """Return the loops over which a loop's statements can be distributed, in an order that keeps every dependence.
 
     Before: ``for (i…) { y[i] = x[i]; s[i] = s[i-1] + y[i]; }``.
@@ -233,17 +211,19 @@ def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = 
     variable of the body. Neighbours that are parallel together are one loop (typed fusion), unless the finest
     distribution is asked for. The loop is an object of the root's tree.
     """
-    items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
+    items = loop.body.body if isinstance(loop.body, tree.Block) else (loop.body,)
     nest = setting.nest(root)
     if (
         len(items) < 2
         or not nest.complete
-        or not all(isinstance(each, Assign | Loop | If | Declare | Block) for each in items)
+        or not all(isinstance(each, tree.Assign | tree.Loop | tree.If | tree.Declare | tree.Block) for each in items)
     ):
         return [loop]
     free_of = setting.reduced(loop)
     inside = [site.number for site in nest.sites if any(each is loop for each in site.loops)]
-    children = [child for child, item in enumerate(items) for _ in collect(Block((item,)))]
+    children = [child for child, item in enumerate(items) for _ in collect(tree.Block((item,)))]
+    if len(inside) != len(children):  # what was unrolled may hold one loop at several places
+        return [loop]
     place = dict(zip(inside, children, strict=True))
     near = _reached(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
     parts = _cycles(near)
@@ -270,14 +250,14 @@ def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = 
     return [replace(loop, body=_fused([items[number] for number in sorted(group)])) for group in groups]
 
 
-def _reached(items: Sequence[Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
+def _reached(items: Sequence[tree.Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
     """Return which items come before or stay with which, by way of others; what shares a variable stays together."""
     count = len(items)
     # the first of an edge has to run before the second
     near = [[a == b or (a, b) in edges for b in range(count)] for a in range(count)]
     for a, b in itertools.permutations(range(count), 2):
         item = items[a]
-        if isinstance(item, Declare) and item.name in used(items[b]):
+        if isinstance(item, tree.Declare) and item.name in tree.used(items[b]):
             near[a][b] = near[b][a] = True
     for middle, a, b in itertools.product(range(count), repeat=3):
         near[a][b] = near[a][b] or (near[a][middle] and near[middle][b])
@@ -285,7 +265,6 @@ def _reached(items: Sequence[Stmt], edges: Collection[tuple[int, int]]) -> list[
 
 
 def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
-    """Return the strongly connected components of a relation that is closed, in the order of their first items."""
     found: dict[int, list[int]] = {}
     for item in range(len(near)):
         first = next(other for other in range(len(near)) if near[item][other] and near[other][item])
@@ -293,32 +272,32 @@ def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
     return list(found.values())
 
 
-def _split_inside(root: Stmt, loop: Loop, setting: NestContext) -> Loop:
+def _split_inside(root: tree.Stmt, loop: tree.Loop, setting: NestContext) -> tree.Loop:
     """Return a loop whose inner loops are distributed as finely as their dependences allow."""
-    items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
-    new: list[Stmt] = []
+    items = loop.body.body if isinstance(loop.body, tree.Block) else (loop.body,)
+    new: list[tree.Stmt] = []
     for item in items:
-        new += distributed(root, item, setting, finest=True) if isinstance(item, Loop) else [item]
-    return loop if len(new) == len(items) else replace(loop, body=Block(tuple(new)))
+        new += distributed(root, item, setting, finest=True) if isinstance(item, tree.Loop) else [item]
+    return loop if len(new) == len(items) else replace(loop, body=tree.Block(tuple(new)))
 
 
-def _fused(items: Sequence[Stmt]) -> Stmt:
+def _fused(items: Sequence[tree.Stmt]) -> tree.Stmt:
     """Join the loops of a block that one loop was distributed over, and that stand side by side again."""
-    found: list[Stmt] = []
+    found: list[tree.Stmt] = []
     for item in items:
         last = found[-1] if found else None
-        if isinstance(item, Loop) and isinstance(last, Loop) and _headed(item) == _headed(last):
-            found[-1] = replace(last, body=block(last.body, item.body))
+        if isinstance(item, tree.Loop) and isinstance(last, tree.Loop) and _headed(item) == _headed(last):
+            found[-1] = replace(last, body=tree.block(last.body, item.body))
         else:
             found.append(item)
-    return block(*found)
+    return tree.block(*found)
 
 
-def _headed(loop: Loop) -> Loop:
-    return replace(loop, body=Block(()))
+def _headed(loop: tree.Loop) -> tree.Loop:
+    return replace(loop, body=tree.Block(()))
 
 
-def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] | None:
+def wavefront(loop: tree.Loop, setting: NestContext, size: int) -> tuple[tree.Loop, tree.Loop] | None:
     """Run the two outer loops of a perfect nest by tiles (``size`` iterations a side), those of a diagonal in parallel.
 
     Before: ``for (i = 0; i <= m; i++) for (j = 0; j <= n; j++) a[i+1][j+1] = a[i][j+1] + a[i+1][j];``. After, with
@@ -332,8 +311,8 @@ def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] 
         return None
     shape = _Front(outer=loops[0], inner=loops[1], size=size)
     nest = setting.nest(loop)
-    changed = written(loop) | counters(loop)
-    if names(loops[0].first) & changed or names(loops[0].last) & changed or shape.narrow(nest.known):
+    changed = tree.written(loop) | tree.counters(loop)
+    if tree.names(loops[0].first) & changed or tree.names(loops[0].last) & changed or shape.narrow(nest.known):
         return None
     texts = shape.texts(nest.known, changed)
     if texts is None or not nest.complete:
@@ -342,7 +321,7 @@ def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] 
     for skew in (0, 1):
         times = [shape.times(nest, texts, skew, sign) for sign in ("", "-")]
         if all(nest.violated(each, apart) is None for each in times):
-            return shape.built(skew, used(loop))
+            return shape.built(skew, tree.used(loop))
     return None
 
 
@@ -350,16 +329,16 @@ def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] 
 class _Front:
     """Two loops on their way to a wavefront of tiles."""
 
-    outer: Loop
-    inner: Loop
+    outer: tree.Loop
+    inner: tree.Loop
     size: int
 
-    def extreme(self, bound: Expr, *, low: bool) -> Expr:
+    def extreme(self, bound: tree.Expr, *, low: bool) -> tree.Expr:
         """Return the least or the greatest value of a bound of the inner loop that is affine in the outer counter."""
-        if self.outer.index not in names(bound):
+        if self.outer.index not in tree.names(bound):
             return bound
-        ends = tuple(substitute(bound, {self.outer.index: each}) for each in (self.outer.first, self.outer.last))
-        return Call("min" if low else "max", ends)
+        ends = tuple(tree.substitute(bound, {self.outer.index: each}) for each in (self.outer.first, self.outer.last))
+        return tree.Call("min" if low else "max", ends)
 
     def narrow(self, known: Mapping[str, int]) -> bool:
         """Whether it is known that no diagonal has two tiles."""
@@ -373,7 +352,7 @@ class _Front:
         first = affine(self.outer.first, {}, known, changed)
         own = [affine(each, {self.outer.index: "v0"}, known, changed) for each in (self.inner.first, self.inner.last)]
         start = self.extreme(self.inner.first, low=self.inner.step > 0)
-        ends = start.args if isinstance(start, Call) else (start,)
+        ends = start.args if isinstance(start, tree.Call) else (start,)
         begins = [affine(each, {}, known, changed) for each in ends]
         if first is None or None in own or None in begins:
             return None
@@ -398,7 +377,7 @@ class _Front:
             times[site.number] = [time[0], front, f"{sign}({tile})", across, along, *time[4:]]
         return even(times)
 
-    def built(self, skew: int, taken: Collection[str]) -> tuple[Loop, Loop]:
+    def built(self, skew: int, taken: Collection[str]) -> tuple[tree.Loop, tree.Loop]:
         """Return the loop over diagonals and the one over a diagonal's tiles."""
         outer, inner, size = self.outer, self.inner, self.size
         w, t = (_fresh(f"tw_{kind}_{outer.index}", taken) for kind in ("front", "tile"))
@@ -408,36 +387,37 @@ class _Front:
         end = self.extreme(inner.last, low=not rising)
         width = _minus(end, begin) if rising else _minus(begin, end)
         if skew:
-            width = Binary("+", width, span)
+            width = width + span
         rows, columns = _over(span, size), _over(width, size)
-        offset = _times(Name(t), size)
+        offset = _times(tree.Name(t), size)
         near = _shifted(outer.first, offset, up=up)
-        far = _shifted(near, Num(str(size - 1)), up=up)
-        along: Expr = _times(Binary("-", Name(w), Name(t)), size)
+        far = _shifted(near, tree.integer(size - 1), up=up)
+        along: tree.Expr = _times(tree.Name(w) - tree.Name(t), size)
         if skew:
-            along = Binary(
-                "-", along, _minus(Name(outer.index), outer.first) if up else _minus(outer.first, Name(outer.index))
-            )
+            row_index = tree.Name(outer.index)
+            along = along - (_minus(row_index, outer.first) if up else _minus(outer.first, row_index))
         left = _shifted(begin, along, up=rising)
-        right = _shifted(left, Num(str(size - 1)), up=rising)
+        right = _shifted(left, tree.integer(size - 1), up=rising)
         ends = ("max", "min")
         column = replace(
             inner,
-            first=Call(ends[not rising], (inner.first, left)),
-            last=Call(ends[rising], (inner.last, right)),
+            first=tree.Call(ends[not rising], (inner.first, left)),
+            last=tree.Call(ends[rising], (inner.last, right)),
         )
-        row = replace(outer, first=near, last=Call(ends[up], (outer.last, far)), body=column, pragmas=(), launch=())
-        threads = Loop(
+        row = replace(
+            outer, first=near, last=tree.Call(ends[up], (outer.last, far)), body=column, pragmas=(), launch=()
+        )
+        threads = tree.Loop(
             index=t,
-            first=Call("max", (Num("0"), Binary("-", Name(w), columns))),
-            last=Call("min", (rows, Name(w))),
+            first=tree.Call("max", (tree.integer(0), tree.Name(w) - columns)),
+            last=tree.Call("min", (rows, tree.Name(w))),
             body=row,
             ctype=outer.ctype,
         )
-        whole = Loop(
+        whole = tree.Loop(
             index=w,
-            first=Num("0"),
-            last=Binary("+", rows, columns),
+            first=tree.integer(0),
+            last=rows + columns,
             body=threads,
             ctype=outer.ctype,
             launch=outer.launch,
@@ -450,19 +430,19 @@ def _fresh(name: str, taken: Collection[str]) -> str:
     return next(each for each in numbered if each not in taken)
 
 
-def _minus(left: Expr, right: Expr) -> Expr:
-    return left if right == Num("0") else Binary("-", left, right)
+def _minus(left: tree.Expr, right: tree.Expr) -> tree.Expr:
+    return left if right == tree.integer(0) else left - right
 
 
-def _over(expr: Expr, size: int) -> Expr:
-    return expr if size == 1 else Binary("/", expr, Num(str(size)))
+def _over(expr: tree.Expr, size: int) -> tree.Expr:
+    return expr if size == 1 else expr / size
 
 
-def _times(expr: Expr, size: int) -> Expr:
-    return expr if size == 1 else Binary("*", expr, Num(str(size)))
+def _times(expr: tree.Expr, size: int) -> tree.Expr:
+    return expr if size == 1 else expr * size
 
 
-def _shifted(base: Expr, amount: Expr, *, up: bool) -> Expr:
-    if amount == Num("0"):
+def _shifted(base: tree.Expr, amount: tree.Expr, *, up: bool) -> tree.Expr:
+    if amount == tree.integer(0):
         return base
-    return Binary("+" if up else "-", base, amount)
+    return base + amount if up else base - amount

@@ -1,88 +1,67 @@
 """Transformations that put elements of arrays, and bounds of loops, into variables of their own."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.lower.transforms import NestContext, innermost
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Declare,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    arrays,
-    counters,
-    map_expressions,
-    mentions,
-    names,
-    statements,
-    swap,
-    used,
-    walk,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.values import evaluate
 
 MAX_COPY = 2**20
 """Largest copy of a part of an array, elements."""
 
 
-def scalar_replace(stmt: Stmt, setting: NestContext, prefix: str = "itv_", ctype: str = "") -> Stmt:
+def scalar_replace(stmt: tree.Stmt, setting: NestContext, prefix: str = "itv_", ctype: str = "") -> tree.Stmt:
     """Keep elements that do not change their place inside an innermost loop in scalars.
 
     Before: ``for (k…) c[i][j] += a[i][k] * b[k][j];``.
     After: ``{ double t = c[i][j]; for (k…) t += a[i][k] * b[k][j]; c[i][j] = t; }``.
     ``ctype`` stands in for an array's type that is not known.
     """
-    number = 0
-    taken = used(stmt)
+    taken = tree.used(stmt)
+    fresh = (name for number in itertools.count(1) if (name := f"{prefix}{number}") not in taken)
     for loop in innermost(stmt):
         items = [item for item in _invariant(loop) if _alone(loop, item, setting)]
         if not items:
             continue
-        values: dict[Item, Name] = {}
-        for item in items:
-            number += 1
-            while f"{prefix}{number}" in taken:
-                number += 1
-            values[item] = Name(f"{prefix}{number}")
-        stmt = swap(stmt, loop, _with_scalars(loop, values, setting, ctype))
+        values = {item: tree.Name(next(fresh)) for item in items}
+        stmt = tree.swap(stmt, loop, _with_scalars(loop, values, setting, ctype))
     return stmt
 
 
-def _invariant(loop: Loop) -> list[Item]:
+def _invariant(loop: tree.Loop) -> list[tree.Item]:
     """Elements that a loop names without its counter or anything that it changes."""
-    changing = written(loop) | {loop.index} | {node.name for node in statements(loop) if isinstance(node, Declare)}
-    found: dict[Item, None] = {}
-    for part in mentions(loop.body):
-        if isinstance(part, Item) and not {n for each in part.index for n in names(each) | arrays(each)} & changing:
+    changing = (
+        tree.written(loop)
+        | {loop.index}
+        | {node.name for node in tree.statements(loop) if isinstance(node, tree.Declare)}
+    )
+    found: dict[tree.Item, None] = {}
+    for part in tree.mentions(loop.body):
+        if (
+            isinstance(part, tree.Item)
+            and not {n for each in part.index for n in tree.names(each) | tree.arrays(each)} & changing
+        ):
             found[part] = None
     return list(found)
 
 
-def _alone(loop: Loop, item: Item, setting: NestContext) -> bool:
+def _alone(loop: tree.Loop, item: tree.Item, setting: NestContext) -> bool:
     """Whether nothing else in a loop can touch an element that it may write."""
-    if setting.shared(item.array, used(loop) if item.array in written(loop) else written(loop)):
+    if setting.shared(item.array, tree.used(loop) if item.array in tree.written(loop) else tree.written(loop)):
         return False
-    if any(isinstance(node, If) for node in statements(loop.body)):
+    if any(isinstance(node, tree.If) for node in tree.statements(loop.body)):
         return False
-    return item.array not in written(loop) or all(
+    return item.array not in tree.written(loop) or all(
         part == item or _distinct(part, item)
-        for part in mentions(loop.body)
-        if isinstance(part, Item) and part.array == item.array
+        for part in tree.mentions(loop.body)
+        if isinstance(part, tree.Item) and part.array == item.array
     )
 
 
-def _distinct(a: Item, b: Item) -> bool:
-    """Whether two elements surely differ: some index by a literal."""
+def _distinct(a: tree.Item, b: tree.Item) -> bool:
     if len(a.index) != len(b.index):
         return False
     for x, y in zip(a.index, b.index, strict=True):
@@ -93,39 +72,41 @@ def _distinct(a: Item, b: Item) -> bool:
     return False
 
 
-def shifted(expr: Expr) -> tuple[Expr | None, int]:
+def shifted(expr: tree.Expr) -> tuple[tree.Expr | None, int]:
     """Split an expression into what varies and a literal that is added."""
     if isinstance(value := evaluate(expr, {}), int):
         return None, value
-    if isinstance(expr, Binary) and expr.op in {"+", "-"} and isinstance(value := evaluate(expr.right, {}), int):
+    if isinstance(expr, tree.Binary) and expr.op in {"+", "-"} and isinstance(value := evaluate(expr.right, {}), int):
         base, shift = shifted(expr.left)
         return base, shift + (value if expr.op == "+" else -value)
-    if isinstance(expr, Binary) and expr.op == "+" and isinstance(value := evaluate(expr.left, {}), int):
+    if isinstance(expr, tree.Binary) and expr.op == "+" and isinstance(value := evaluate(expr.left, {}), int):
         base, shift = shifted(expr.right)
         return base, shift + value
     return expr, 0
 
 
-def _with_scalars(loop: Loop, values: Mapping[Item, Name], setting: NestContext, ctype: str) -> Stmt:
-    new = map_expressions(loop, lambda node: values.get(node, node) if isinstance(node, Item) else node)
+def _with_scalars(
+    loop: tree.Loop, values: Mapping[tree.Item, tree.Name], setting: NestContext, ctype: str
+) -> tree.Stmt:
+    new = tree.map_expressions(loop, lambda node: values.get(node, node) if isinstance(node, tree.Item) else node)
     loads = [
-        Declare(ctype=setting.types.get(item.array) or ctype or "double", name=name.name, value=item)
+        tree.Declare(ctype=setting.types.get(item.array) or ctype or "double", name=name.name, value=item)
         for item, name in values.items()
     ]
-    targets = {node.target for node in statements(loop.body) if isinstance(node, Assign)}
-    stores = [Assign(item, "=", name) for item, name in values.items() if item in targets]
+    targets = {node.target for node in tree.statements(loop.body) if isinstance(node, tree.Assign)}
+    stores = [tree.Assign(item, "=", name) for item, name in values.items() if item in targets]
     # A loop that does not run reads and writes nothing.
-    test = Binary("<=" if loop.step > 0 else ">=", loop.first, loop.last)
-    return If(test, Block((*loads, new, *stores)))
+    test = loop.first <= loop.last if loop.step > 0 else loop.first >= loop.last
+    return tree.If(test, tree.Block((*loads, new, *stores)))
 
 
-def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> Stmt:
+def bound_replace(stmt: tree.Stmt, lower: str = "newlb_", upper: str = "newub_") -> tree.Stmt:
     """Compute bounds that are no plain number or variable once, before their loop.
 
     Before: ``for (i = max(a, b); i <= min(c, d); i++)``.
     After: ``{ int newlb_i = max(a, b), newub_i = min(c, d); for (i = newlb_i; i <= newub_i; i++) }``.
     """
-    taken = used(stmt)
+    taken = tree.used(stmt)
 
     def fresh(prefix: str, index: str) -> str:
         name = f"{prefix}{index}"
@@ -134,24 +115,24 @@ def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> S
         taken.add(name)
         return name
 
-    for loop in [node for node in statements(stmt) if isinstance(node, Loop)][::-1]:
-        made: list[Declare] = []
+    for loop in [node for node in tree.statements(stmt) if isinstance(node, tree.Loop)][::-1]:
+        made: list[tree.Declare] = []
         bounds = {}
         for key, prefix, bound in (("first", lower, loop.first), ("last", upper, loop.last)):
-            if isinstance(bound, Num | Name):
+            if isinstance(bound, tree.Num | tree.Name):
                 bounds[key] = bound
                 continue
-            made.append(Declare(ctype=loop.ctype or "int", name=fresh(prefix, loop.index), value=bound))
-            bounds[key] = Name(made[-1].name)
+            made.append(tree.Declare(ctype=loop.ctype or "int", name=fresh(prefix, loop.index), value=bound))
+            bounds[key] = tree.Name(made[-1].name)
         if made:
             new = replace(loop, first=bounds["first"], last=bounds["last"])
-            stmt = swap(stmt, loop, Block((*made, new)))
+            stmt = tree.swap(stmt, loop, tree.Block((*made, new)))
     return stmt
 
 
 def array_copy(
-    stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, ctype: str, setting: NestContext
-) -> tuple[Stmt, list[str]]:
+    stmt: tree.Stmt, aref: tree.Item, sizes: Sequence[int], suffix: str, ctype: str, setting: NestContext
+) -> tuple[tree.Stmt, list[str]]:
     """Copy the part of an array that inner loops use into a small one, and back if it is written.
 
     Before: ``for (k = kk; k <= kk + 31; k++) c += a[i][k];``. After: the same loop on ``a_copy[k - kk]``,
@@ -167,27 +148,27 @@ def array_copy(
     ranges = [_range_loop(stmt, each, aref) for each in aref.index]
     outer = _first_of(stmt, [loop for loop, _ in ranges])
     _check_copy(outer, aref, ranges, sizes)
-    if setting.shared(aref.array, used(outer) if aref.array in written(outer) else written(outer)):
+    if setting.shared(aref.array, tree.used(outer) if aref.array in tree.written(outer) else tree.written(outer)):
         raise IllegalTransformError(f"{aref.array!r} may overlap another array, so it is not copied")
     name = aref.array + suffix
-    while name in used(stmt):
+    while name in tree.used(stmt):
         name += "_"
-    place = tuple(Binary("-", each, low) for each, (_, low) in zip(aref.index, ranges, strict=True))
-    small = Item(name, place)
-    body = map_expressions(outer, lambda node: small if node == aref else node)
-    dims = tuple(Num(str(extent)) for extent in sizes)
-    declare = Declare(ctype=setting.types.get(aref.array) or ctype or "double", name=name, dims=dims)
-    fill = _copy_loops(Assign(small, "=", aref), [loop for loop, _ in ranges])
-    items: list[Stmt] = [declare, fill, body]
-    if aref.array in written(outer):
-        items.append(_copy_loops(Assign(aref, "=", small), [loop for loop, _ in ranges]))
-    return swap(stmt, outer, Block(tuple(items))), []
+    place = tuple(each - low for each, (_, low) in zip(aref.index, ranges, strict=True))
+    small = tree.Item(name, place)
+    body = tree.map_expressions(outer, lambda node: small if node == aref else node)
+    dims = tuple(tree.integer(extent) for extent in sizes)
+    declare = tree.Declare(ctype=setting.types.get(aref.array) or ctype or "double", name=name, dims=dims)
+    fill = _copy_loops(tree.Assign(small, "=", aref), [loop for loop, _ in ranges])
+    items: list[tree.Stmt] = [declare, fill, body]
+    if aref.array in tree.written(outer):
+        items.append(_copy_loops(tree.Assign(aref, "=", small), [loop for loop, _ in ranges]))
+    return tree.swap(stmt, outer, tree.Block(tuple(items))), []
 
 
-def _range_loop(stmt: Stmt, index: Expr, aref: Item) -> tuple[Loop, Expr]:
+def _range_loop(stmt: tree.Stmt, index: tree.Expr, aref: tree.Item) -> tuple[tree.Loop, tree.Expr]:
     """Return the loop whose counter an index is, and its first value."""
-    loops = [node for node in statements(stmt) if isinstance(node, Loop) and index == Name(node.index)]
-    holding = [loop for loop in loops if aref in mentions(loop)]
+    loops = [node for node in tree.statements(stmt) if isinstance(node, tree.Loop) and index == tree.Name(node.index)]
+    holding = [loop for loop in loops if aref in tree.mentions(loop)]
     if len(holding) != 1:
         raise IllegalTransformError(
             f"an index of {aref.array!r} is no counter of exactly one loop, so it is not copied"
@@ -195,20 +176,21 @@ def _range_loop(stmt: Stmt, index: Expr, aref: Item) -> tuple[Loop, Expr]:
     return holding[0], holding[0].first
 
 
-def _first_of(stmt: Stmt, loops: Sequence[Loop]) -> Loop:
-    """Return the outermost of some loops."""
-    for node in statements(stmt):
-        if isinstance(node, Loop) and any(node is loop for loop in loops):
+def _first_of(stmt: tree.Stmt, loops: Sequence[tree.Loop]) -> tree.Loop:
+    for node in tree.statements(stmt):
+        if isinstance(node, tree.Loop) and any(node is loop for loop in loops):
             return node
     raise IllegalTransformError("there is no loop to copy for")
 
 
-def _check_copy(outer: Loop, aref: Item, ranges: Sequence[tuple[Loop, Expr]], sizes: Sequence[int]) -> None:
-    inside = counters(outer) | written(outer)
+def _check_copy(
+    outer: tree.Loop, aref: tree.Item, ranges: Sequence[tuple[tree.Loop, tree.Expr]], sizes: Sequence[int]
+) -> None:
+    inside = tree.counters(outer) | tree.written(outer)
     for (loop, low), extent in zip(ranges, sizes, strict=True):
-        if loop is not outer and not any(node is loop for node in statements(outer)):
+        if loop is not outer and not any(node is loop for node in tree.statements(outer)):
             raise IllegalTransformError(f"the loops of {aref.array!r} are not inside each other, so it is not copied")
-        if (names(low) | names(loop.last)) & inside or loop.step < 0:
+        if (tree.names(low) | tree.names(loop.last)) & inside or loop.step < 0:
             raise IllegalTransformError(f"the bounds of {loop.index!r} change inside, so {aref.array!r} is not copied")
         width = _width(loop)
         if width is None or width > extent:
@@ -216,16 +198,16 @@ def _check_copy(outer: Loop, aref: Item, ranges: Sequence[tuple[Loop, Expr]], si
                 f"the copy of {aref.array!r} needs {'an unknown number of' if width is None else width} elements along "
                 f"{loop.index!r}, got {extent}"
             )
-    for part in mentions(outer):
-        if isinstance(part, Item) and part.array == aref.array and part != aref:
+    for part in tree.mentions(outer):
+        if isinstance(part, tree.Item) and part.array == aref.array and part != aref:
             raise IllegalTransformError(f"{aref.array!r} is also used at another place, so it is not copied")
-        if isinstance(part, Item) and any(each != aref and aref in set(walk(each)) for each in part.index):
+        if isinstance(part, tree.Item) and any(each != aref and aref in set(tree.walk(each)) for each in part.index):
             raise IllegalTransformError(f"{aref.array!r} chooses elements, so it is not copied")
 
 
-def _width(loop: Loop) -> int | None:
+def _width(loop: tree.Loop) -> int | None:
     """Return the most iterations of a loop, counted in its counter, where its bounds say so."""
-    parts = loop.last.args if isinstance(loop.last, Call) and loop.last.function == "min" else (loop.last,)
+    parts = loop.last.args if isinstance(loop.last, tree.Call) and loop.last.function == "min" else (loop.last,)
     widths = []
     for part in parts:
         (base_a, shift_a), (base_b, shift_b) = shifted(part), shifted(loop.first)
@@ -234,7 +216,7 @@ def _width(loop: Loop) -> int | None:
     return min(widths, default=None)
 
 
-def _copy_loops(body: Stmt, loops: Sequence[Loop]) -> Stmt:
+def _copy_loops(body: tree.Stmt, loops: Sequence[tree.Loop]) -> tree.Stmt:
     for loop in reversed(loops):
         body = replace(loop, body=body, pragmas=(), launch=())
     return body

@@ -9,20 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, analyse
-from tilewright.workloads.annotated.nests.nest import (
-    Binary,
-    Block,
-    Call,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    names,
-    statements,
-    swap,
-    used,
-)
 from tilewright.workloads.annotated.nests.scalars import accumulated, reductions
 
 MAX_TILE = 2**24
@@ -45,27 +33,27 @@ class NestContext:
         own = self.overlap.get(array)
         return own is not None and any(each != array and self.overlap.get(each) == own for each in others)
 
-    def nest(self, stmt: Stmt) -> Nest:
+    def nest(self, stmt: tree.Stmt) -> Nest:
         """Return the dependences of a nest."""
         return analyse(stmt, self.known, self.overlap)
 
-    def reduced(self, loop: Loop) -> set[str]:
+    def reduced(self, loop: tree.Loop) -> set[str]:
         """Return what a loop reduces, which dependences do not count for: its order is free up to rounding."""
         return {each.name for each in reductions(loop, self.types)}
 
 
-def loops_named(stmt: Stmt, index: str) -> list[Loop]:
+def loops_named(stmt: tree.Stmt, index: str) -> list[tree.Loop]:
     """Return the loops over a counter, in the order of the text."""
-    return [node for node in statements(stmt) if isinstance(node, Loop) and node.index == index]
+    return [node for node in tree.statements(stmt) if isinstance(node, tree.Loop) and node.index == index]
 
 
-def chain(stmt: Stmt) -> list[Loop]:
+def chain(stmt: tree.Stmt) -> list[tree.Loop]:
     """Return the loops of the perfect nest that a statement begins with."""
-    found: list[Loop] = []
+    found: list[tree.Loop] = []
     while True:
-        if isinstance(stmt, Block) and len(stmt.body) == 1:
+        if isinstance(stmt, tree.Block) and len(stmt.body) == 1:
             stmt = stmt.body[0]
-        if not isinstance(stmt, Loop):
+        if not isinstance(stmt, tree.Loop):
             return found
         found.append(stmt)
         stmt = stmt.body
@@ -90,7 +78,7 @@ def asserts(pragma: str) -> bool:
     return _ASSERTS.search(pragma) is not None
 
 
-def recheck(stmt: Stmt, loops: Sequence[Loop], setting: NestContext) -> tuple[Stmt, list[str]]:
+def recheck(stmt: tree.Stmt, loops: Sequence[tree.Loop], setting: NestContext) -> tuple[tree.Stmt, list[str]]:
     """Take directives away that a transformation of the loops around has made untrue, with a note for each."""
     notes: list[str] = []
     for loop in loops:
@@ -103,11 +91,11 @@ def recheck(stmt: Stmt, loops: Sequence[Loop], setting: NestContext) -> tuple[St
                 why = str(bad) if bad.array != "?" else "the dependences cannot be analysed"
                 notes.append(f"the directive {pragma!r} before the loop over {loop.index!r} is left out: {why}")
         if len(kept) < len(loop.pragmas):
-            stmt = swap(stmt, loop, replace(loop, pragmas=tuple(kept)))
+            stmt = tree.swap(stmt, loop, replace(loop, pragmas=tuple(kept)))
     return stmt, notes
 
 
-def _untrue(pragma: str, loop: Loop, setting: NestContext) -> LoopDependence | None:
+def _untrue(pragma: str, loop: tree.Loop, setting: NestContext) -> LoopDependence | None:
     if not asserts(pragma):
         return None
     nest = setting.nest(loop)
@@ -117,7 +105,7 @@ def _untrue(pragma: str, loop: Loop, setting: NestContext) -> LoopDependence | N
     return nest.carried(loop, setting.reduced(loop) | arrays)
 
 
-def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
+def strip(loop: tree.Loop, count: int, index: str, unit: int = 1) -> tree.Loop:
     """Cut a loop into strips; the order of the iterations stays the same.
 
     Before: ``for (i = 0; i <= n; i++)``. After, 4 at a time:
@@ -129,12 +117,12 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
     width = count * unit
     if width % loop.step:
         raise IllegalTransformError(f"the tile size {count} of {index!r} is no multiple of the inner tile's")
-    end = Binary("+", Name(index), Num(str(width - loop.step)))
-    inner = replace(loop, first=Name(index), last=Call("min", (loop.last, end)))
-    return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner, ctype=loop.ctype)
+    end = tree.Name(index) + (width - loop.step)
+    inner = replace(loop, first=tree.Name(index), last=tree.Call("min", (loop.last, end)))
+    return tree.Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner, ctype=loop.ctype)
 
 
-def permute(stmt: Stmt, order: Sequence[str], setting: NestContext) -> tuple[Stmt, list[str]]:
+def permute(stmt: tree.Stmt, order: Sequence[str], setting: NestContext) -> tuple[tree.Stmt, list[str]]:
     """Put the loops of a perfect nest into an order (others keep their places), with notes on directives left out."""
     loops = chain(stmt)
     named = [loop for loop in loops if loop.index in order]
@@ -160,25 +148,23 @@ def permute(stmt: Stmt, order: Sequence[str], setting: NestContext) -> tuple[Stm
     return recheck(stmt, [each for loop, each in zip(new, made, strict=True) if id(loop) in outward], setting)
 
 
-def _around(loop: Loop, loops: Sequence[Loop]) -> set[int]:
-    """The loops outside one of a perfect nest."""
+def _around(loop: tree.Loop, loops: Sequence[tree.Loop]) -> set[int]:
     return {id(each) for each in itertools.takewhile(lambda each: each is not loop, loops)}
 
 
-def _rebuilt(stmt: Stmt, old: Sequence[Loop], new: Sequence[Loop]) -> tuple[Stmt, list[Loop]]:
-    """Return the nest with its loops in another order, and these loops."""
+def _rebuilt(stmt: tree.Stmt, old: Sequence[tree.Loop], new: Sequence[tree.Loop]) -> tuple[tree.Stmt, list[tree.Loop]]:
     body = old[-1].body
-    made: list[Loop] = []
+    made: list[tree.Loop] = []
     for loop in reversed(new):
         body = replace(loop, body=body)
         made.insert(0, body)
-    return swap(stmt, old[0], body), made
+    return tree.swap(stmt, old[0], body), made
 
 
-def _check_bounds(loops: Sequence[Loop]) -> None:
+def _check_bounds(loops: Sequence[tree.Loop]) -> None:
     for place, loop in enumerate(loops):
         inside = {each.index for each in loops[place:]}
-        bad = (names(loop.first) | names(loop.last)) & inside
+        bad = (tree.names(loop.first) | tree.names(loop.last)) & inside
         if bad:
             raise IllegalTransformError(
                 f"the loop over {loop.index!r} cannot stand outside that over {min(bad)!r}, on which its bounds depend"
@@ -191,7 +177,9 @@ def even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
     return dict(zip(times, map(list, zip(*columns, strict=True)), strict=True))
 
 
-def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: NestContext) -> tuple[Stmt, list[str]]:
+def tile(
+    stmt: tree.Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: NestContext
+) -> tuple[tree.Stmt, list[str]]:
     """Cut loops into tiles and bring the loops over tiles outside, as far as that is legal; notes say which stay."""
     notes: list[str] = []
     made: list[str] = []
@@ -203,14 +191,14 @@ def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: N
         cut = next((each for each in choices if loops_named(stmt, each)), None)
         if count == 1 or cut is None:
             continue
-        if index in used(stmt):
+        if index in tree.used(stmt):
             raise UsageError(f"the tile counter {index!r} is in use", "name one that the code does not have")
         for loop in loops_named(stmt, cut):
             unit = units.setdefault(index, units.get(cut, loop.step))
-            stmt = swap(stmt, loop, strip(loop, count, index, unit))
+            stmt = tree.swap(stmt, loop, strip(loop, count, index, unit))
         made.append(index)
     # The last that were made are the largest tiles: they go outermost, in the order of the specification.
-    heads = [loop for loop in statements(stmt) if isinstance(loop, Loop)]
+    heads = [loop for loop in tree.statements(stmt) if isinstance(loop, tree.Loop)]
     done: set[int] = set()
     for head in heads:
         inside = chain(head)
@@ -223,7 +211,7 @@ def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: N
             continue
         try:
             new, more = permute(head, [*own, *rest], setting)
-            stmt = swap(stmt, head, new)
+            stmt = tree.swap(stmt, head, new)
             notes += more
         except IllegalTransformError as error:
             notes.append(f"loops over tiles stay inside: {error.message}")
@@ -239,15 +227,15 @@ def _outermost_first(tiles: Sequence[tuple[Sequence[str], int, str]], made: Coll
     return sorted(level, key=lambda index: -level[index])
 
 
-def add_pragma(stmt: Stmt, loop: Loop, pragmas: Sequence[str]) -> Stmt:
+def add_pragma(stmt: tree.Stmt, loop: tree.Loop, pragmas: Sequence[str]) -> tree.Stmt:
     """Put directives before a loop that does not have them yet."""
-    return swap(stmt, loop, replace(loop, pragmas=tuple(dict.fromkeys((*loop.pragmas, *pragmas)))))
+    return tree.swap(stmt, loop, replace(loop, pragmas=tuple(dict.fromkeys((*loop.pragmas, *pragmas)))))
 
 
-def innermost(stmt: Stmt) -> list[Loop]:
+def innermost(stmt: tree.Stmt) -> list[tree.Loop]:
     """Return the loops that hold no loop."""
     return [
         node
-        for node in statements(stmt)
-        if isinstance(node, Loop) and not any(isinstance(each, Loop) for each in statements(node.body))
+        for node in tree.statements(stmt)
+        if isinstance(node, tree.Loop) and not any(isinstance(each, tree.Loop) for each in tree.statements(node.body))
     ]

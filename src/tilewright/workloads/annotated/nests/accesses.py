@@ -4,27 +4,8 @@ import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Convert,
-    Declare,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    Transform,
-    Unary,
-    counters,
-    expressions,
-    walk,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest
+from tilewright.workloads.annotated.nests.nest import Assign, Declare, Expr, Item, Loop, Name, Stmt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +40,19 @@ def shown(access: Access) -> str:
 def show(expr: Expr) -> str:  # noqa: PLR0911
     """Return an expression as short C text, for messages."""
     match expr:
-        case Num(text):
+        case nest.Num(text):
             return text
         case Name(name):
             return name
         case Item(array, index):
             return array + "".join(f"[{show(each)}]" for each in index)
-        case Binary(op, left, right):
+        case nest.Binary(op, left, right):
             return f"{show(left)}{op}{show(right)}" if op in "+-" else f"({show(left)}){op}({show(right)})"
-        case Unary(op, operand):
+        case nest.Unary(op, operand):
             return f"{op}{show(operand)}"
-        case Call(function, args):
+        case nest.Call(function, args):
             return f"{function}({', '.join(show(each) for each in args)})"
-        case Convert(ctype, operand):
+        case nest.Convert(ctype, operand):
             return f"({ctype}){show(operand)}"
     return "…"
 
@@ -79,7 +60,7 @@ def show(expr: Expr) -> str:  # noqa: PLR0911
 def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
     """Return the assignments of a nest with the loops, conditions and places around them."""
     sites: list[AssignmentSite] = []
-    shared = written(stmt)
+    shared = nest.written(stmt)
     serial, places = itertools.count(), itertools.count()
 
     def visit(
@@ -93,7 +74,7 @@ def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
             case Assign():
                 # Whether an assignment runs depends on what the conditions and the bounds around it read.
                 around = (*tests, *(bound for loop in loops for bound in (loop.first, loop.last)))
-                accesses = _accesses(node, around, shared - counters(stmt), local)
+                accesses = _accesses(node, around, shared - nest.counters(stmt), local)
                 sites.append(
                     AssignmentSite(
                         number=len(sites),
@@ -104,7 +85,7 @@ def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
                         statement=node,
                     )
                 )
-            case Block(body):
+            case nest.Block(body):
                 inner = dict(local)
                 for item in body:
                     if isinstance(item, Declare) and not item.dims:
@@ -115,11 +96,11 @@ def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
                     visit(item, loops, place, tests, inner)
             case Loop(body=body):
                 visit(body, (*loops, node), (*place, next(places)), tests, local)
-            case If(test, then, other):
+            case nest.If(test, then, other):
                 visit(then, loops, place, (*tests, test), local)
                 if other is not None:
-                    visit(other, loops, place, (*tests, Unary("!", test)), local)
-            case Transform(body=body):
+                    visit(other, loops, place, (*tests, nest.Unary("!", test)), local)
+            case nest.Transform(body=body):
                 visit(body, loops, place, tests, local)
 
     visit(stmt, (), (), (), {})
@@ -140,8 +121,8 @@ def _accesses(
         elif isinstance(part, Name) and part.name in shared:
             found.append(Access(array=part.name, index=(), write=write))
 
-    for expr in (*expressions(node), *around):
-        for part in walk(expr):
+    for expr in (*nest.expressions(node), *around):
+        for part in nest.walk(expr):
             add(part, write=False)
     add(node.target, write=True)
     return tuple(dict.fromkeys(found))

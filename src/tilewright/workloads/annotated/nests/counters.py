@@ -8,32 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import UsageError
-from tilewright.workloads.annotated.nests.nest import (
-    ONE,
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Choose,
-    Convert,
-    Declare,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    Transform,
-    Unary,
-    arrays,
-    names,
-    rebuild,
-    statements,
-    substitute,
-    walk,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest
+from tilewright.workloads.annotated.nests.nest import Assign, Binary, Convert, Expr, Item, Loop, Name, Num, Stmt, names
 from tilewright.workloads.annotated.nests.scalars import converted
 from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, REAL_TYPES, is_unsigned
 from tilewright.workloads.annotated.nests.values import evaluate, type_of
@@ -61,8 +37,6 @@ def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: s
 
 @dataclass(slots=True, kw_only=True)
 class _Walker:
-    """A walk in the order of the text."""
-
     types: dict[str, str]  # by name
     where: str  # what an error calls the region
     # values of counters behind their loops; None where not known
@@ -71,21 +45,21 @@ class _Walker:
 
     def visit(self, stmt: Stmt) -> Stmt:  # noqa: PLR0911
         match stmt:
-            case Block(body):
-                new = Block(tuple(self.visit(each) for each in body))
-                self._changed({each.name for each in body if isinstance(each, Declare)})
+            case nest.Block(body):
+                new = nest.Block(tuple(self.visit(each) for each in body))
+                self._changed({each.name for each in body if isinstance(each, nest.Declare)})
                 return new
-            case Transform(name, arguments, body):
-                return Transform(name, arguments, self.visit(body))
+            case nest.Transform(name, arguments, body):
+                return nest.Transform(name, arguments, self.visit(body))
             case Assign(target, op, value):
                 return self._assign(stmt, target, op, value)
-            case Declare(name=name, dims=dims, value=value):
+            case nest.Declare(name=name, dims=dims, value=value):
                 fresh = tuple(map(self._read, value)) if isinstance(value, tuple) else value and self._read(value)
                 self.types[name] = stmt.ctype
                 self.left.pop(name, None)
                 self._changed({name})
                 return replace(stmt, dims=tuple(map(self._read, dims)), value=fresh)
-            case If(test, then, other):
+            case nest.If(test, then, other):
                 return self._if(self._read(test), then, other)
             case Loop():
                 return self._loop(stmt)
@@ -105,7 +79,7 @@ class _Walker:
     def _read(self, expr: Expr) -> Expr:
         """Return what an expression stands for where it is read."""
         values = {name: self._typed(name) for name in names(expr) & self.left.keys()}
-        if not values and not self.unsigned and not any(self._wraps(part) for part in walk(expr)):
+        if not values and not self.unsigned and not any(self._wraps(part) for part in nest.walk(expr)):
             return expr
 
         def change(node: Expr) -> Expr:
@@ -113,7 +87,7 @@ class _Walker:
                 return Convert(self.unsigned[node.name], node)
             return Item(node.array, tuple(map(self._signed, node.index))) if isinstance(node, Item) else node
 
-        return rebuild(substitute(expr, values), change)
+        return nest.rebuild(nest.substitute(expr, values), change)
 
     def _typed(self, name: str) -> Expr:
         """Return what a counter holds behind its loop, in the counter's own type where that is not ``int``."""
@@ -128,18 +102,18 @@ class _Walker:
         match expr:
             case Binary("+" | "-" | "*" as op, left, right):
                 return Binary(op, self._signed(left), self._signed(right))
-            case Unary("-" | "+" as op, operand):
-                return Unary(op, self._signed(operand))
-            case Call("min" | "max" as function, args):
-                return Call(function, tuple(map(self._signed, args)))
+            case nest.Unary("-" | "+" as op, operand):
+                return nest.Unary(op, self._signed(operand))
+            case nest.Call("min" | "max" as function, args):
+                return nest.Call(function, tuple(map(self._signed, args)))
             case Convert(ctype, Name(name)) if self.unsigned.get(name) == ctype:
                 return Name(name)
-        return Convert("long", expr) if any(self._wraps(part) for part in walk(expr)) else expr
+        return Convert("long", expr) if any(self._wraps(part) for part in nest.walk(expr)) else expr
 
     def _changed(self, changed: Collection[str]) -> None:
         """Forget values that are made of what is overwritten."""
         for name, value in self.left.items():
-            if value is not None and (names(value) | arrays(value)) & set(changed):
+            if value is not None and nest.mentioned(value) & set(changed):
                 self.left[name] = None
 
     def _assign(self, stmt: Assign, target: Name | Item, op: str, value: Expr) -> Assign:
@@ -156,7 +130,7 @@ class _Walker:
         self._changed({target.name})
         return stmt
 
-    def _if(self, test: Expr, then: Stmt, other: Stmt | None) -> If:
+    def _if(self, test: Expr, then: Stmt, other: Stmt | None) -> nest.If:
         before = dict(self.left)
         new = self.visit(then)
         one = self.left
@@ -165,7 +139,7 @@ class _Walker:
         ends = one.keys() | self.left.keys()
         same = {name: self.left.get(name) for name in ends}
         self.left = {name: value if one.get(name) == value else None for name, value in same.items()}
-        return If(test, new, more)
+        return nest.If(test, new, more)
 
     def _loop(self, loop: Loop) -> Loop:
         own, index = bool(loop.ctype), loop.index
@@ -176,7 +150,7 @@ class _Walker:
         self._check(loop, declared, last, inner)
         first = Convert(ctype, first) if self._real(first) else first
         before, outer, kept = dict(self.left), self.types.get(index), dict(self.unsigned)
-        changed = written(loop.body)
+        changed = nest.written(loop.body)
         # An iteration begins with what the one before has left.
         self._changed(changed)
         self.left |= dict.fromkeys(inner)
@@ -188,7 +162,7 @@ class _Walker:
         body = self.visit(loop.body)
         self.unsigned = kept
         self.types[index] = outer or declared
-        steady = not (names(first) | arrays(first)) & changed
+        steady = not nest.mentioned(first) & changed
         runs = Binary("<=" if loop.step > 0 else ">=", first, last)
         for name in inner:
             value = self.left[name] if steady else None
@@ -214,7 +188,7 @@ class _Walker:
             raise UsageError(f"{what} ends at a floating-point number", hint)
         if loop.index in inner:
             raise UsageError(f"{what} has another one inside that counts with the same variable", "use another one")
-        if (names(last) | arrays(last)) & (written(loop.body) | set(inner)):
+        if nest.mentioned(last) & (nest.written(loop.body) | set(inner)):
             raise UsageError(f"{what} changes its own bound", hint)
 
     def _whole(self, bound: Expr) -> Expr:
@@ -226,7 +200,7 @@ class _Walker:
 
         def change(node: Expr) -> Expr:
             match node:
-                case Call("floor" | "ceil" as function, (Binary("/", above, below),)) if self._real(node.args[0]):
+                case nest.Call("floor" | "ceil" as function, (Binary("/", above, below),)) if self._real(node.args[0]):
                     a, b = (each.operand if isinstance(each, Convert) else each for each in (above, below))
                     count = evaluate(b, {})
                     known = count is not None and count >= 1 and float(count).is_integer()
@@ -235,35 +209,34 @@ class _Walker:
                     by, rest = Num(str(int(count))), Num(str(int(count) - 1))
                     if function == "ceil":
                         up = Binary("/", Binary("+", a, rest), by)
-                        return Choose(Binary(">", a, Num("0")), up, Binary("/", a, by))
-                    down = Unary("-", Binary("/", Binary("-", rest, a), by))
-                    return Choose(Binary("<", a, Num("0")), down, Binary("/", a, by))
+                        return nest.Choose(Binary(">", a, Num("0")), up, Binary("/", a, by))
+                    down = nest.Unary("-", Binary("/", Binary("-", rest, a), by))
+                    return nest.Choose(Binary("<", a, Num("0")), down, Binary("/", a, by))
             return node
 
-        return rebuild(bound, change)
+        return nest.rebuild(bound, change)
 
     def _real(self, expr: Expr) -> bool:
         return type_of(expr, self.types) in REAL_TYPES
 
 
 def _outer_counters(stmt: Stmt) -> set[str]:
-    """Return the counters that the loops of a statement do not declare themselves."""
-    return {node.index for node in statements(stmt) if isinstance(node, Loop) and not node.ctype}
+    return {node.index for node in nest.statements(stmt) if isinstance(node, Loop) and not node.ctype}
 
 
 def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:
     """Return what a loop leaves in a counter of its body: that of its last iteration, if there is one."""
     if value is None:
         return None
-    inside = substitute(value, {index: last})
+    inside = nest.substitute(value, {index: last})
     if evaluate(runs, {}) == 1:
         return inside
-    return None if before is None else Choose(runs, inside, before)
+    return None if before is None else nest.Choose(runs, inside, before)
 
 
 def _chosen(runs: Expr, then: Expr, other: Expr) -> Expr:
     known = evaluate(runs, {})
-    return Choose(runs, then, other) if known is None else then if known else other
+    return nest.Choose(runs, then, other) if known is None else then if known else other
 
 
 def _last(loop: Loop, first: Expr, last: Expr) -> Expr:
@@ -278,6 +251,6 @@ def _last(loop: Loop, first: Expr, last: Expr) -> Expr:
 
 def _end(loop: Loop, first: Expr, last: Expr) -> Expr:
     """Return the first counter beyond the bound of a loop that runs."""
-    if loop.step == 1 and isinstance(last, Binary) and last.op == "-" and last.right == ONE:
+    if loop.step == 1 and isinstance(last, Binary) and last.op == "-" and last.right == nest.ONE:
         return last.left
     return Binary("+" if loop.step > 0 else "-", _last(loop, first, last), Num(str(abs(loop.step))))

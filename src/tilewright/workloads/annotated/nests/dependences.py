@@ -10,16 +10,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
 from tilewright.workloads.annotated.nests.accesses import Access, AssignmentSite, collect, shown
 from tilewright.workloads.annotated.nests.affine import affine, domain, rows
 from tilewright.workloads.annotated.nests.limit import check_time
 from tilewright.workloads.annotated.nests.nest import Declare, Expr, Loop, Stmt, counters, names, statements, written
+from tilewright.workloads.annotated.nests.scalars import inline_temporaries
 
 MAX_SITES = 96
 """Most assignments of a nest; a larger one is taken to forbid everything."""
 _MAX_OPERATIONS = 400_000
 """Steps of isl for one pair of accesses, and for one question about it."""
+_MOST_STEPS_OF_BOUNDS = 300_000
+"""Steps of isl for one subscript against its extent."""
 _MOST_HARD = 24
 """Most pairs of a nest that are too much for that; a nest with more is taken to forbid everything."""
 
@@ -69,6 +73,7 @@ class Nest:
 
     sites: tuple[AssignmentSite, ...]  # its assignments
     known: Mapping[str, int]  # values of names
+    changed: Collection[str]  # names that have no one value
     overlap: Mapping[str, str] = field(default_factory=dict)  # types of arrays that may overlap others of the same type
     complete: bool = True  # whether everything could be analysed; if not, everything is forbidden
     _isl: Any = None
@@ -154,8 +159,8 @@ class Nest:
         return items
 
     def _time(self, site: AssignmentSite, times: Mapping[int, Sequence[str]]) -> Any:  # noqa: ANN401
-        dims = ", ".join(f"v{i}" for i in range(len(site.loops)))
-        text = f"{self._parameters()} -> {{ S{site.number}[{dims}] -> [{', '.join(times[site.number])}] }}"
+        moved = f"S{site.number}[{_dims(site, 'v')}] -> [{', '.join(times[site.number])}]"
+        text = f"{self._parameters()} -> {{ {moved} }}"
         return self._isl.Map.read_from_str(self._context, text)
 
     def _parameters(self) -> str:
@@ -166,13 +171,9 @@ class Nest:
 
     def _restricted(self, pair: _Pair, text: str) -> LoopDependence | None:
         check_time()
-        dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
-        more = (
-            f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
-        )
         self._context.reset_operations()
         try:
-            found = pair.relation.intersect(self._isl.Map.read_from_str(self._context, more))
+            found = pair.relation.intersect(self._map(pair.source, pair.sink, text))
             return None if found.is_empty() else self._named(pair, found)
         except self._isl.Error:
             self._context.reset_operations()
@@ -200,6 +201,90 @@ class Nest:
             distance=distance,
         )
 
+    def add(self, a: AssignmentSite, b: AssignmentSite) -> None:
+        """Add the dependences of one site on another."""
+        common = 0
+        while common < min(len(a.loops), len(b.loops)) and a.loops[common] is b.loops[common]:
+            if a.positions[common] != b.positions[common]:
+                break
+            common += 1
+        before = a.positions[common] < b.positions[common] or (a.positions == b.positions and a.number < b.number)
+        orders = _orders(a, common, after=before)
+        if not orders:
+            return
+        where = [*self._domain(a, "v"), *self._domain(b, "w")]
+        for first, second in itertools.product(a.accesses, b.accesses):
+            if self.apart(first.array, second.array) or not (first.write or second.write):
+                continue
+            equal: list[str] = []
+            if first.array == second.array and len(first.index) == len(second.index):
+                for x, y in zip(first.index, second.index, strict=True):
+                    left, right = self._subscripts(a, x, "v"), self._subscripts(b, y, "w")
+                    if left is not None and right is not None and left[1] == right[1]:
+                        equal += [f"{one} = {other}" for one, other in zip(left[0], right[0], strict=True)]
+            equal += [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
+            relation = self._relation(a, b, [*where, *equal, f"({' or '.join(orders)})"])
+            if relation is not None:
+                self._pairs.append(_Pair(a, b, first, second, common, relation))
+
+    def _domain(self, site: AssignmentSite, letter: str) -> list[str]:
+        if (site.number, letter) not in self._domains:
+            self._domains[site.number, letter] = domain(site, letter, self.known, self.changed)[0]
+        return self._domains[site.number, letter]
+
+    def _relation(self, a: AssignmentSite, b: AssignmentSite, conditions: Sequence[str]) -> Any | None:  # noqa: ANN401
+        """Return the instances of two sites that conditions relate, or None if there are none.
+
+        Where steps of more than one make that too much to work out, they are left out: more instances are related then.
+        """
+        steps = [each for each in conditions if each.startswith("exists")]
+        for some in [conditions, [each for each in conditions if each not in steps]] if steps else [conditions]:
+            check_time()
+            self._context.reset_operations()
+            try:
+                relation = self._map(a, b, " and ".join(some))
+                return None if relation.is_empty() else relation
+            except self._isl.Error:
+                self._hard += 1
+                if self._hard > _MOST_HARD:
+                    break
+        self.complete = False
+        return None
+
+    def _subscripts(self, site: AssignmentSite, index: Expr, letter: str) -> tuple[list[str], tuple[str, ...]] | None:
+        """Return a subscript as affine ones of a matrix with rows, in isl's words, and the rows' lengths, or None.
+
+        That an element lies in its row is shown from the bounds and conditions around.
+        """
+        dims = {loop.index: f"{letter}{i}" for i, loop in enumerate(site.loops)}
+        found = rows(index, dims, self.known, self.changed)
+        if found is None:
+            return None
+        texts = [str(affine(each, dims, self.known, self.changed)) for each in found[0]]
+        key = (site.number, index)
+        if found[1] and key not in self._in_rows:
+            self._in_rows[key] = self._lie_in_rows(site, letter, texts[1:], found[1])
+        return None if found[1] and not self._in_rows[key] else (texts, found[1])
+
+    def _lie_in_rows(self, site: AssignmentSite, letter: str, columns: Sequence[str], lengths: Sequence[str]) -> bool:
+        """Whether every instance's columns are from 0 to one below the lengths of their rows."""
+        out = " or ".join(f"{a} < 0 or {a} >= p_{b}" for a, b in zip(columns, lengths, strict=True))
+        text = " and ".join([*self._domain(site, letter), f"({out})"])
+        self._context.reset_operations()
+        try:
+            text = f"{self._parameters()} -> {{ [{_dims(site, letter)}] : {text} }}"
+            return bool(self._isl.Set.read_from_str(self._context, text).is_empty())
+        except self._isl.Error:
+            return False
+
+    def _map(self, a: AssignmentSite, b: AssignmentSite, condition: str) -> Any:  # noqa: ANN401
+        sites = f"S{a.number}[{_dims(a, 'v')}] -> S{b.number}[{_dims(b, 'w')}]"
+        return self._isl.Map.read_from_str(self._context, f"{self._parameters()} -> {{ {sites} : {condition} }}")
+
+
+def _dims(site: AssignmentSite, letter: str) -> str:
+    return ", ".join(f"{letter}{i}" for i in range(len(site.loops)))
+
 
 def _free(site: AssignmentSite) -> set[str]:
     own = {loop.index for loop in site.loops}
@@ -219,75 +304,20 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping
     sites = collect(stmt)
     context = islpy.Context()
     context.set_max_operations(_MAX_OPERATIONS)
-    changed = written(stmt) | counters(stmt) | _declared(stmt)
+    changed = _changed(stmt)
     values = {name: value for name, value in (known or {}).items() if name not in changed}
-    nest = Nest(sites=sites, known=values, overlap=overlap or {}, _isl=islpy, _context=context)
+    nest = Nest(sites=sites, known=values, changed=changed, overlap=overlap or {}, _isl=islpy, _context=context)
     if len(sites) > MAX_SITES:
         nest.complete = False
         return nest
     try:
         for a, b in itertools.product(sites, sites):
-            _add_pairs(nest, a, b, changed)
+            nest.add(a, b)
             if not nest.complete:
                 break
     except islpy.Error:
         nest.complete = False
     return nest
-
-
-def _declared(stmt: Stmt) -> set[str]:
-    return {node.name for node in statements(stmt) if isinstance(node, Declare)}
-
-
-def _add_pairs(nest: Nest, a: AssignmentSite, b: AssignmentSite, changed: Collection[str]) -> None:
-    common = 0
-    while common < min(len(a.loops), len(b.loops)) and a.loops[common] is b.loops[common]:
-        if a.positions[common] != b.positions[common]:
-            break
-        common += 1
-    before = a.positions[common] < b.positions[common] or (a.positions == b.positions and a.number < b.number)
-    orders = _orders(a, common, after=before)
-    if not orders:
-        return
-    where: list[str] = []
-    for site, letter in ((a, "v"), (b, "w")):
-        if (site.number, letter) not in nest._domains:  # noqa: SLF001  (one module)
-            nest._domains[site.number, letter] = domain(site, letter, nest.known, changed)[0]  # noqa: SLF001
-        where += nest._domains[site.number, letter]  # noqa: SLF001
-    for first, second in itertools.product(a.accesses, b.accesses):
-        if nest.apart(first.array, second.array) or not (first.write or second.write):
-            continue
-        equal = _equal(nest, (a, first), (b, second), changed) if first.array == second.array else []
-        if equal is None:
-            continue
-        same = [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
-        found = [*where, *equal, *same, f"({' or '.join(orders)})"]
-        relation = _relation(nest, a, b, found)
-        if relation is not None:
-            pair = _Pair(source=a, sink=b, first=first, second=second, common=common, relation=relation)
-            nest._pairs.append(pair)  # noqa: SLF001  (one module)
-
-
-def _relation(nest: Nest, a: AssignmentSite, b: AssignmentSite, conditions: Sequence[str]) -> Any | None:  # noqa: ANN401
-    """Return the instances of two sites that conditions relate, or None if there are none.
-
-    Where steps of more than one make that too much to work out, they are left out: more instances are related then.
-    """
-    dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", a), ("w", b))]
-    head = f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : "  # noqa: SLF001
-    steps = [each for each in conditions if each.startswith("exists")]
-    for some in [conditions, [each for each in conditions if each not in steps]] if steps else [conditions]:
-        check_time()
-        nest._context.reset_operations()  # noqa: SLF001
-        try:
-            relation = nest._isl.Map.read_from_str(nest._context, f"{head}{' and '.join(some)} }}")  # noqa: SLF001
-            return None if relation.is_empty() else relation
-        except nest._isl.Error:  # noqa: SLF001
-            nest._hard += 1  # noqa: SLF001
-            if nest._hard > _MOST_HARD:  # noqa: SLF001
-                break
-    nest.complete = False
-    return None
 
 
 def _orders(a: AssignmentSite, common: int, *, after: bool) -> list[str]:
@@ -301,46 +331,55 @@ def _orders(a: AssignmentSite, common: int, *, after: bool) -> list[str]:
     return [f"({order})" for order in orders]
 
 
-def _equal(
-    nest: Nest, one: tuple[AssignmentSite, Access], other: tuple[AssignmentSite, Access], changed: Collection[str]
-) -> list[str] | None:
-    """Return the conditions under which two accesses meet as isl texts, or None if they never do."""
-    if len(one[1].index) != len(other[1].index):
-        return []
-    found = []
-    for x, y in zip(one[1].index, other[1].index, strict=True):
-        left, right = _subscripts(nest, one[0], x, "v", changed), _subscripts(nest, other[0], y, "w", changed)
-        if left is not None and right is not None and left[1] == right[1]:
-            found += [f"{a} = {b}" for a, b in zip(left[0], right[0], strict=True)]
-    return found
+def _changed(stmt: Stmt) -> set[str]:
+    declared = {node.name for node in statements(stmt) if isinstance(node, Declare)}
+    return written(stmt) | counters(stmt) | declared
 
 
-def _subscripts(
-    nest: Nest, site: AssignmentSite, index: Expr, letter: str, changed: Collection[str]
-) -> tuple[list[str], tuple[str, ...]] | None:
-    """Return a subscript as affine ones of a matrix with rows, in isl's words, and the rows' lengths, or None.
+def check_bounds(
+    stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, int], types: Mapping[str, str]
+) -> None:
+    """Refuse an access that surely leaves its array; those with affine loops, conditions and subscripts are checked."""
+    import islpy
 
-    That an element lies in its row is shown from the bounds and conditions around.
-    """
-    dims = {loop.index: f"{letter}{i}" for i, loop in enumerate(site.loops)}
-    found = rows(index, dims, nest.known, changed)
-    if found is None:
-        return None
-    texts = [str(affine(each, dims, nest.known, changed)) for each in found[0]]
-    key = (site.number, index)
-    if found[1] and key not in nest._in_rows:  # noqa: SLF001  (one module)
-        nest._in_rows[key] = _lie_in_rows(nest, site, letter, texts[1:], found[1])  # noqa: SLF001
-    return None if found[1] and not nest._in_rows[key] else (texts, found[1])  # noqa: SLF001
+    stmt = inline_temporaries(stmt, types)
+    changed = _changed(stmt)
+    fixed = {name: value for name, value in known.items() if name not in counters(stmt)}
+    for site in collect(stmt):
+        check_time()
+        where, exact = domain(site, "v", fixed, changed)
+        dims = {loop.index: f"v{i}" for i, loop in enumerate(site.loops)}
+        for access in site.accesses if exact else ():
+            extents = shapes.get(access.array)
+            if extents is None or not access.index:
+                continue
+            if len(access.index) != len(extents):
+                raise UsageError(
+                    f"{access.array!r} is declared with {len(extents)} extents but used with {len(access.index)} "
+                    "indices"
+                )
+            for axis, (index, extent) in enumerate(zip(access.index, extents, strict=True), 1):
+                text = affine(index, dims, fixed, changed)
+                outside = [*where, f"({text} < 0 or {text} >= {extent})"]
+                point = None if text is None or "p_" in "".join(outside) else _point(islpy, site, outside)
+                if point is not None:
+                    at = ", ".join(f"{name} = {value}" for name, value in point.items())
+                    raise UsageError(
+                        f"{shown(access)} leaves its array where {at}: extent {axis} of {access.array!r} is {extent}",
+                        "declare it larger in input_vars, or correct the loop's bounds",
+                    )
 
 
-def _lie_in_rows(nest: Nest, site: AssignmentSite, letter: str, columns: Sequence[str], lengths: Sequence[str]) -> bool:
-    """Whether every instance's columns are from 0 to one below the lengths of their rows."""
-    out = " or ".join(f"{a} < 0 or {a} >= p_{b}" for a, b in zip(columns, lengths, strict=True))
-    where = nest._domains[site.number, letter]  # noqa: SLF001  (one module)
-    dims = ", ".join(f"{letter}{i}" for i in range(len(site.loops)))
-    nest._context.reset_operations()  # noqa: SLF001
+def _point(isl: Any, site: AssignmentSite, conditions: Sequence[str]) -> dict[str, int] | None:  # noqa: ANN401
+    """Return counters of an instance that fulfils conditions; None where there is none, or that is too hard to say."""
+    context = isl.Context()
+    context.set_max_operations(_MOST_STEPS_OF_BOUNDS)
     try:
-        text = f"{nest._parameters()} -> {{ [{dims}] : {' and '.join([*where, f'({out})'])} }}"  # noqa: SLF001
-        return bool(nest._isl.Set.read_from_str(nest._context, text).is_empty())  # noqa: SLF001
-    except nest._isl.Error:  # noqa: SLF001
-        return False
+        found = isl.Set.read_from_str(context, f"{{ [{_dims(site, 'v')}] : {' and '.join(conditions)} }}")
+        if found.is_empty():
+            return None
+        point = found.sample_point()
+        values = [point.get_coordinate_val(isl.dim_type.set, i).to_python() for i in range(len(site.loops))]
+    except isl.Error:
+        return None
+    return {loop.index: int(value) for loop, value in zip(site.loops, values, strict=True)}

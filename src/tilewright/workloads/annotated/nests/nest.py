@@ -6,24 +6,55 @@ can be read off the tree alone, so that every transformation is a function from 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+
+class _Operand:
+    """What operators of Python join to C's expressions; whole numbers beside it are literals."""
+
+    __slots__ = ()
+
+    def __add__(self, other: "Expr | int") -> "Binary":
+        return _binary("+", self, other)
+
+    def __sub__(self, other: "Expr | int") -> "Binary":
+        return _binary("-", self, other)
+
+    def __mul__(self, other: "Expr | int") -> "Binary":
+        return _binary("*", self, other)
+
+    def __truediv__(self, other: "Expr | int") -> "Binary":
+        return _binary("/", self, other)
+
+    def __lt__(self, other: "Expr | int") -> "Binary":
+        return _binary("<", self, other)
+
+    def __le__(self, other: "Expr | int") -> "Binary":
+        return _binary("<=", self, other)
+
+    def __gt__(self, other: "Expr | int") -> "Binary":
+        return _binary(">", self, other)
+
+    def __ge__(self, other: "Expr | int") -> "Binary":
+        return _binary(">=", self, other)
 
 
 @dataclass(frozen=True, slots=True)
-class Num:
+class Num(_Operand):
     """A literal, spelled as in C."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(_Operand):
     """A scalar variable."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Item(_Operand):
     """An element of an array."""
 
     array: str
@@ -31,7 +62,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Operand):
     """A call of a mathematical function."""
 
     function: str
@@ -39,7 +70,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(_Operand):
     """``-``, ``+``, ``!`` or ``~``."""
 
     op: str
@@ -47,7 +78,7 @@ class Unary:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(_Operand):
     """An operator of C between two values."""
 
     op: str
@@ -56,7 +87,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Choose:
+class Choose(_Operand):
     """``test ? then : other``."""
 
     test: "Expr"
@@ -65,7 +96,7 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
-class Convert:
+class Convert(_Operand):
     """A cast to an arithmetic type."""
 
     ctype: str
@@ -75,6 +106,15 @@ class Convert:
 Expr = Num | Name | Item | Call | Unary | Binary | Choose | Convert
 
 
+def integer(value: int) -> Num:
+    """Return a whole number as a literal."""
+    return Num(str(int(value)))
+
+
+def _binary(op: str, left: Any, right: Expr | int) -> Binary:  # noqa: ANN401  (a part of an expression)
+    return Binary(op, left, integer(right) if isinstance(right, int) else right)
+
+
 @dataclass(frozen=True, slots=True)
 class Assign:
     """``target op value`` with ``=``, ``+=``, ``-=``, ``*=``, ``/=``, ``%=``."""
@@ -82,6 +122,11 @@ class Assign:
     target: Name | Item
     op: str
     value: Expr
+
+    @property
+    def variable(self) -> str:
+        """The scalar or array that is assigned."""
+        return self.target.array if isinstance(self.target, Item) else self.target.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +260,11 @@ def arrays(expr: Expr) -> set[str]:
     return {node.array for node in walk(expr) if isinstance(node, Item)}
 
 
+def mentioned(expr: Expr) -> set[str]:
+    """Return the scalars and arrays of an expression."""
+    return names(expr) | arrays(expr)
+
+
 def parts(stmt: Stmt) -> "tuple[Stmt, ...]":
     """Return the statements directly inside a statement."""
     match stmt:
@@ -266,6 +316,11 @@ def mentions(stmt: Stmt) -> Iterator[Expr]:
             yield from walk(expr)
 
 
+def only(stmt: Stmt) -> Stmt:
+    """Return what a block of one statement holds, and any other statement as it is."""
+    return stmt.body[0] if isinstance(stmt, Block) and len(stmt.body) == 1 else stmt
+
+
 def outermost(stmt: Stmt) -> "list[Loop]":
     """Return the loops that are in no loop."""
     return [stmt] if isinstance(stmt, Loop) else [loop for part in parts(stmt) for loop in outermost(part)]
@@ -280,28 +335,23 @@ def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
 
 def with_parts(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
     """Return a statement with others directly inside it; the same object where they are the same objects."""
-    if all(a is b for a, b in zip(inner, parts(stmt), strict=True)):
-        return stmt
+    return stmt if all(a is b for a, b in zip(inner, parts(stmt), strict=True)) else _made_of(stmt, inner)
+
+
+def _made_of(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
     match stmt:
         case Loop() | Transform():
             return replace(stmt, body=inner[0])
         case If(test, _, _):
             return If(test, *inner)
-    return Block(inner)
+        case Block():
+            return Block(inner)
+    return stmt
 
 
 def map_statements(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
-    """Return a statement with every one inside it changed, innermost first."""
-    match stmt:
-        case Loop(body=body):
-            stmt = replace(stmt, body=map_statements(body, change))
-        case Transform(name, arguments, body):
-            stmt = Transform(name, arguments, map_statements(body, change))
-        case If(test, then, other):
-            stmt = If(test, map_statements(then, change), None if other is None else map_statements(other, change))
-        case Block(body):
-            stmt = Block(tuple(map_statements(each, change) for each in body))
-    return change(stmt)
+    """Return a statement with every one inside it changed, innermost first; all of them are other objects."""
+    return change(_made_of(stmt, tuple(map_statements(each, change) for each in parts(stmt))))
 
 
 def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
@@ -322,14 +372,11 @@ def with_expressions(node: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
         case If(test, then, other):
             return If(rebuild(test, change), then, other)
         case Declare(dims=dims, value=value):
-            fresh = (
-                tuple(rebuild(each, change) for each in value)
-                if isinstance(value, tuple)
-                else None
-                if value is None
-                else rebuild(value, change)
-            )
-            return replace(node, dims=tuple(rebuild(each, change) for each in dims), value=fresh)
+            if isinstance(value, tuple):
+                value = tuple(rebuild(each, change) for each in value)
+            elif value is not None:
+                value = rebuild(value, change)
+            return replace(node, dims=tuple(rebuild(each, change) for each in dims), value=value)
     return node
 
 
@@ -343,7 +390,7 @@ def written(stmt: Stmt) -> set[str]:
     found = set()
     for node in statements(stmt):
         if isinstance(node, Assign):
-            found.add(node.target.array if isinstance(node.target, Item) else node.target.name)
+            found.add(node.variable)
         elif isinstance(node, Declare) and node.value is not None:
             found.add(node.name)
     return found
@@ -358,10 +405,8 @@ def used(stmt: Stmt) -> set[str]:
     """Return every scalar and array that a statement mentions."""
     found = written(stmt) | counters(stmt)
     for node in statements(stmt):
-        if isinstance(node, Declare):
-            found.add(node.name)
-        for expr in expressions(node):
-            found |= names(expr) | arrays(expr)
+        found |= {node.name} if isinstance(node, Declare) else set()
+        found = found.union(*map(mentioned, expressions(node)))
     return found
 
 
@@ -382,4 +427,4 @@ def block(*items: Stmt) -> Stmt:
 
 def size(stmt: Stmt) -> int:
     """Return the number of statements and of parts of expressions."""
-    return sum(1 + sum(sum(1 for _ in walk(expr)) for expr in expressions(node)) for node in statements(stmt))
+    return sum(1 for _ in statements(stmt)) + sum(1 for _ in reads(stmt))

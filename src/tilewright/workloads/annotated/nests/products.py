@@ -10,27 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.affine import terms
 from tilewright.workloads.annotated.nests.nest import (
     Assign,
     Binary,
     Block,
-    Declare,
     Expr,
     Item,
     Loop,
     Name,
     Num,
     Stmt,
-    Unary,
-    arrays,
-    block,
-    map_statements,
     names,
-    substitute,
-    used,
-    walk,
-    written,
 )
 from tilewright.workloads.annotated.nests.types import REAL_TYPES
 from tilewright.workloads.annotated.nests.values import evaluate, type_of
@@ -86,14 +78,15 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     What is read may be written in no case; whether other iterations are told apart by the target is the caller's to
     ask of the dependences.
     """
-    loops, body = _perfect(stmt)
-    if loops is None or not isinstance(body, Assign) or not isinstance(body.target, Item):
+    loops: list[Loop] = []
+    body = nest.only(stmt)
+    while isinstance(body, Loop) and body.step == 1 and len(loops) < _DEPTH:
+        loops.append(body)
+        body = nest.only(body.body)
+    if not isinstance(body, Assign) or not isinstance(body.target, Item):
         return None
-    counters = [loop.index for loop in loops]
-    added = _added(body)
-    target = body.target
-    ctype = types.get(target.array, "")
-    if added is None or ctype not in REAL_TYPES or len(set(counters)) < _DEPTH:
+    target, added, ctype = body.target, _added(body), types.get(body.variable, "")
+    if added is None or ctype not in REAL_TYPES or len({loop.index for loop in loops}) < _DEPTH:
         return None
     inner = [loop for loop in loops if not any(loop.index in names(each) for each in target.index)]
     column = [loop for loop in loops if _side_by_side(target, loop.index)]
@@ -102,7 +95,6 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     (row,) = (loop for loop in loops if loop is not inner[0] and loop is not column[0])
     if not all(_linear(each, row.index) for each in target.index):
         return None
-    factors = [_parted(term, row.index, column[0].index, inner[0].index) for term in added]
     ranges = _ranges(row, column[0], rows_first=loops.index(row) < loops.index(column[0]))
     if ranges is None or sum(each.slope != 0 for each in (*ranges[1], *ranges[2])) > 1:
         return None
@@ -110,13 +102,13 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
         return None
     if any(inner[0].index in names(bound) for loop in loops for bound in (loop.first, loop.last)):
         return None
-    found: list[tuple[Expr, Expr]] = []
-    for pair in factors:
-        if pair is None or target.array in arrays(pair[0]) | arrays(pair[1]):
-            return None
-        if any(type_of(each, types) not in {ctype, "int"} for each in pair):
-            return None
-        found.append(pair)
+    pairs = [_parted(term, row.index, column[0].index, inner[0].index) for term in added]
+    factors = [pair for pair in pairs if pair is not None]
+    every = [each for pair in factors for each in pair]
+    if len(factors) < len(pairs) or any(target.array in nest.arrays(each) for each in every):
+        return None
+    if any(type_of(each, types) not in {ctype, "int"} for each in every):
+        return None
     return ProductLoops(
         row=row,
         column=column[0],
@@ -125,22 +117,9 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
         low=ranges[1],
         high=ranges[2],
         target=target,
-        terms=tuple(found),
+        terms=tuple(factors),
         ctype=ctype,
     )
-
-
-def _perfect(stmt: Stmt) -> tuple[list[Loop] | None, Stmt]:
-    """Return three loops, each all that is in the one before, and what they repeat."""
-    loops: list[Loop] = []
-    while len(loops) < _DEPTH:
-        if isinstance(stmt, Block) and len(stmt.body) == 1:
-            stmt = stmt.body[0]
-        if not isinstance(stmt, Loop) or stmt.step != 1:
-            return None, stmt
-        loops.append(stmt)
-        stmt = stmt.body
-    return loops, stmt.body[0] if isinstance(stmt, Block) and len(stmt.body) == 1 else stmt
 
 
 def _added(stmt: Assign) -> list[Expr] | None:
@@ -160,17 +139,15 @@ def _summands(expr: Expr, *, minus: bool) -> list[Expr]:
     match expr:
         case Binary("+" | "-" as op, left, right):
             return [*_summands(left, minus=minus), *_summands(right, minus=minus != (op == "-"))]
-        case Unary("-" | "+" as op, operand):
+        case nest.Unary("-" | "+" as op, operand):
             return _summands(operand, minus=minus != (op == "-"))
-    return [Unary("-", expr) if minus else expr]
+    return [nest.Unary("-", expr) if minus else expr]
 
 
 def _side_by_side(target: Item, counter: str) -> bool:
     """Whether elements of neighbouring values of a counter are neighbours in memory."""
     *outer, last = target.index
-    if any(counter in names(each) for each in outer):
-        return False
-    return _slope(last, counter) == 1
+    return _slope(last, counter) == 1 and not any(counter in names(each) for each in outer)
 
 
 def _linear(expr: Expr, counter: str) -> bool:
@@ -181,7 +158,7 @@ def _linear(expr: Expr, counter: str) -> bool:
 
 def _slope(expr: Expr, counter: str) -> int | None:
     """Return the factor of a counter in an expression; None if it is no such sum, or other names are its factors."""
-    if not any(isinstance(part, Name) and part.name == counter for part in walk(expr)):
+    if counter not in names(expr):
         return 0
     found = terms(expr)
     mine = [(number, factors) for number, factors in found or () if Name(counter) in factors]
@@ -195,10 +172,10 @@ def _parted(term: Expr, row: str, column: str, inner: str) -> tuple[Expr, Expr] 
     left: list[Expr] = []
     right: list[Expr] = []
     for factor in _factors(term):
-        used = names(factor)
-        if {row, column} <= used:
+        inside = names(factor)
+        if {row, column} <= inside:
             return None
-        (right if column in used else left).append(factor)
+        (right if column in inside else left).append(factor)
     if not any(row in names(each) for each in left) or not any(column in names(each) for each in right):
         return None
     if not any(inner in names(each) for each in (*left, *right)):
@@ -210,9 +187,9 @@ def _factors(expr: Expr) -> list[Expr]:
     match expr:
         case Binary("*", left, right):
             return [*_factors(left), *_factors(right)]
-        case Unary("-", operand):
+        case nest.Unary("-", operand):
             first, *others = _factors(operand)
-            return [Unary("-", first), *others]
+            return [nest.Unary("-", first), *others]
     return [expr]
 
 
@@ -224,38 +201,27 @@ def _ranges(
     row: Loop, column: Loop, *, rows_first: bool
 ) -> tuple[tuple[Expr, Expr], tuple[ColumnBound, ...], tuple[ColumnBound, ...]] | None:
     """Return first and last row, and the bounds of a row's columns; None where these are not affine of slope 1."""
-    if rows_first:
-        slopes = [_slope(each, row.index) for each in (column.first, column.last)]
-        if column.index in names(row.first) | names(row.last):
-            return None
-        bounds = [
-            _bound(each, slope, row.index) for each, slope in zip((column.first, column.last), slopes, strict=True)
-        ]
-        if bounds[0] is None or bounds[1] is None:
-            return None
-        return (row.first, row.last), (bounds[0],), (bounds[1],)
-    slopes = [_slope(each, column.index) for each in (row.first, row.last)]
-    if row.index in names(column.first) | names(column.last) or any(slope not in {-1, 0, 1} for slope in slopes):
+    inside, around = (column, row) if rows_first else (row, column)
+    bounds = [(each, _slope(each, around.index)) for each in (inside.first, inside.last)]
+    if inside.index in names(around.first) | names(around.last) or any(slope not in {-1, 0, 1} for _, slope in bounds):
         return None
+    rests = [
+        ColumnBound(slope=slope or 0, rest=nest.substitute(each, {around.index: Num("0")})) for each, slope in bounds
+    ]
+    if rows_first:
+        return (row.first, row.last), (rests[0],), (rests[1],)
     low, high = [ColumnBound(slope=0, rest=column.first)], [ColumnBound(slope=0, rest=column.last)]
     hull: list[Expr] = []
-    for bound, slope, first in ((row.first, slopes[0], True), (row.last, slopes[1], False)):
+    for (bound, slope), straight, first in zip(bounds, rests, (True, False), strict=True):
         if slope == 0:
             hull.append(bound)
             continue
-        rest = substitute(bound, {column.index: Num("0")})
         # first <= row: column + rest <= row, or rest - column <= row; the last row the other way round.
-        turned = ColumnBound(slope=1, rest=Unary("-", rest)) if slope == 1 else ColumnBound(slope=-1, rest=rest)
+        turned = ColumnBound(slope=1, rest=nest.Unary("-", straight.rest)) if slope == 1 else straight
         (high if first == (slope == 1) else low).append(turned)
         end = column.first if (slope == 1) == first else column.last
-        hull.append(substitute(bound, {column.index: end}))
+        hull.append(nest.substitute(bound, {column.index: end}))
     return (hull[0], hull[1]), tuple(low), tuple(high)
-
-
-def _bound(expr: Expr, slope: int | None, row: str) -> ColumnBound | None:
-    if slope not in {-1, 0, 1}:
-        return None
-    return ColumnBound(slope=slope, rest=substitute(expr, {row: Num("0")}))
 
 
 def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
@@ -270,17 +236,15 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
             return node
         items = node.body
         for each in node.body:
-            if isinstance(each, Declare) and not each.dims and not isinstance(each.value, tuple):
+            if isinstance(each, nest.Declare) and not each.dims and not isinstance(each.value, tuple):
                 items = _stored(items, each, types) or items
-        return block(*items)
+        return nest.block(*items)
 
-    return map_statements(stmt, change)
+    return nest.map_statements(stmt, change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """A scalar that one loop adds to, and what stores it."""
-
     start: Expr  # what it is before the loop
     loop: Loop
     terms: tuple[Expr, ...]  # what an iteration adds
@@ -288,7 +252,7 @@ class _Sum:
     places: tuple[int, ...]  # in the block: of the statement that sets it, the loop and the store
 
 
-def _stored(items: Sequence[Stmt], declared: Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
+def _stored(items: Sequence[Stmt], declared: nest.Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
     """Sum where a scalar of a block is stored, if it is what one loop adds to and one assignment stores."""
     found = _sum(items, declared)
     if found is None or not isinstance(found.store.target, Item):
@@ -298,11 +262,11 @@ def _stored(items: Sequence[Stmt], declared: Declare, types: Mapping[str, str]) 
     if linear is None or types.get(to.array) != declared.ctype:
         return None
     factors, rest = linear
-    read = {name for part in (*found.terms, *factors, loop.first, loop.last) for name in arrays(part)}
-    needed = {name for part in (*rest, *factors, *to.index) for name in names(part) | arrays(part)}
+    read = {name for part in (*found.terms, *factors, loop.first, loop.last) for name in nest.arrays(part)}
+    needed = set[str]().union(*map(nest.mentioned, (*rest, *factors, *to.index)))
     inside = [each for place, each in enumerate(items) if found.places[0] < place < found.places[-1]]
-    changed = {name for each in inside for name in written(each)} | {loop.index}
-    if to.array in read or needed & changed or any(to.array in used(each) for each in inside if each is not loop):
+    changed = {name for each in inside for name in nest.written(each)} | {loop.index}
+    if to.array in read or needed & changed or any(to.array in nest.used(each) for each in inside if each is not loop):
         return None
     kept: list[Expr] = [*([to] if found.store.op != "=" else []), *rest]
     if evaluate(found.start, {}) != 0:
@@ -318,9 +282,9 @@ def _stored(items: Sequence[Stmt], declared: Declare, types: Mapping[str, str]) 
     return tuple(new)
 
 
-def _sum(items: Sequence[Stmt], declared: Declare) -> _Sum | None:
+def _sum(items: Sequence[Stmt], declared: nest.Declare) -> _Sum | None:
     """Read what a block does with a scalar as a sum: set, added to in a loop, and stored; None if it is more."""
-    places = [place for place, each in enumerate(items) if each is not declared and declared.name in used(each)]
+    places = [place for place, each in enumerate(items) if each is not declared and declared.name in nest.used(each)]
     start = declared.value
     first = items[places[0]] if places else declared
     if isinstance(first, Assign) and first.target == Name(declared.name) and first.op == "=":
@@ -330,8 +294,7 @@ def _sum(items: Sequence[Stmt], declared: Declare) -> _Sum | None:
     if len(places) != 3 or start is None or isinstance(start, tuple) or declared.name in names(start):
         return None
     loop, store = (items[place] for place in places[1:])
-    body = loop.body if isinstance(loop, Loop) else None
-    body = body.body[0] if isinstance(body, Block) and len(body.body) == 1 else body
+    body = nest.only(loop.body) if isinstance(loop, Loop) else None
     if not isinstance(body, Assign) or not isinstance(loop, Loop) or not isinstance(store, Assign):
         return None
     added = _added(body) if body.target == Name(declared.name) else None
@@ -349,8 +312,8 @@ def _linear_in(expr: Expr, scalar: Name, *, minus: bool) -> tuple[list[Expr], li
     if len(mine) != 1:
         return None
     factors = _factors(mine[0])
-    negative = Unary("-", scalar) in factors
-    bare = Unary("-", scalar) if negative else scalar
+    negative = nest.Unary("-", scalar) in factors
+    bare = nest.Unary("-", scalar) if negative else scalar
     if factors.count(bare) != 1 or sum(scalar.name in names(each) for each in factors) != 1:
         return None
     factors.remove(bare)

@@ -2,42 +2,12 @@
 
 import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Convert,
-    Declare,
-    Directive,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Stmt,
-    Transform,
-    arrays,
-    block,
-    counters,
-    expressions,
-    map_statements,
-    names,
-    outermost,
-    parts,
-    rename,
-    statements,
-    swap,
-    used,
-    walk,
-    with_expressions,
-    with_parts,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest
+from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Expr, If, Item, Loop, Name, Stmt, names
 from tilewright.workloads.annotated.nests.types import REAL_TYPES, limits, same
 from tilewright.workloads.annotated.nests.values import type_of, whole
 
@@ -74,9 +44,9 @@ def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
             return reads or exposed(body, name)[0], False
         case Declare(name=declared) if declared == name:
             return False, True
-        case Transform(body=body):
+        case nest.Transform(body=body):
             return exposed(body, name)
-    return any(name in names(expr) for expr in expressions(stmt)), False
+    return any(name in names(expr) for expr in nest.expressions(stmt)), False
 
 
 def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
@@ -86,8 +56,8 @@ def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str]
 
     What is put in is converted to the temporary's type, where that is not the value's own.
     """
-    keep = set(kept) | counters(stmt)
-    candidates = {name for name in _choosing(stmt) if name in written(stmt)} - keep
+    keep = set(kept) | nest.counters(stmt)
+    candidates = {name for name in _choosing(stmt) if name in nest.written(stmt)} - keep
     for name in sorted(candidates):
         stmt = _inline(stmt, name, types)
     return stmt
@@ -95,59 +65,37 @@ def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str]
 
 def subscripts(stmt: Stmt) -> set[str]:
     """Return the scalars and arrays whose values choose elements or bound loops, also by way of other scalars."""
-    found: set[str] = set()
-    for node in statements(stmt):
-        exprs = expressions(node)
-        if isinstance(node, Loop) or (isinstance(node, Declare) and node.dims):
-            found |= {name for expr in exprs for name in names(expr) | arrays(expr)}
-        targets = (node.target,) if isinstance(node, Assign) else ()
-        for expr in (*exprs, *targets):
-            for part in walk(expr):
-                if isinstance(part, Item):
-                    found |= {name for each in part.index for name in names(each) | arrays(each)}
-    while True:
-        more = {
-            name
-            for target, values in _definitions(stmt)
-            if target in found
-            for value in values
-            for name in names(value) | arrays(value)
-        }
-        if more <= found:
-            return found
-        found |= more
+    exprs = _indices(stmt)
+    values = defaultdict[str, set[str]](set)  # what every name is made of
+    for node in nest.statements(stmt):
+        match node:
+            case Assign(value=value):
+                values[node.variable] |= nest.mentioned(value)
+            case Declare(name=name, dims=dims, value=value):
+                exprs += nest.expressions(node) if dims else ()
+                values[name].update(*map(nest.mentioned, nest.expressions(node)[len(dims) :]))
+            case Loop(index=index, first=first, last=last):
+                exprs += (first, last)
+                values[index] |= nest.mentioned(first) | nest.mentioned(last)
+    reached = set[str]().union(*map(nest.mentioned, exprs))
+    while not (more := set[str]().union(*(values[name] for name in reached))) <= reached:
+        reached |= more
+    return reached
 
 
-def _definitions(stmt: Stmt) -> list[tuple[str, tuple[Expr, ...]]]:
-    """Return what is assigned to every name, and the name."""
-    found: list[tuple[str, tuple[Expr, ...]]] = []
-    for node in statements(stmt):
-        if isinstance(node, Assign):
-            found.append((node.target.array if isinstance(node.target, Item) else node.target.name, (node.value,)))
-        elif isinstance(node, Declare) and node.value is not None:
-            found.append((node.name, node.value if isinstance(node.value, tuple) else (node.value,)))
-        elif isinstance(node, Loop):
-            found.append((node.index, (node.first, node.last)))
-    return found
+def _indices(stmt: Stmt) -> list[Expr]:
+    return [each for part in nest.mentions(stmt) if isinstance(part, Item) for each in part.index]
 
 
 def _choosing(stmt: Stmt) -> set[str]:
-    """Names in subscripts, conditions and bounds."""
-    found: set[str] = set()
-    for node in statements(stmt):
-        if isinstance(node, Loop | If):
-            for expr in expressions(node):
-                found |= names(expr)
-        targets = (node.target,) if isinstance(node, Assign) else ()
-        for expr in (*expressions(node), *targets):
-            for part in walk(expr):
-                if isinstance(part, Item):
-                    found |= {name for each in part.index for name in names(each)}
-    return found
+    """Return the names in subscripts, conditions and bounds."""
+    heads = (node for node in nest.statements(stmt) if isinstance(node, Loop | If))
+    return set[str]().union(
+        *map(names, (*_indices(stmt), *(expr for node in heads for expr in nest.expressions(node))))
+    )
 
 
 def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
-    """Inline one temporary everywhere, or nowhere."""
     done = 0
     local = local_types(stmt, types)
 
@@ -160,24 +108,24 @@ def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
             if not (isinstance(item, Assign) and item.target == Name(name) and item.op == "="):
                 continue
             rest = body[place + 1 :]
-            inputs = names(item.value) | arrays(item.value)
-            if name in inputs or any(inputs & (written(each) | counters(each)) for each in rest):
+            inputs = nest.mentioned(item.value)
+            if name in inputs or any(inputs & (nest.written(each) | nest.counters(each)) for each in rest):
                 return node
-            if any(name in written(each) for each in rest):
+            if any(name in nest.written(each) for each in rest):
                 return node
             done += 1
             value = converted(item.value, local.get(name), local)
-            return block(*body[:place], *(rename(each, {name: value}) for each in rest))
+            return nest.block(*body[:place], *(nest.rename(each, {name: value}) for each in rest))
         return node
 
-    new = map_statements(stmt, change)
-    return new if done and name not in used(new) else stmt
+    new = nest.map_statements(stmt, change)
+    return new if done and name not in nest.used(new) else stmt
 
 
 def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
     """Return types of names with those of a statement's own variables and counters among them."""
     found = dict(types)
-    for node in statements(stmt):
+    for node in nest.statements(stmt):
         if isinstance(node, Declare):
             found[node.name] = node.ctype
         elif isinstance(node, Loop):
@@ -187,7 +135,7 @@ def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
 
 def converted(value: Expr, ctype: str | None, types: Mapping[str, str]) -> Expr:
     """Return a value as an assignment to a variable of a type leaves it there."""
-    return value if ctype is None or same(type_of(value, types), ctype) else Convert(ctype, value)
+    return value if ctype is None or same(type_of(value, types), ctype) else nest.Convert(ctype, value)
 
 
 def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
@@ -196,9 +144,9 @@ def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> 
     Before: ``for (i…) { s = 0; for (k…) s += a[k]; c[i] = s; }``, s of the function.
     After: ``for (i…) { double s; s = 0; … }``: iterations share no scalar.
     """
-    keep = set(kept) | counters(stmt) | {node.name for node in statements(stmt) if isinstance(node, Declare)}
+    keep = set(kept) | nest.counters(stmt) | {node.name for node in nest.statements(stmt) if isinstance(node, Declare)}
     scalars = {
-        node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
+        node.target.name for node in nest.statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
     }
     for name in sorted(scalars - keep):
         total = _mentions(stmt, name)
@@ -208,7 +156,7 @@ def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> 
 
 def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
     """Declare one scalar in every loop that mentions it, if each assigns it before reading it and nothing else does."""
-    loops = [node for node in outermost(stmt) if _mentions(node.body, name)]
+    loops = [node for node in nest.outermost(stmt) if _mentions(node.body, name)]
     counts = [_mentions(node.body, name) for node in loops]
     if not loops or sum(counts) != total or any(exposed(node.body, name)[0] for node in loops):
         return stmt
@@ -216,7 +164,7 @@ def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
         inner = _localise(node.body, name, ctype, count)
         if inner is node.body:
             inner = Block((Declare(ctype=ctype, name=name), *_items(node.body)))
-        stmt = swap(stmt, node, replace(node, body=inner))
+        stmt = nest.swap(stmt, node, replace(node, body=inner))
     return stmt
 
 
@@ -225,17 +173,17 @@ def distinct_names(stmt: Stmt, outer: Collection[str]) -> Stmt:
 
     Before, ``t`` declared outside: ``for (i…) { int t = i; … }``. After: ``for (i…) { int t_2 = i; … }``
     """
-    return _distinct(stmt, frozenset(outer), used(stmt) | set(outer), {})
+    return _distinct(stmt, frozenset(outer), nest.used(stmt) | set(outer), {})
 
 
 def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
-    counts = Counter(name for part in parts(stmt) for name in _free(part))
-    own = {name for expr in expressions(stmt) for name in names(expr) | arrays(expr)}
+    counts = Counter(name for part in nest.parts(stmt) for name in _free(part))
+    own = set[str]().union(*map(nest.mentioned, nest.expressions(stmt)))
     inner = [
         _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), taken, kinds)
-        if any(isinstance(node, Declare) for node in statements(part))
+        if any(isinstance(node, Declare) for node in nest.statements(part))
         else part
-        for part in parts(stmt)
+        for part in nest.parts(stmt)
     ]
     for place, node in enumerate(inner):
         if not isinstance(stmt, Block) or not isinstance(node, Declare):
@@ -246,30 +194,25 @@ def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[
             taken.add(new)
             kinds[new] = kind
             inner[place:] = [_renamed(each, node.name, new) for each in inner[place:]]
-    return with_parts(stmt, tuple(inner))
+    return nest.with_parts(stmt, tuple(inner))
 
 
 def _free(stmt: Stmt) -> set[str]:
     """Return the names that a statement mentions and does not declare, and that of a declaration."""
+    own = set[str]().union(*map(nest.mentioned, nest.expressions(stmt)))
     match stmt:
         case Declare(name=name):
-            return {name}.union(*(names(expr) | arrays(expr) for expr in expressions(stmt)))
-        case Assign(target):
-            own = {target.array if isinstance(target, Item) else target.name}
+            return own | {name}
+        case Assign():
+            own.add(stmt.variable)
         case Loop(index=index):
-            own = {index}
-        case _:
-            own = set()
-    for expr in expressions(stmt):
-        own |= names(expr) | arrays(expr)
+            own.add(index)
     inner: set[str] = set()
-    for part in reversed(parts(stmt)):
+    for part in reversed(nest.parts(stmt)):
         inner |= _free(part)
         if isinstance(part, Declare) and isinstance(stmt, Block):
             inner.discard(part.name)
-    if isinstance(stmt, Loop) and stmt.ctype:
-        return (own | inner) - {stmt.index}
-    return own | inner
+    return (own | inner) - ({stmt.index} if isinstance(stmt, Loop) and stmt.ctype else set())
 
 
 def _renamed(stmt: Stmt, old: str, new: str) -> Stmt:
@@ -282,12 +225,13 @@ def _renamed(stmt: Stmt, old: str, new: str) -> Stmt:
             return Item(new, node.index)
         return Name(new) if node == Name(old) else node
 
-    stmt = with_expressions(with_parts(stmt, tuple(_renamed(each, old, new) for each in parts(stmt))), change)
+    inner = tuple(_renamed(each, old, new) for each in nest.parts(stmt))
+    stmt = nest.with_expressions(nest.with_parts(stmt, inner), change)
     match stmt:
         case Declare(name=name) if name == old:
             return replace(stmt, name=new)
-        case Directive(text):
-            return Directive(re.sub(rf"\b{old}\b", new, text))
+        case nest.Directive(text):
+            return nest.Directive(re.sub(rf"\b{old}\b", new, text))
         case Loop(index=index, pragmas=pragmas):
             words = tuple(re.sub(rf"\b{old}\b", new, each) for each in pragmas)
             return replace(stmt, index=new if index == old else index, pragmas=words)
@@ -299,12 +243,7 @@ def _items(stmt: Stmt) -> tuple[Stmt, ...]:
 
 
 def _mentions(stmt: Stmt, name: str) -> int:
-    count = 0
-    for node in statements(stmt):
-        count += isinstance(node, Assign) and node.target == Name(name)
-        for expr in expressions(node):
-            count += sum(part == Name(name) for part in walk(expr))
-    return count
+    return sum(part == Name(name) for part in nest.mentions(stmt))
 
 
 def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
@@ -312,31 +251,13 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
 
     An integer that floating-point terms are added to is none: every step truncates, so that the order counts.
     """
-    found: dict[str, str] = {}
-    inner = local_types(loop, types)
-    bad: set[str] = set()
-    local = {node.name for node in statements(loop.body) if isinstance(node, Declare)}
-    for node in statements(loop.body):
-        if not isinstance(node, Assign) or not isinstance(node.target, Name) or node.target.name in local:
-            continue
-        op = accumulation(node)
-        name = node.target.name
-        if types.get(name) not in REAL_TYPES and not whole(node.value, inner):
-            op = None
-        if op is None or found.get(name, op) != op:
-            bad.add(name)
-        else:
-            found[name] = op
-    for name in found:
-        own = sum(
-            _own_reads(node) for node in statements(loop.body) if isinstance(node, Assign) and node.target == Name(name)
-        )
-        reads = sum(
-            sum(part == Name(name) for part in walk(expr)) for node in statements(loop) for expr in expressions(node)
-        )
-        if own != reads:
-            bad.add(name)
-    return tuple(Reduction(name, op) for name, op in found.items() if name not in bad)
+    nodes = [*nest.statements(loop.body)]
+    local = {node.name for node in nodes if isinstance(node, Declare)}
+    assigned = dict.fromkeys(
+        node.target for node in nodes if isinstance(node, Assign) and isinstance(node.target, Name)
+    )
+    found = [(each.name, _operation(loop, each, types)) for each in assigned if each.name not in local]
+    return tuple(Reduction(name, op) for name, op in found if op is not None)
 
 
 def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:
@@ -346,30 +267,32 @@ def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:
     ...     body=Assign(Item("s", (Item("c", (Name("i"),)),)), "+=", Name("a"))), "s", {"s": "double"})
     '+'
     """
+    declared = {node.name for node in nest.statements(loop) if isinstance(node, Declare)}
+    return None if array in declared else _operation(loop, Item(array, ()), types)
+
+
+def _operation(loop: Loop, target: Name | Item, types: Mapping[str, str]) -> str | None:
+    """Return the operation by which a loop accumulates into a scalar or array, if that is all that it does with it."""
+    variable = target.array if isinstance(target, Item) else target.name
     inner = local_types(loop, types)
     ops: set[str | None] = set()
-    own = mentions = 0
-    for node in statements(loop):
-        for expr in expressions(node):
-            mentions += sum(isinstance(part, Item) and part.array == array for part in walk(expr))
-        if isinstance(node, Declare) and node.name == array:
-            return None
-        if isinstance(node, Assign) and isinstance(node.target, Item) and node.target.array == array:
-            exact = types.get(array) in REAL_TYPES or whole(node.value, inner)
-            ops.add(accumulation(node) if exact and len(node.target.index) == 1 else None)
-            own += _own_reads(node)
+    own = 0
+    for node in nest.statements(loop.body):
+        if not isinstance(node, Assign) or node.variable != variable or type(node.target) is not type(target):
+            continue
+        exact = types.get(variable) in REAL_TYPES or whole(node.value, inner)
+        flat = isinstance(node.target, Name) or len(node.target.index) == 1
+        ops.add(accumulation(node) if exact and flat else None)
+        own += sum(part == node.target for expr in nest.expressions(node) for part in nest.walk(expr))
+    parts = (part for part in nest.reads(loop) if isinstance(part, type(target)))
+    mentions = sum((part.array if isinstance(part, Item) else part.name) == variable for part in parts)
     return ops.pop() if len(ops) == 1 and own == mentions else None
-
-
-def _own_reads(node: Assign) -> int:
-    """How often an accumulation mentions its own scalar as an operand."""
-    return sum(part == node.target for expr in expressions(node) for part in walk(expr))
 
 
 def accumulation(node: Assign) -> str | None:
     """Return the operation by which an assignment accumulates into its target, or None.
 
-    >>> accumulation(Assign(Name("s"), "=", Binary("+", Name("s"), Name("x"))))
+    >>> accumulation(Assign(Name("s"), "=", nest.Binary("+", Name("s"), Name("x"))))
     '+'
     """
     target, value = node.target, node.value
@@ -377,12 +300,12 @@ def accumulation(node: Assign) -> str | None:
         return None if _has(value, target) else "*" if node.op == "*=" else "+"
     if node.op != "=":
         return None
-    if isinstance(value, Binary) and value.op in {"+", "-"}:
+    if isinstance(value, nest.Binary) and value.op in {"+", "-"}:
         return "+" if _sum_holds(value, target) else None
-    if isinstance(value, Binary) and value.op == "*":
+    if isinstance(value, nest.Binary) and value.op == "*":
         sides = [value.left, value.right]
         return "*" if target in sides and not _has(sides[1 - sides.index(target)], target) else None
-    if isinstance(value, Call) and value.function in {"min", "max", "fmin", "fmax"} and len(value.args) == 2:
+    if isinstance(value, nest.Call) and value.function in {"min", "max", "fmin", "fmax"} and len(value.args) == 2:
         sides = list(value.args)
         if target in sides and not _has(sides[1 - sides.index(target)], target):
             return value.function.removeprefix("f")
@@ -395,7 +318,7 @@ def _sum_holds(value: Expr, target: Expr) -> bool:
     stack = [(value, True)]
     while stack:
         node, sign = stack.pop()
-        if isinstance(node, Binary) and node.op in {"+", "-"}:
+        if isinstance(node, nest.Binary) and node.op in {"+", "-"}:
             stack += [(node.left, sign), (node.right, sign if node.op == "+" else not sign)]
         elif node == target:
             if not sign:
@@ -407,7 +330,7 @@ def _sum_holds(value: Expr, target: Expr) -> bool:
 
 
 def _has(expr: Expr, part: Expr) -> bool:
-    return any(node == part for node in walk(expr))
+    return any(node == part for node in nest.walk(expr))
 
 
 def neutral(op: str, ctype: str) -> str:

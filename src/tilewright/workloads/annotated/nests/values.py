@@ -1,5 +1,6 @@
 """What expressions of a loop nest are worth where names are known, and of which type: C's arithmetic."""
 
+import operator
 from collections.abc import Callable, Mapping
 
 from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
@@ -12,6 +13,20 @@ from tilewright.workloads.annotated.nests.types import (
     is_unsigned,
     promoted,
 )
+
+_OPERATIONS: Mapping[str, Callable[[int | float, int | float], int | float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "&&": lambda a, b: bool(a) and bool(b),
+    "||": lambda a, b: bool(a) or bool(b),
+}
 
 
 def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None:  # noqa: PLR0911
@@ -126,18 +141,5 @@ def _binary(op: str, a: float, b: float) -> int | float | None:
             return a / b if op == "/" else None
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return int(quotient) if op == "/" else int(a - quotient * b)
-    simple: dict[str, Callable[[int | float, int | float], int | float]] = {
-        "+": lambda x, y: x + y,
-        "-": lambda x, y: x - y,
-        "*": lambda x, y: x * y,
-        "<": lambda x, y: int(x < y),
-        "<=": lambda x, y: int(x <= y),
-        ">": lambda x, y: int(x > y),
-        ">=": lambda x, y: int(x >= y),
-        "==": lambda x, y: int(x == y),
-        "!=": lambda x, y: int(x != y),
-        "&&": lambda x, y: int(bool(x) and bool(y)),
-        "||": lambda x, y: int(bool(x) or bool(y)),
-    }
-    result = simple[op](a, b) if op in simple else None
-    return None if result is None or abs(result) > 2**62 else result
+    result = _OPERATIONS[op](a, b) if op in _OPERATIONS else None
+    return None if result is None or abs(result) > 2**62 else result if op in {"+", "-", "*"} else int(result)

@@ -175,8 +175,6 @@ def _kind(node: Node) -> str:
 
 @dataclass(slots=True)
 class _Converter:
-    """From pycparser's tree to ours."""
-
     where: str
     transforms: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     inside: str = ""  # of what an expression is a part
@@ -188,14 +186,12 @@ class _Converter:
         raise UsageError(f"{message} in {where}", hint)
 
     def unknown(self, wanted: str, node: Node) -> NoReturn:
-        """Refuse a construct by the name that C programmers have for it."""
         key = {"UnaryOp": "op", "Constant": "type"}.get(_kind(node), "")
         word = getattr(node, key).removeprefix("p") if key else _kind(node)
         name, hint = _CONSTRUCTS.get(word, (f"{word!r}" if key else word, ""))
         self.fail(f"{wanted}, got {name}{self.inside}", node, hint)
 
     def statement(self, node: Node, depth: int = 0) -> Stmt:  # noqa: RET503
-        """The statement of a tree."""
         if depth > MAX_DEPTH:
             self.fail(f"statements are at most {MAX_DEPTH} deep, got more", node)
         method = getattr(self, f"_{_kind(node).lower()}", None)
@@ -371,7 +367,6 @@ class _Converter:
         return result
 
     def ctype(self, node: Node) -> str:
-        """Return the arithmetic type that a declaration names."""
         if _kind(node) != "TypeDecl" or _kind(node.type) != "IdentifierType":
             self.fail("types are numbers'", node)
         words = [word for word in node.type.names if word != "register"] or ["int"]
@@ -381,7 +376,6 @@ class _Converter:
         return ctype
 
     def expression(self, node: Node, depth: int = 0) -> Expr:  # noqa: PLR0911, RET503
-        """The expression of a tree."""
         if depth > MAX_DEPTH:
             self.fail(f"expressions are at most {MAX_DEPTH} deep, got more", node)
         match _kind(node):

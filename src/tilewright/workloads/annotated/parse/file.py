@@ -9,33 +9,36 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded
+from tilewright.workloads.annotated.lower.aliases import ALIASES
+from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Block,
-    Declare,
-    Name,
-    Stmt,
-    Transform,
-    counters,
-    map_statements,
-    parts,
-    statements,
-    used,
-)
+from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
 from tilewright.workloads.annotated.nests.scalars import distinct_names
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
 from tilewright.workloads.annotated.parse.flow import BEGIN, END, Functions
 from tilewright.workloads.annotated.parse.language import MAX_FILE, Region, regions
-from tilewright.workloads.annotated.parse.modules import MODULES, as_transform
 from tilewright.workloads.annotated.parse.scope import VisibleNames, assigned, visible
-from tilewright.workloads.annotated.parse.spec import TuningSpec, no_files, read_spec
+from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented
 
 LOOPS = frozenset({"Loop", "Loops"})
 PASSED = frozenset({"Align"})
 """Modules whose annotation is accepted and has no effect: only what is inside counts."""
 STENCILS = frozenset({"Stencil"})
+MODULES = frozenset({*ALIASES, "Chill"})
+"""The original tool's other modules, read as transforms of loops that stand behind them."""
+_CHILL = ("permute", "tile", "unroll")
+_QUIET = frozenset({"original", "known", "print", "print_code", "remove_dep"})
+"""Commands of CHiLL that have no effect."""
+_HEAD = re.compile(r"\s*(?:source|procedure|format|loop)\s*:.*$", re.MULTILINE)
+_COMMAND = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*\(")
+_FILE = re.compile(r"\s*(?:transform\s+Recipe\s*\()?\s*['\"]?(?P<name>[\w-]+\.\w+)['\"]?\s*\)?\s*")
+_PRODUCT = """for (int tw_row = 0; tw_row <= {total_rows} - 1; tw_row++) {{
+  {out_vector}[tw_row] = {init_val};
+  for (int tw_at = {row_inds}[tw_row]; tw_at <= {row_inds}[tw_row + 1] - 1; tw_at++)
+    {out_vector}[tw_row] += {in_matrix}[tw_at] * {in_vector}[{col_inds}[tw_at]];
+}}
+"""
 _MARK = "tw_region_"
 
 
@@ -76,11 +79,11 @@ class RegionGroup:
             number = _number(node)
             return node if number is None else bodies[number]
 
-        return map_statements(self.around, change)
+        return nest.map_statements(self.around, change)
 
 
 def _number(node: Stmt) -> int | None:
-    if isinstance(node, Assign) and isinstance(node.target, Name) and node.target.name.startswith(_MARK):
+    if isinstance(node, Assign) and isinstance(node.target, nest.Name) and node.target.name.startswith(_MARK):
         return int(node.target.name[len(_MARK) :])
     return None
 
@@ -131,7 +134,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
     loops = tuple(_loop_region(text, each, known, load) for each in inner)
     types = {name: each.ctype for name, each in scope.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
-    types |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare)}
+    types |= {node.name: node.ctype for node in nest.statements(code) if isinstance(node, Declare)}
     loops = tuple(_settled(each, types, scope, functions) for each in loops)
     return RegionGroup(
         region=region,
@@ -147,7 +150,6 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
 
 
 def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
-    """Return the macros without parameters that stand for one word, as texts."""
     return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
 
 
@@ -155,19 +157,19 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, fu
     """Return a region with what lives on behind it, typed counters, and its own variables under distinct names."""
     where, start = f"the region of line {loop.region.line}", loop.region.start
     function = functions.around(start)
-    for node in (loop.old, *parts(loop.old)):
+    for node in (loop.old, *nest.parts(loop.old)):
         if isinstance(node, Declare) and node.ctype != "void" and function.reads(start, node.name):
             raise UsageError(
                 f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
             )
     outer = types.keys() | scope.declared.keys()
     old, code = (distinct_names(each, outer) for each in (loop.old, loop.code))
-    mentioned = used(old)
+    mentioned = nest.used(old)
     for pointer, name in function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
     live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
-    old, finals = settle(old, live & counters(old) & types.keys(), types, where)
+    old, finals = settle(old, live & nest.counters(old) & types.keys(), types, where)
     return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
 
 
@@ -216,7 +218,6 @@ def _flat(items: Sequence[Region]) -> list[Region]:
 
 
 def _spliced(text: str, items: Iterable[Region], start: int, end: int, part: Callable[[Region], str]) -> str:
-    """Return a part of a file with a text in the place of every region."""
     out: list[str] = []
     for each in items:
         out += [text[start : each.start], part(each)]
@@ -278,7 +279,7 @@ def _loop_region(
             raise UsageError(f"{where} needs an old body, which says what the stencil replaces")
         return LoopRegion(region=region, code=Block(()), old=old, text=body, stencil=region.code, notes=tuple(notes))
     if region.module in MODULES:
-        name, given, said = as_transform(region.module, macros.expand(region.code, known), where, load)
+        name, given, said = _as_transform(region.module, macros.expand(region.code, known), where, load)
         inside = parse_code(said, where) if old is None else old
         if region.inner:
             # The transforms of the annotations inside the old body belong to it.
@@ -289,7 +290,7 @@ def _loop_region(
         said = macros.preprocess(macros.without_comments(region.code), known)[0]
         code = parse_code(said, where)
         code = _with_body(code, old) if _bare(code) and old is not None else code
-    plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
+    plain = nest.map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
     if old is None and plain == Block(()):
         raise unread or UsageError(f"{where} is empty", f"{region.module} stands before the loops that it transforms")
     return LoopRegion(
@@ -319,7 +320,6 @@ def _filled(text: str, region: Region, *, with_code: bool) -> str:
 
 
 def _bare(code: Stmt) -> bool:
-    """Whether code is transforms with nothing to transform."""
     while isinstance(code, Transform):
         code = code.body
     return code == Block(())
@@ -372,3 +372,64 @@ def sibling(folder: Path, name: str) -> str:
     if path.is_symlink() or not path.is_file():
         raise UsageError(f"the file {name!r} that the specification names is not beside it")
     return read_text(path)
+
+
+def _as_transform(
+    module: str, code: str, where: str, load: Callable[[str], str]
+) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """Return a module as a transform: its name, its arguments, and the loops that it stands for, or an empty text."""
+    plain = uncommented(code)
+    if module in {"CHiLL", "Chill"}:
+        file = _FILE.fullmatch(plain)
+        return "CHiLL", (("script", _script(load(file["name"]) if file else plain, where)),), ""
+    given = dict(arguments(plain, where, ";"))
+    if "" in given:
+        raise UsageError(f"{where} holds NAME = expression; once for every name, got {given[''][:60]!r}")
+    if module == "PolySyn":
+        return module, tuple(given.items()), ""
+    taken = tuple((name, value) for name, value in given.items() if name in ALIASES[module].arguments)
+    return module, taken, _product(given, where)
+
+
+def _script(text: str, where: str) -> str:
+    """Read a script of CHiLL: ``NAME(arguments)``, one after the other; as a list of tuples.
+
+    >>> _script("permute([2,1])  tile(0,1,TI)", "line 1")
+    "[('permute',[2,1]),('tile',0,1,TI)]"
+    """
+    rest = uncommented(_HEAD.sub("", text)).strip(" \t\r\n;")
+    found: list[str] = []
+    while rest:
+        match = _COMMAND.match(rest)
+        end = find(rest, ")", match.end()) if match else -1
+        if match is None or end < 0:
+            raise UsageError(f"a script of CHiLL is commands with arguments, got {rest[:60]!r} in {where}")
+        if match["name"] in _CHILL:
+            found.append(f"('{match['name']}',{rest[match.end() : end].strip()})")
+        elif match["name"] not in _QUIET:
+            raise UsageError(
+                f"the commands of CHiLL here are {', '.join(_CHILL)}, got {match['name'][:40]!r} in {where}",
+                "write the transform with Loop(transform Composite(…)), or leave it to the search",
+            )
+        rest = rest[end + 1 :].lstrip(" \t\r\n;")
+    return f"[{','.join(found)}]"
+
+
+def _product(given: dict[str, str], where: str) -> str:
+    """Return the loops of a matrix in compressed rows times a vector.
+
+    >>> print(_product(dict.fromkeys("out_vector in_vector in_matrix row_inds col_inds total_rows".split(), "a"), ""))
+    for (int tw_row = 0; tw_row <= a - 1; tw_row++) {
+      a[tw_row] = 0;
+      for (int tw_at = a[tw_row]; tw_at <= a[tw_row + 1] - 1; tw_at++)
+        a[tw_row] += a[tw_at] * a[a[tw_at]];
+    }
+    <BLANKLINE>
+    """
+    values = {"init_val": "0", "total_rows": given.get("num_rows", ""), **given}
+    for name in ("out_vector", "in_vector", "in_matrix", "row_inds", "col_inds", "total_rows"):
+        if not re.fullmatch(r"[A-Za-z_]\w*|\d+(?:\.\d*)?", values.get(name, "")):
+            raise UsageError(f"{where} says {name} = NAME;, got {values.get(name, '')[:40]!r}")
+    if not re.fullmatch(r"-?\d+(?:\.\d*)?|[A-Za-z_]\w*", values["init_val"]):
+        raise UsageError(f"the init_val of {where} is a number or a name, got {values['init_val'][:40]!r}")
+    return _PRODUCT.format(**values)

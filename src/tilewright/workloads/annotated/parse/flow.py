@@ -119,9 +119,7 @@ def _meant(words: set[str], known: Mapping[str, Sequence[macros.Macro]]) -> set[
         if word not in found:
             found.add(word)
             for macro in known.get(word, ()):
-                waiting += [
-                    each for each in macro.body if _WORD.fullmatch(each) and each not in (macro.parameters or ())
-                ]
+                waiting += set(filter(_WORD.fullmatch, macro.body)) - {*(macro.parameters or ())}
     return found
 
 
@@ -259,23 +257,24 @@ class _Reader:
         return [*left, test]
 
     def counted(self, before: list[_Step], jumps: _Jumps, depth: int) -> list[_Step]:
-        if self.take() != "(":
-            raise UsageError("a head has parentheses")
-        first = self.simple(self.until(";"), before)
-        test = self.step(self.until(";"), [first])
-        turn = self.step(self.until(")"), [])
-        inner = _Jumps(switch=jumps.switch)
-        for each in [*self.statement([test], inner, depth), *inner.turns]:
-            each.after.append(turn)
+        parts = _parts(self.head(), ";")
+        if len(parts) != 3:
+            raise UsageError("the head of a loop has three parts")
+        test = self.step(parts[1], [self.simple(parts[0], before)])
+        turn = self.step(parts[2], [])
         turn.after.append(test)
-        return [*inner.ends, *([test] if test.words else [])]
+        return [*self.body(test, turn, jumps, depth), *([test] if test.words else [])]
 
     def tested(self, before: list[_Step], jumps: _Jumps, depth: int) -> list[_Step]:
         test = self.step(self.head(), before)
+        return [test, *self.body(test, test, jumps, depth)]
+
+    def body(self, test: _Step, turn: _Step, jumps: _Jumps, depth: int) -> list[_Step]:
+        """Read what a loop runs between its test and its next turn; return what leaves it by ``break``."""
         inner = _Jumps(switch=jumps.switch)
         for each in [*self.statement([test], inner, depth), *inner.turns]:
-            each.after.append(test)
-        return [test, *inner.ends]
+            each.after.append(turn)
+        return inner.ends
 
     def repeated(self, before: list[_Step], jumps: _Jumps, depth: int) -> list[_Step]:
         first = self.step((), before)
@@ -295,7 +294,6 @@ class _Reader:
 
 
 def _parts(words: Sequence[str], separator: str) -> list[list[str]]:
-    """Split tokens at one that stands outside brackets."""
     out: list[list[str]] = [[]]
     depth = 0
     for word in words:
@@ -345,12 +343,10 @@ def _effect(words: Sequence[str], name: str) -> str:
 
 
 def _mentioned(words: Sequence[str]) -> Iterator[str]:
-    """Yield the names of an expression; those of members are none."""
     return (word for place, word in enumerate(words) if place == 0 or words[place - 1] not in {".", "->"})
 
 
 def _addresses(words: Sequence[str]) -> Iterator[str]:
-    """Yield the names whose addresses an expression takes."""
     for place, word in enumerate(words):
         left = words[place - 1] if place else ""
         # Behind a closing parenthesis it may be a cast.

@@ -94,7 +94,6 @@ def regions(text: str) -> tuple[Region, ...]:
 
 
 def _annotation(text: str, match: "re.Match[str]", line: int) -> tuple[str, int]:
-    """Return what an annotation says, and where it ends."""
     if match["pragma"]:
         end = _LOGICAL_LINE.match(text, match.end()).end()  # type: ignore[union-attr]
         return text[match.end() : end].replace("\\\n", "\n").strip(), end

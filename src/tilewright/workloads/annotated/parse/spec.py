@@ -197,7 +197,6 @@ class _Reader:
         self.spec.variables.append(Variable(ctype=ctype, name=match["name"], dims=dims, init=init, static=static))
 
     def imported(self, text: str) -> str:
-        """Return what an imported file specifies."""
         plain = uncommented(text)
         match = _NAMED.match(plain)
         if match is None:

@@ -101,9 +101,7 @@ def _sweep(stmt: nest.Stmt, known: Mapping[str, int]) -> _Sweep | None:
         if stmt.step != 1:
             return None
         loops.append(stmt)
-        stmt = stmt.body
-        if isinstance(stmt, nest.Block) and len(stmt.body) == 1:
-            stmt = stmt.body[0]
+        stmt = nest.only(stmt.body)
     if not isinstance(stmt, nest.Assign) or not isinstance(stmt.target, nest.Item):
         return None
     box = []

@@ -141,13 +141,12 @@ class _State:
         return self.first.left <= 0 or len(self.trials) >= self.most
 
     @property
-    def best(self) -> Point | None:
-        """The fastest point so far."""
+    def ranked(self) -> list[Point]:
+        """The points that ran, the fastest first."""
         good = [point for point, trial in self.trials.items() if math.isfinite(trial.seconds)]
-        return min(good, key=lambda point: self.trials[point].seconds, default=None)
+        return sorted(good, key=lambda point: self.trials[point].seconds)
 
     def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
-        """Return the costs of a batch, and whether anything in it was new."""
         fresh: list[Point] = []
         for point in dict.fromkeys(batch):
             if point in self.trials or point in self.excluded:
@@ -192,8 +191,8 @@ def search_loops(
     try:
         finished = _run(state, own, prior, seed)
         state.most = budget.runs
-        if state.best is not None:
-            state.costs(space.turned(state.best))
+        for best in state.ranked[:1]:
+            state.costs(space.turned(best))
         _repeat(state)
     except KeyboardInterrupt:
         interrupted = True
@@ -238,10 +237,7 @@ def _run(state: _State, name: str, prior: Callable[[Values], float] | None, seed
 
 def _repeat(state: _State) -> None:
     """Measure the best again, in turn, so that drift hits them alike."""
-    good = sorted(
-        (point for point, trial in state.trials.items() if math.isfinite(trial.seconds)),
-        key=lambda point: state.trials[point].seconds,
-    )
+    good = state.ranked
     if len(good) < 2:
         return
     limit = _BAND * state.trials[good[0]].seconds

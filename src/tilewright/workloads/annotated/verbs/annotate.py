@@ -142,7 +142,6 @@ def annotate(
 def _results(
     sites: Sequence[RegionGroup], cases: Sequence[Sequence[Case]], options: AnnotatedOptions, deadline: Deadline
 ) -> list[SiteResult]:
-    """Return what becomes of every site."""
     results: list[SiteResult] = []
     waiting = sum(map(len, cases))
     for site, own in zip(sites, cases, strict=True):
@@ -243,7 +242,6 @@ def _old(text: str, loop: LoopRegion) -> str:
 
 
 def _new(size: SizeResult) -> bool:
-    """Whether something else than the original body runs at a size."""
     return size.made and not size.extra.get("kept_original")
 
 
@@ -267,7 +265,6 @@ def _body(number: int, old: str, result: SiteResult) -> str:
 
 
 def _chain(branches: Mapping[str, str], last: str) -> str:
-    """Return code that is chosen by the first condition that holds."""
     if not branches:
         return last
     texts = [f"if ({test}) {{\n{branch}" for test, branch in branches.items()]

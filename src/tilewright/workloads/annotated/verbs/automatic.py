@@ -1,7 +1,6 @@
 """Handing regions over that no transform asks this of: products of matrices to a blocked kernel, loops to threads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.base.units import format_seconds
 from tilewright.codegen.products.product import product_text
@@ -15,74 +14,54 @@ from tilewright.workloads.annotated.nests.nest import Stmt
 from tilewright.workloads.annotated.verbs.case import Case
 from tilewright.workloads.annotated.verbs.guard import guard_of
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant
-from tilewright.workloads.annotated.verbs.result import Handed
+from tilewright.workloads.annotated.verbs.result import SizeResult
 
 _HEAD = "#include <stdlib.h>\n\n"
 _GAIN = 0.95
 """Loops stay as they were transformed unless this takes less than such a share of their time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Automatic:
-    """Regions rewritten without their transforms."""
-
-    bodies: tuple[Stmt, ...]  # what replaces each region
-    dtypes: tuple[str, ...]  # element types of the blocked products
-    notes: tuple[str, ...]  # what was rewritten
-
-
-def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
-    """Measure regions with loops on threads and blocked matrix products; None where no loop is parallel."""
+def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> SizeResult | str | None:
+    """Measure regions with loops on threads and blocked products; return why they stay, or None: none is parallel."""
     from tilewright.tuning.spaces.unrolling import blocking
 
     if any(loop.stencil for loop in case.site.loops):
         return None
     how = blocking(target_cpu().simd_bits)
-    made = _rewritten(case, how)
-    if not made.dtypes and not any(has_directives(body) for body in made.bodies):
+    made = [_region(case.code(loop, plain=True), case.setting, how) for loop in case.site.loops]
+    bodies = tuple(body for body, _, _ in made)
+    dtypes = dict.fromkeys(dtype for _, found, _ in made for dtype in found)
+    if not dtypes and not any(map(has_directives, bodies)):
         return None
-    what = "products of matrices by a blocked kernel" if made.dtypes else "the original loops"
+    what = "products of matrices by a blocked kernel" if dtypes else "the original loops"
     tools = toolchain()
-    prelude = joined([_HEAD, *(product_text(dtype, how) for dtype in made.dtypes)]) if made.dtypes else ""
+    prelude = joined([_HEAD, *(product_text(dtype, how) for dtype in dtypes)]) if dtypes else ""
     variant = LoopVariant(
-        bodies=made.bodies,
-        unit=case.unit(made.bodies, prelude),
+        bodies=bodies,
+        unit=case.unit(bodies, prelude),
         command=(*tools.command, *tools.flags(strict=False)),
         prelude=prelude,
     )
     timed = meter.single(variant)
     seconds, theirs = timed.median, original.theirs
     if timed.detail:
-        return Handed(result=None, note=f"{what} on threads did not run: {timed.detail}")
+        return f"{what} on threads did not run: {timed.detail}"
     if not (seconds < _GAIN * min(ours, theirs) and original.slower_than(timed.seconds)):
-        return Handed(result=None, note=f"{what} on threads took {format_seconds(seconds)}, the loops stay")
+        return f"{what} on threads took {format_seconds(seconds)}, the loops stay"
     guards = [
         guard_of(loop, case, lambda code, setting: _region(code, setting, how)[0], plain=True)
         for loop in case.site.loops
     ]
-    note = f"without the transforms: {what}, on threads"
-    result = original.result(
+    notes = [f"without the transforms: {what}, on threads", *dict.fromkeys(note for *_, more in made for note in more)]
+    return original.result(
         case,
         variant,
         seconds,
-        bodies=made.bodies,
-        notes=(note, *made.notes, *(each for guard in guards for each in guard.notes)),
+        bodies=bodies,
+        notes=(*notes, *(each for guard in guards for each in guard.notes)),
         conditions=tuple(guard.conditions for guard in guards),
-        extra={"_prelude": prelude, "automatic": True, "blocked_products": bool(made.dtypes), "kept_original": False},
+        extra={"_prelude": prelude, "automatic": True, "blocked_products": bool(dtypes), "kept_original": False},
     )
-    return Handed(result=result, note=note)
-
-
-def _rewritten(case: Case, how: Blocking) -> _Automatic:
-    bodies: list[Stmt] = []
-    dtypes: list[str] = []
-    notes: list[str] = []
-    for loop in case.site.loops:
-        body, found, more = _region(case.code(loop, plain=True), case.setting, how)
-        bodies.append(body)
-        dtypes += found
-        notes += more
-    return _Automatic(bodies=tuple(bodies), dtypes=tuple(dict.fromkeys(dtypes)), notes=tuple(dict.fromkeys(notes)))
 
 
 def _region(code: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, Sequence[str], Sequence[str]]:

@@ -14,24 +14,10 @@ from tilewright.runtime.toolchains.build_command import parse_build_command, sub
 from tilewright.workloads.annotated.call import RegionInput
 from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
 from tilewright.workloads.annotated.lower.edges import split_edges
-from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_reference, emit_unit
+from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
 from tilewright.workloads.annotated.lower.openmp import on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Block,
-    Declare,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Stmt,
-    counters,
-    mentions,
-    statements,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.scalars import exposed, inline_temporaries, localise, subscripts
 from tilewright.workloads.annotated.nests.types import ELEMENTS, INTEGER_TYPES, REAL_TYPES
 from tilewright.workloads.annotated.nests.values import evaluate
@@ -64,18 +50,20 @@ class Case:
     loose: Mapping[str, str]  # types of scalars that the regions set before they read them
     types: Mapping[str, str]  # types of scalars and of arrays' elements
     # code that gives the inputs their first values, or an empty block
-    init: Stmt = field(default_factory=lambda: Block(()))
+    init: tree.Stmt = field(default_factory=lambda: tree.Block(()))
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # extents of arrays, where known
     # types of parameters of the input that are variables of the file, which its compiler does not know
     varying: Mapping[str, str] = field(default_factory=dict)
 
-    def unit(self, bodies: Sequence[Stmt], prelude: str = "") -> str:
+    def unit(self, bodies: Sequence[tree.Stmt], prelude: str = "") -> str:
         """Return the translation unit in which the regions are replaced by bodies."""
         closed = [
-            Block((body, *loop.finals)) if loop.finals else body
+            tree.Block((body, *loop.finals)) if loop.finals else body
             for body, loop in zip(bodies, self.site.loops, strict=True)
         ]
-        body = self.site.filled(closed)
+        return self._unit(self.site.filled(closed), prelude)
+
+    def _unit(self, body: tree.Stmt | str, prelude: str = "") -> str:
         return emit_unit(
             body, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying, prelude=prelude
         )
@@ -86,13 +74,13 @@ class Case:
 
     def reference(self) -> str:
         """Return the unit that runs the regions as the file has them."""
-        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying)
+        return self._unit(self.site.text)
 
     def initial(self) -> str:
         """Return the unit that only initialises the inputs, or an empty text."""
-        if self.init == Block(()):
+        if self.init == tree.Block(()):
             return ""
-        return emit_unit(self.init, self.bound, numbers=self.numbers, loose={})
+        return emit_unit(self.init, self.bound, numbers=self.numbers)
 
     @property
     def spec(self) -> TuningSpec:
@@ -106,7 +94,7 @@ class Case:
         """What is known of the place where its regions stand."""
         return NestContext(known=self.known, types=self.types)
 
-    def code(self, loop: LoopRegion, *, plain: bool = False) -> Stmt:
+    def code(self, loop: LoopRegion, *, plain: bool = False) -> tree.Stmt:
         """Return a region's code, or without its transforms the original body, with temporaries inside the loops."""
         kept = loop.live | {each.name for each in self.inputs if not each.extents}
         return localise(inline_temporaries(loop.old if plain else loop.code, self.types, kept), self.types, kept)
@@ -114,7 +102,7 @@ class Case:
     def transformed(
         self,
         loop: LoopRegion,
-        code: Stmt,
+        code: tree.Stmt,
         values: Mapping[str, object],
         setting: NestContext,
         *,
@@ -125,18 +113,23 @@ class Case:
         lets: dict[str, Any] = {**(self.site.spec.lets if self.site.spec else {}), **self.numbers, **values}
         where = f"a transform of line {loop.region.line}"
         return apply_transforms(
-            code, setting, lambda text: formula(text, where).value(lets), reference, strict=strict, openmp=openmp
+            code,
+            setting,
+            lambda text: formula(text, where).value(lets),
+            lambda text: parse_expression(text, "an array reference"),
+            strict=strict,
+            openmp=openmp,
         )
 
     def threaded(
         self,
         loop: LoopRegion,
-        code: Stmt,
+        code: tree.Stmt,
         values: Mapping[str, object],
         setting: NestContext,
         *,
         strict: bool = False,
-    ) -> tuple[Stmt, list[str]]:
+    ) -> tuple[tree.Stmt, list[str]]:
         """Return a region at one point of the space for a CPU, a device's kernels on its threads, and notes."""
         applied = self.transformed(loop, code, values, setting, strict=strict)
         whole = split_edges(applied.stmt) if values.get(INTERIOR) else applied.stmt
@@ -183,7 +176,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
             words.setdefault(each.name, made.init)
     variables |= {each.name: _declared_input(each, whole) for each in files.variables}
     old = site.filled([loop.old for loop in site.loops])
-    declared = {node.name: node for node in statements(old) if isinstance(node, Declare)}
+    declared = {node.name: node for node in tree.statements(old) if isinstance(node, tree.Declare)}
     types = region_types(site, _ctypes(spec, files), numbers)
     taken = set(variables) | set(numbers) | set(declared)
     live = {each.name: each for each in _live(site, old, types, taken, _results(site, variables, types))}
@@ -205,7 +198,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         )
         for each in inputs
     )
-    loose = {name: types[name] for name in sorted((scalars(old) | counters(old)) - taken - set(live))}
+    loose = {name: types[name] for name in sorted((scalars(old) | tree.counters(old)) - taken - set(live))}
     shapes = {each.name: each.extents for each in variables.values() if each.extents}
     for name, node in declared.items():
         extents = [evaluate(each, known) for each in node.dims]
@@ -243,7 +236,7 @@ def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
 
 def _numbers(site: RegionGroup, size: Mapping[str, Plain]) -> dict[str, int | float]:
     """Return the parameters that are constants of the unit; those that the code declares itself are not."""
-    own = {node.name for node in statements(site.around) if isinstance(node, Declare)}
+    own = {node.name for node in tree.statements(site.around) if isinstance(node, tree.Declare)}
     found: dict[str, int | float] = {}
     for name, value in size.items():
         if isinstance(value, bool | int | float) and name not in own:
@@ -287,7 +280,7 @@ def _number(value: Plain, name: str) -> int | float:
     return value
 
 
-def _declared_input(each: Declare, known: Mapping[str, int]) -> RegionInput:
+def _declared_input(each: tree.Declare, known: Mapping[str, int]) -> RegionInput:
     extents = []
     for dim in each.dims:
         value = evaluate(dim, known)
@@ -303,21 +296,32 @@ def _ctypes(spec: TuningSpec, files: InputFiles) -> dict[str, str]:
     return found | {each.name: each.ctype for each in files.variables}
 
 
-def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, RegionInput], init: Stmt) -> dict[str, int]:
+def _constants(
+    stmt: tree.Stmt, numbers: Mapping[str, int], inputs: Mapping[str, RegionInput], init: tree.Stmt
+) -> dict[str, int]:
     """Return whole numbers that names stand for: parameters, and scalars that are set once, to something known."""
     known = dict(numbers)
     # A floating-point number that begins with a whole one chooses nothing: it is compared on other values, too.
     whole = [each for each in inputs.values() if not each.extents and not each.dtype.startswith("float")]
     single = {each.name: each.init for each in whole}
-    known |= {name: value for name, value in single.items() if isinstance(value, int) and name not in written(stmt)}
-    assigned: dict[str, list[Expr | None]] = {}
-    for node in (*statements(init), *statements(stmt)):
-        if isinstance(node, Declare) and not node.dims and not isinstance(node.value, tuple) and node.value is not None:
+    known |= {
+        name: value for name, value in single.items() if isinstance(value, int) and name not in tree.written(stmt)
+    }
+    assigned: dict[str, list[tree.Expr | None]] = {}
+    for node in (*tree.statements(init), *tree.statements(stmt)):
+        if (
+            isinstance(node, tree.Declare)
+            and not node.dims
+            and not isinstance(node.value, tuple)
+            and node.value is not None
+        ):
             assigned.setdefault(node.name, []).append(node.value)
-        elif isinstance(node, Assign) and isinstance(node.target, Name):
+        elif isinstance(node, tree.Assign) and isinstance(node.target, tree.Name):
             assigned.setdefault(node.target.name, []).append(node.value if node.op == "=" else None)
-    nested = {name for node in statements(stmt) if isinstance(node, Loop | If) for name in written(node)}
-    bad = counters(stmt) | nested
+    nested = {
+        name for node in tree.statements(stmt) if isinstance(node, tree.Loop | tree.If) for name in tree.written(node)
+    }
+    bad = tree.counters(stmt) | nested
     for name in {name for name, values in assigned.items() if len(values) > 1} | bad:
         known.pop(name, None)
     for _ in range(4):
@@ -338,26 +342,24 @@ def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, Regi
 
 
 def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Mapping[str, str]) -> list[str]:
-    """Return scalars that the regions leave behind: those that are assigned and not private to an iteration."""
     found: dict[str, None] = {}
     for loop in site.loops:
         plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
-        inner = {node.name for node in statements(plain) if isinstance(node, Declare)}
-        for node in (*statements(plain), *loop.finals):
-            if isinstance(node, Assign) and isinstance(node.target, Name):
+        inner = {node.name for node in tree.statements(plain) if isinstance(node, tree.Declare)}
+        for node in (*tree.statements(plain), *loop.finals):
+            if isinstance(node, tree.Assign) and isinstance(node.target, tree.Name):
                 name = node.target.name
-                if name not in inner | set(variables) and (node in loop.finals or name not in counters(loop.old)):
+                if name not in inner | set(variables) and (node in loop.finals or name not in tree.counters(loop.old)):
                     found[name] = None
     return list(found)
 
 
 def _live(
-    site: RegionGroup, old: Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]
+    site: RegionGroup, old: tree.Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]
 ) -> list[RegionInput]:
-    """Return the scalars that the code takes from outside, or leaves behind, with their first values."""
     chosen = subscripts(old)
     found = []
-    names = [name for name in sorted(scalars(old) - taken - counters(old)) if exposed(old, name)[0]]
+    names = [name for name in sorted(scalars(old) - taken - tree.counters(old)) if exposed(old, name)[0]]
     for name in dict.fromkeys((*results, *names)):
         value = file_value(site, name)
         if value is None and name in chosen and name in names:
@@ -379,14 +381,6 @@ def _check_memory(inputs: Sequence[RegionInput]) -> None:
             f"the inputs take {total / 2**30:.1f} GiB, more than 15% of the free memory",
             "choose a smaller size with --set NAME=VALUE",
         )
-
-
-def reference(text: str) -> Expr:
-    """Read an array reference."""
-    found = parse_expression(text, "an array reference")
-    if isinstance(found, Item):
-        return found
-    raise UsageError(f"an array reference is like 'a[i][k]', got {text[:40]!r}")
 
 
 def command_of(spec: TuningSpec | None, values: Mapping[str, object] | None = None) -> str:
@@ -422,12 +416,16 @@ def region_types(
                 "give both one type",
             )
         found[name] = ctype
-    found |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare) and node.ctype != "void"}
+    found |= {
+        node.name: node.ctype
+        for node in tree.statements(code)
+        if isinstance(node, tree.Declare) and node.ctype != "void"
+    }
     found |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
-    for node in statements(code):
-        if isinstance(node, Loop):
+    for node in tree.statements(code):
+        if isinstance(node, tree.Loop):
             found.setdefault(node.index, node.ctype or "int")
-    held = {part.array for part in mentions(code) if isinstance(part, Item)}
+    held = {part.array for part in tree.mentions(code) if isinstance(part, tree.Item)}
     wanted = scalars(code) if site.spec is not None or device else _assigned(code)
     wanted |= held if device else set()
     missing = sorted(wanted - found.keys())
@@ -437,7 +435,7 @@ def region_types(
             "specification",
             f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}; declare it before the region or in input_vars",
         )
-    arrays = variables.keys() | {node.name for node in statements(code) if isinstance(node, Declare)}
+    arrays = variables.keys() | {node.name for node in tree.statements(code) if isinstance(node, tree.Declare)}
     unbound = sorted(held - arrays) if site.spec is not None else []
     if unbound:
         raise UsageError(
@@ -447,13 +445,17 @@ def region_types(
     return found
 
 
-def scalars(code: Stmt) -> set[str]:
+def scalars(code: tree.Stmt) -> set[str]:
     """Return every scalar that a statement mentions beside counters."""
-    return {part.name for part in mentions(code) if isinstance(part, Name)}
+    return {part.name for part in tree.mentions(code) if isinstance(part, tree.Name)}
 
 
-def _assigned(code: Stmt) -> set[str]:
-    return {node.target.name for node in statements(code) if isinstance(node, Assign) and isinstance(node.target, Name)}
+def _assigned(code: tree.Stmt) -> set[str]:
+    return {
+        node.target.name
+        for node in tree.statements(code)
+        if isinstance(node, tree.Assign) and isinstance(node.target, tree.Name)
+    }
 
 
 def file_value(site: RegionGroup, name: str) -> int | None:

@@ -28,19 +28,7 @@ from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
 from tilewright.workloads.annotated.lower.transforms import NestContext
-from tilewright.workloads.annotated.nests.nest import (
-    Binary,
-    Declare,
-    Expr,
-    Num,
-    Stmt,
-    Transform,
-    Verbatim,
-    counters,
-    map_statements,
-    names,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.parse.c import parse_expression
 from tilewright.workloads.annotated.parse.file import LoopRegion
 from tilewright.workloads.annotated.search.search import Deadline
@@ -85,7 +73,7 @@ def device_variant(case: Case, values: Mapping[str, object], options: AnnotatedO
 def _program(
     loop: LoopRegion,
     case: Case,
-    code: Stmt,
+    code: tree.Stmt,
     values: Mapping[str, object],
     options: AnnotatedOptions,
     setting: NestContext,
@@ -96,7 +84,7 @@ def _program(
     only what is asked of the device is done.
     """
 
-    def made(wanted: Stmt) -> tuple[DeviceProgram, list[str]]:
+    def made(wanted: tree.Stmt) -> tuple[DeviceProgram, list[str]]:
         applied = case.transformed(loop, wanted, values, setting, strict=options.strict, openmp=False)
         args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
         where = f"tw_line{loop.region.line}"
@@ -105,19 +93,19 @@ def _program(
     try:
         return made(code)
     except IllegalTransformError as error:
-        plain = map_statements(code, _for_device)
+        plain = tree.map_statements(code, _for_device)
         if options.strict or plain == code:
             raise
         program, notes = made(plain)
         return program, [f"only what is asked of the device is done: {error.message}", *notes]
 
 
-def _for_device(stmt: Stmt) -> Stmt:
+def _for_device(stmt: tree.Stmt) -> tree.Stmt:
     """Return what a transform asks of a device, or what stands behind it."""
-    if not isinstance(stmt, Transform) or stmt.name in DEVICE:
+    if not isinstance(stmt, tree.Transform) or stmt.name in DEVICE:
         return stmt
     asked = tuple((name, text) for name, text in stmt.arguments if name == "cuda" and stmt.name == "Composite")
-    return Transform(stmt.name, asked, stmt.body) if asked else stmt.body
+    return tree.Transform(stmt.name, asked, stmt.body) if asked else stmt.body
 
 
 def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], options: AnnotatedOptions) -> DeviceVariant:
@@ -128,15 +116,15 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
     """
 
     def of(loop: LoopRegion, program: DeviceProgram) -> RegionGuard:
-        def build(code: Stmt, setting: NestContext) -> object:
+        def build(code: tree.Stmt, setting: NestContext) -> object:
             found = _program(loop, case, code, values, options, setting)[0]
             return found.steps, found.streams
 
         away = not program.launch.resident
         fixed = sized_arrays(case, program.extents) if away else {}
         guard = guard_of(loop, case, build, fixed=fixed, apart=away)
-        free = [extent for extent in program.extents.values() if away and names(extent)]
-        filled = [expression_text(Binary(">", extent, Num("0"))) for extent in free]
+        free = [extent for extent in program.extents.values() if away and tree.names(extent)]
+        filled = [expression_text(extent > 0) for extent in free]
         return replace(guard, conditions=tuple(dict.fromkeys([*guard.conditions, *filled])))
 
     guards = [of(*each) for each in zip(case.site.loops, made.programs, strict=True)]
@@ -144,10 +132,10 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
     return replace(made, conditions=tuple(guard.conditions for guard in guards), notes=(*made.notes, *notes))
 
 
-def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[Expr, ...]]:
+def _shapes(case: Case, stmt: tree.Stmt) -> dict[str, tuple[tree.Expr, ...]]:
     """Return the extents of arrays: the specification's own words for arrays of one dimension."""
-    found: dict[str, tuple[Expr, ...]] = {
-        name: tuple(Num(str(each)) for each in extents) for name, extents in case.shapes.items()
+    found: dict[str, tuple[tree.Expr, ...]] = {
+        name: tuple(tree.integer(each) for each in extents) for name, extents in case.shapes.items()
     }
     spec = case.site.spec
     for each in spec.variables if spec is not None else ():
@@ -163,11 +151,13 @@ def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[Expr, ...]]:
     return found
 
 
-def _declared(name: str, declared: Declare, stmt: Stmt, told: tuple[Expr, ...] | None) -> dict[str, tuple[Expr, ...]]:
+def _declared(
+    name: str, declared: tree.Declare, stmt: tree.Stmt, told: tuple[tree.Expr, ...] | None
+) -> dict[str, tuple[tree.Expr, ...]]:
     """Return an array's extents: the first as its subscripts tell, the others, and what they do not, as declared."""
-    inside = written(stmt) | counters(stmt)
+    inside = tree.written(stmt) | tree.counters(stmt)
     said = (*(told or declared.dims[:1]), *declared.dims[1:])
-    known = all(each != Num("0") and not names(each) & inside for each in said[len(told or ()) :])
+    known = all(each != tree.integer(0) and not tree.names(each) & inside for each in said[len(told or ()) :])
     return {name: said} if known and declared.dims and not declared.heap else {}
 
 
@@ -185,7 +175,7 @@ class OpenCLMeter(CpuMeter):
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
         made = device_variant(self.case, values, self.options)
-        bodies = tuple(Verbatim(text) for text in made.bodies)
+        bodies = tuple(tree.Verbatim(text) for text in made.bodies)
         prelude = "\n".join(dict.fromkeys(made.preludes))
         command = (*self.program("cc"), "-O2", "-lOpenCL")
         return LoopVariant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=made.notes)
@@ -203,7 +193,7 @@ class CudaMeter(OpenCLMeter):
         """Return a point as text."""
         made = device_variant(self.case, values, self.options)
         away = [replace(each, launch=replace(each.launch, resident=False)) for each in made.programs]
-        bodies = tuple(Verbatim(host_body(each, CUDA)) for each in away)
+        bodies = tuple(tree.Verbatim(host_body(each, CUDA)) for each in away)
         unit = self.case.unit(bodies, "\n".join(dict.fromkeys(made.preludes)))
         fast = parse_build_command(command_of(self.case.site.spec, values), self.options.allow_compilers).fast_math
         command = (NVCC, "-O3", f"-arch={self.architecture}", *(("--use_fast_math",) if fast else ()))
@@ -234,7 +224,6 @@ def _result(
     extra: Mapping[str, Any] = MappingProxyType({}),
     **more: Any,  # noqa: ANN401
 ) -> SizeResult:
-    """Return what became of a size: code for a device."""
     return SizeResult(
         numbers=dict(case.numbers),
         notes=(*made.notes, *notes),

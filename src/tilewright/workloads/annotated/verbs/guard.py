@@ -13,19 +13,7 @@ from tilewright.base.errors import TilewrightError
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.transforms import NestContext
-from tilewright.workloads.annotated.nests.nest import (
-    Declare,
-    Expr,
-    Item,
-    Num,
-    Stmt,
-    counters,
-    mentions,
-    names,
-    statements,
-    used,
-    written,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.types import ELEMENTS
 from tilewright.workloads.annotated.parse.file import LoopRegion
 from tilewright.workloads.annotated.verbs.case import Case, scalars
@@ -55,7 +43,7 @@ def cpu_guards(case: Case, values: Mapping[str, object]) -> tuple[RegionGuard, .
 def guard_of(
     loop: LoopRegion,
     case: Case,
-    build: Callable[[Stmt, NestContext], object],  # makes the new code of the region's, in a setting
+    build: Callable[[tree.Stmt, NestContext], object],  # makes the new code of the region's, in a setting
     *,
     plain: bool = False,  # whether it is made of the original body
     fixed: Mapping[str, int | float] = MappingProxyType({}),  # names that the new code holds as numbers
@@ -63,7 +51,7 @@ def guard_of(
 ) -> RegionGuard:
     """Return what one region assumes."""
     code = case.code(loop, plain=plain)
-    free = sorted((scalars(code) - written(code) - counters(code)) & set(case.known))
+    free = sorted((scalars(code) - tree.written(code) - tree.counters(code)) & set(case.known))
     overlap = _classes(_arrays(code, case), case.types)
     full = case.setting
     made = build(code, full)
@@ -91,7 +79,7 @@ def guard_of(
     return RegionGuard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
 
 
-def sized_arrays(case: Case, extents: Mapping[str, Expr]) -> dict[str, int | float]:
+def sized_arrays(case: Case, extents: Mapping[str, tree.Expr]) -> dict[str, int | float]:
     """Return what C has to find of the tuning's size, since arrays' extents are numbers: names and their values."""
     spec = case.site.spec
     if spec is None:
@@ -100,7 +88,7 @@ def sized_arrays(case: Case, extents: Mapping[str, Expr]) -> dict[str, int | flo
     found: set[str] = set()
     for each in spec.variables:
         inside = {word for dim in each.dims for word in _WORD.findall(dim.text)}
-        if inside and each.name in extents and not inside & names(extents[each.name]):
+        if inside and each.name in extents and not inside & tree.names(extents[each.name]):
             found |= inside & sizes.keys() or sizes.keys()
     return {name: sizes[name] for name in sorted(found)}
 
@@ -121,9 +109,9 @@ def visible_sizes(case: Case) -> dict[str, int | float]:
 
 def _visible(case: Case) -> set[str]:
     """Names that C has where the regions stand."""
-    found = set(case.site.parameters) | used(case.site.around)
+    found = set(case.site.parameters) | tree.used(case.site.around)
     for loop in case.site.loops:
-        found |= used(loop.old)
+        found |= tree.used(loop.old)
     return found
 
 
@@ -139,15 +127,20 @@ def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _arrays(stmt: Stmt, case: Case) -> set[str]:
+def _arrays(stmt: tree.Stmt, case: Case) -> set[str]:
     """Arrays of a region that its surroundings hand to it; what they declare themselves lies apart."""
-    own = {node.name for each in (stmt, case.site.around) for node in statements(each) if isinstance(node, Declare)}
-    return {part.array for part in mentions(stmt) if isinstance(part, Item)} - own
+    own = {
+        node.name
+        for each in (stmt, case.site.around)
+        for node in tree.statements(each)
+        if isinstance(node, tree.Declare)
+    }
+    return {part.array for part in tree.mentions(stmt) if isinstance(part, tree.Item)} - own
 
 
-def _distinct(loop: LoopRegion, case: Case, code: Stmt, overlap: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def _distinct(loop: LoopRegion, case: Case, code: tree.Stmt, overlap: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return conditions under which no array that is written shares memory with another one, and notes."""
-    new = written(code)
+    new = tree.written(code)
     pairs = [
         (a, b)
         for a in sorted(overlap)
@@ -172,13 +165,13 @@ def _distinct(loop: LoopRegion, case: Case, code: Stmt, overlap: Mapping[str, st
     return list(dict.fromkeys(found)), notes
 
 
-def _reaches(loop: LoopRegion, case: Case, code: Stmt) -> tuple[dict[str, str], dict[str, list[str]]]:
+def _reaches(loop: LoopRegion, case: Case, code: tree.Stmt) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Return how many rows or elements of arrays are used, as C text, and what that assumes."""
     reach: dict[str, str] = {}
     assumes: dict[str, list[str]] = {}
-    spec, here, inside = case.site.spec, _visible(case), written(code) | counters(code)
+    spec, here, inside = case.site.spec, _visible(case), tree.written(code) | tree.counters(code)
     for name, declared in case.site.parameters.items():
-        if declared.dims and declared.dims[0] != Num("0") and not names(declared.dims[0]) & inside:
+        if declared.dims and declared.dims[0] != tree.integer(0) and not tree.names(declared.dims[0]) & inside:
             reach[name] = text(declared.dims[0])
     for each in spec.variables if spec is not None else ():
         words = set(_WORD.findall(each.dims[0].text)) if each.dims else set()
@@ -186,12 +179,12 @@ def _reaches(loop: LoopRegion, case: Case, code: Stmt) -> tuple[dict[str, str], 
             reach[each.name] = each.dims[0].text
     own = _own_names(loop, code)
     for name, extent in extents_of(code).items():
-        if not (names(extent.count) | {word for each in extent.assumes for word in names(each)}) & own:
+        if not (tree.names(extent.count) | {word for each in extent.assumes for word in tree.names(each)}) & own:
             reach[name] = text(extent.count)
             assumes[name] = [text(each, 12) for each in extent.assumes]
     return reach, assumes
 
 
-def _own_names(loop: LoopRegion, code: Stmt) -> set[str]:
+def _own_names(loop: LoopRegion, code: tree.Stmt) -> set[str]:
     """Names that a region declares, which a condition before it does not have."""
-    return {node.name for each in (loop.old, code) for node in statements(each) if isinstance(node, Declare)}
+    return {node.name for each in (loop.old, code) for node in tree.statements(each) if isinstance(node, tree.Declare)}

@@ -124,17 +124,8 @@ class CpuMeter:
         self._objects = runtime.Originals(
             timed=built[0], reference=built[1], second=built[2], initial=built[3] if initial else None
         )
-        self._scope = fingerprint(
-            "loop-log",
-            text,
-            own,
-            initial,
-            command,
-            compiler_identity(),
-            self.case.inputs,
-            self.repeats,
-            self.options.seed,
-        )
+        measured = (text, own, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.options.seed)
+        self._scope = fingerprint("loop-log", *measured)
         self._prepare()
         self._known = self._recorded()
 

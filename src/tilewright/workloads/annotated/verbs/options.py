@@ -8,7 +8,6 @@ from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.verbs.options import AnnotateOptions
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
-from tilewright.workloads.annotated.search.algorithms import algorithm
 from tilewright.workloads.annotated.search.search import (
     Budget,
     LoopChoice,
@@ -76,7 +75,7 @@ def searched(
     runs = options.runs or (total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else 1000)
     own = float(limit) * 60.0 if isinstance(limit, int | float) and limit > 0 else seconds
     budget = Budget(runs=min(runs, MAX_RUNS), seconds=min(seconds, own))
-    choice = search_loops(space, algorithm(name) or name, budget, meter, prior=prior, seed=options.seed)
+    choice = search_loops(space, name, budget, meter, prior=prior, seed=options.seed)
     if choice.winner is None:
         raise nothing(choice)
     return choice, choice.winner

@@ -15,23 +15,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
 from tilewright.workloads.annotated.lower.device import Branch, DeviceProgram, LoopKernel, Repeat, Step
 from tilewright.workloads.annotated.lower.kernels import kernels_text
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Call,
-    Choose,
-    Convert,
-    Declare,
-    Expr,
-    If,
-    Item,
-    Loop,
-    Name,
-    Stmt,
-    Unary,
-    children,
-    parts,
-)
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.types import REAL_TYPES, bytes_of
 from tilewright.workloads.annotated.nests.values import evaluate, type_of
 from tilewright.workloads.annotated.verbs.case import Case, command_of
@@ -156,7 +140,7 @@ def _launches(steps: Sequence[Step], known: Known) -> Iterator[tuple[LoopKernel,
             yield from _launches([*step.then, *step.other], known)
 
 
-def _turns(loop: Loop, known: Known) -> tuple[float, int | None]:
+def _turns(loop: tree.Loop, known: Known) -> tuple[float, int | None]:
     """Return the turns of a loop and the counter in the middle of them; 1 where its bounds are not known."""
     first, last = evaluate(loop.first, known), evaluate(loop.last, known)
     if first is None or last is None:
@@ -186,37 +170,36 @@ class _Count:
         if self.kernel.loop is not None:
             self.slopes[self.kernel.loop.index] = self.kernel.loop.step
 
-    def statement(self, stmt: Stmt, known: dict[str, int | float], times: float) -> None:
-        """Count a statement that is done so often."""
-        if isinstance(stmt, Loop):
+    def statement(self, stmt: tree.Stmt, known: dict[str, int | float], times: float) -> None:
+        if isinstance(stmt, tree.Loop):
             turns, middle = _turns(stmt, known)
             copies = next((int(each.split()[1]) for each in stmt.pragmas if each.startswith("unroll ")), 0)
             unrolled = min(turns, float(copies or self.kernel.launch.unroll or 1))
             self.integers += times * turns * _LOOP / max(1.0, unrolled)
             self.slopes[stmt.index] = self.slope(stmt.first, known)
             self.statement(stmt.body, {**known, stmt.index: middle} if middle is not None else known, times * turns)
-        elif isinstance(stmt, If):
+        elif isinstance(stmt, tree.If):
             self.expression(stmt.test, known, times)
-            for each in parts(stmt):
+            for each in tree.parts(stmt):
                 self.statement(each, known, times)
-        elif isinstance(stmt, Declare):
+        elif isinstance(stmt, tree.Declare):
             for value in stmt.value if isinstance(stmt.value, tuple) else (stmt.value,):
                 if value is not None:
-                    self.assigned(Assign(Name(stmt.name), "=", value), known, times)
-        elif isinstance(stmt, Assign):
+                    self.assigned(tree.Assign(tree.Name(stmt.name), "=", value), known, times)
+        elif isinstance(stmt, tree.Assign):
             self.assigned(stmt, known, times)
         else:
-            for each in parts(stmt):
+            for each in tree.parts(stmt):
                 self.statement(each, known, times)
 
-    def assigned(self, stmt: Assign, known: dict[str, int | float], times: float) -> None:
+    def assigned(self, stmt: tree.Assign, known: dict[str, int | float], times: float) -> None:
         """Count an assignment, and remember how a scalar differs from thread to thread."""
         self.expression(stmt.value, known, times)
         target = stmt.target
         if stmt.op != "=":
             self.operation(stmt.op[0], target, times)
             self.expression(target, known, times)
-        if isinstance(target, Item):
+        if isinstance(target, tree.Item):
             self.expression(target, known, times)
         elif stmt.op == "=":
             self.slopes[target.name] = self.slope(stmt.value, known)
@@ -227,24 +210,22 @@ class _Count:
             self.slopes[target.name] = None
             known.pop(target.name, None)
 
-    def expression(self, expr: Expr, known: Known, times: float) -> None:
-        """Count an expression that is computed so often."""
-        if isinstance(expr, Item):
+    def expression(self, expr: tree.Expr, known: Known, times: float) -> None:
+        if isinstance(expr, tree.Item):
             self.access(expr.array, times, self.stride(expr, known))
             self.integers += times * (2.0 * len(expr.index) - 1.0)
             for each in expr.index:
-                for part in children(each):
+                for part in tree.children(each):
                     self.expression(part, known, times)
             return
-        if isinstance(expr, Call):
+        if isinstance(expr, tree.Call):
             self.specials += times
-        elif isinstance(expr, Binary | Choose) or (isinstance(expr, Unary) and expr.op != "+"):
-            self.operation(expr.op if isinstance(expr, Binary) else "", expr, times)
-        for part in children(expr):
+        elif isinstance(expr, tree.Binary | tree.Choose) or (isinstance(expr, tree.Unary) and expr.op != "+"):
+            self.operation(expr.op if isinstance(expr, tree.Binary) else "", expr, times)
+        for part in tree.children(expr):
             self.expression(part, known, times)
 
-    def operation(self, op: str, expr: Expr, times: float) -> None:
-        """Count one operation by the type in which it is computed."""
+    def operation(self, op: str, expr: tree.Expr, times: float) -> None:
         kind = type_of(expr, self.case.types)
         if op in {"/", "%"}:
             self.specials += times
@@ -263,33 +244,32 @@ class _Count:
             self.load(array, times, stride)
 
     def load(self, array: str, times: float, stride: int | None) -> None:
-        """Count accesses to an array in memory."""
         size = bytes_of(self.case.types.get(array, "double"))
         nbytes = next((float(each.nbytes) for each in self.case.inputs if each.name == array), float(size))
         held = self.accesses.get((array, stride), ElementAccess(count=0.0, itemsize=size, stride=stride, nbytes=nbytes))
         self.accesses[array, stride] = replace(held, count=held.count + times)
 
-    def stride(self, item: Item, known: Known) -> int | None:
+    def stride(self, item: tree.Item, known: Known) -> int | None:
         """Return how many elements lie between those of neighbouring threads."""
         flat = item.index[0]
         for extent, index in zip(self.program.shapes.get(item.array, ())[1:], item.index[1:], strict=False):
-            flat = Binary("+", Binary("*", flat, extent), index)
+            flat = flat * extent + index
         return self.slope(flat, known)
 
-    def slope(self, expr: Expr, known: Known) -> int | None:
+    def slope(self, expr: tree.Expr, known: Known) -> int | None:
         """Return by how much a whole number differs from one thread to the next; None where nothing tells it."""
-        if isinstance(expr, Name):
+        if isinstance(expr, tree.Name):
             return self.slopes.get(expr.name, 0)
-        each = [self.slope(part, known) for part in children(expr)]
+        each = [self.slope(part, known) for part in tree.children(expr)]
         slopes = [value for value in each if value is not None]
         if not any(value != 0 for value in each):
             return 0
-        if len(slopes) < len(each) or not isinstance(expr, Unary | Convert | Binary):
+        if len(slopes) < len(each) or not isinstance(expr, tree.Unary | tree.Convert | tree.Binary):
             return None
-        op = "+" if isinstance(expr, Convert) else expr.op
+        op = "+" if isinstance(expr, tree.Convert) else expr.op
         if op in {"+", "-"}:
             return sum(slopes[:-1]) + (slopes[-1] if op == "+" else -slopes[-1])
-        if op != "*" or not isinstance(expr, Binary) or 0 not in slopes:
+        if op != "*" or not isinstance(expr, tree.Binary) or 0 not in slopes:
             return None
         factor = evaluate(expr.left if slopes[0] == 0 else expr.right, known)
         return sum(slopes) * factor if isinstance(factor, int) else None

@@ -82,14 +82,6 @@ class SizeResult:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
-    """What another compiler than that of the loops made of a site: that of stencils, or of products."""
-
-    result: SizeResult | None  # its result where it is the one to take, or None
-    note: str  # what was tried, and what became of it
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SiteResult(Record):
     """What became of a site."""

@@ -8,7 +8,7 @@ from tilewright.base.errors import UsageError
 from tilewright.runtime.workers.pool import pool
 from tilewright.workloads.annotated.lower.apply import DEVICE
 from tilewright.workloads.annotated.lower.edges import has_edges
-from tilewright.workloads.annotated.nests.bounds import check_bounds
+from tilewright.workloads.annotated.nests.dependences import check_bounds
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError, limited
 from tilewright.workloads.annotated.nests.nest import Stmt, Transform, statements
 from tilewright.workloads.annotated.parse.evaluate import Plain
@@ -19,7 +19,7 @@ from tilewright.workloads.annotated.verbs.gpu import plain_device, tune_device
 from tilewright.workloads.annotated.verbs.guard import RegionGuard, cpu_guards, visible_sizes
 from tilewright.workloads.annotated.verbs.meter import NARROW, Beside, CpuMeter
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, searched, space_of
-from tilewright.workloads.annotated.verbs.result import Handed, SiteResult, SizeResult, untuned
+from tilewright.workloads.annotated.verbs.result import SiteResult, SizeResult, untuned
 
 _SEARCH = 0.6
 """Share of the time for the search."""
@@ -121,14 +121,13 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
         try:
             handed = hand_over(case, meter, ours, both) or hand_automatic(case, meter, ours, both)
         except TimeUpError as error:
-            handed = Handed(result=None, note=error.message)
-    if handed is not None and handed.result is not None:
-        found = handed.result
-        told = (*apart, *variant.notes, *found.notes)
-        return replace(found, choice=choice, notes=told, finite=meter.finite, rounds=rounds)
+            handed = error.message
+    if isinstance(handed, SizeResult):
+        told = (*apart, *variant.notes, *handed.notes)
+        return replace(handed, choice=choice, notes=told, finite=meter.finite, rounds=rounds)
     notes, bodies, kept = [*apart, *variant.notes], variant.bodies, ""
     guards: tuple[RegionGuard, ...] = ()
-    notes += [] if handed is None else [handed.note]
+    notes += [] if handed is None else [handed]
     notes += [] if meter.wide else [NARROW]
     if not both.gained:
         kept = "no variant is surely faster than the original body built alike, so that stays"

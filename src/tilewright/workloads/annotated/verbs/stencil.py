@@ -25,14 +25,14 @@ from tilewright.workloads.annotated.parse.sweeps import Recognised, read_stencil
 from tilewright.workloads.annotated.verbs.case import Case
 from tilewright.workloads.annotated.verbs.guard import visible_sizes
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant
-from tilewright.workloads.annotated.verbs.result import Handed
+from tilewright.workloads.annotated.verbs.result import SizeResult
 
 _STEPS = 2
 """Steps that a tiling is chosen for where their number is not known."""
 
 
-def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
-    """Measure the stencil compiler's kernels for a region; None where it is no iterated stencil."""
+def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> SizeResult | str | None:
+    """Measure the stencil compiler's kernels for a region; return why its loops stay, or None: it is no stencil."""
     if len(case.site.loops) != 1:
         return None
     loop = case.site.loops[0]
@@ -51,14 +51,13 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Han
     if not trials:
         if loop.stencil:
             raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
-        return Handed(result=None, note=f"an iterated stencil, but its kernel did not run: {reasons[0]}")
+        return f"an iterated stencil, but its kernel did not run: {reasons[0]}"
     timed, variant, tiling = min(trials, key=lambda trial: trial[0].median)
     seconds = timed.median
     if not (seconds < min(ours, theirs) and original.slower_than(timed.seconds)) and not loop.stencil:
-        note = f"an iterated stencil; the stencil compiler's {tiling} took {format_seconds(seconds)}, the loops stay"
-        return Handed(result=None, note=note)
+        return f"an iterated stencil; the stencil compiler's {tiling} took {format_seconds(seconds)}, the loops stay"
     note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
-    result = original.result(
+    return original.result(
         case,
         variant,
         seconds,
@@ -66,7 +65,6 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Han
         text=tuple(body.text for body in variant.bodies if isinstance(body, Verbatim)),
         extra={"_prelude": variant.prelude, "stencil_tiling": str(tiling), "kept_original": False},
     )
-    return Handed(result=result, note=note)
 
 
 def candidates(problem: Problem) -> tuple[Tiling, ...]:
@@ -136,7 +134,6 @@ def _found(case: Case, loop: LoopRegion) -> Recognised | None:
 
 
 def _problem(case: Case, found: Recognised, *, asked: bool) -> Problem | None:
-    """Return the problem, if the region's cells are those that the stencil updates."""
     program = found.program
     dtypes = {each.name: each.dtype for each in case.inputs}
     used = (*program.fields, *(name for name, _ in found.mirrors))
