@@ -48,7 +48,6 @@ class TileTerms:
 
     io_seconds: Floats  # m', at the device's whole bandwidth; shape (n,)
     compute_seconds: Floats  # c; shape (n,)
-    shared_bytes: Ints  # M_tile in bytes; shape (n,)
     words: Floats  # m_i + m_o; shape (n,)
 
 
@@ -82,7 +81,6 @@ def tile_terms(sizes: TileSizes, setting: Setting, form: SeparableForm, vector_w
     return TileTerms(
         io_seconds=result.io_seconds,
         compute_seconds=result.compute_seconds,
-        shared_bytes=result.shared_bytes,
         words=result.input_words + result.output_words,
     )
 
