@@ -65,7 +65,7 @@ def lower_body(stmt: tree.Stmt, names: Names | None = None) -> tuple[ir.Stmt, ..
 def text(expr: tree.Expr, level: int = 0) -> str:
     """Return an expression of a nest in C.
 
-    >>> text(Binary("*", Binary("+", Name("a"), Name("b")), Num("2")))
+    >>> text((tree.Name("a") + tree.Name("b")) * tree.Num("2"))
     '(a + b) * 2'
     """
     return expression_text(lower_expression(expr), level)

@@ -43,7 +43,7 @@ class ParallelLoops:
 def clauses(found: Sequence[Reduction]) -> str:
     """Return the clauses of OpenMP for what a loop reduces.
 
-    >>> clauses([Reduction("s", "+"), Reduction("t", "max", Name("n"))])
+    >>> clauses([Reduction("s", "+"), Reduction("t", "max", tree.Name("n"))])
     ' reduction(+:s) reduction(max:t[:n])'
     """
     counts = ["" if each.count is None else f"[:{text(each.count)}]" for each in found]
