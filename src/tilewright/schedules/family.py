@@ -150,14 +150,14 @@ def family_named(name: str) -> Family:
     return name if isinstance(name, Family) else _loaded(name)
 
 
-_HOMES = {"orthogonal": "tilewright.workloads.tables.orthogonal"}
-"""Modules of families that lie elsewhere than in ``schedules/families``."""
+HOMES = {"orthogonal": "tilewright.workloads.tables.orthogonal"}
+"""Modules of families that lie with the workload that they tile, not in ``schedules/families``."""
 
 
 @functools.cache
 def _loaded(name: str) -> Family:
     if name in FAMILIES:
-        found = importlib.import_module(_HOMES.get(name, f"tilewright.schedules.families.{name}")).FAMILY
+        found = importlib.import_module(HOMES.get(name, f"tilewright.schedules.families.{name}")).FAMILY
         assert isinstance(found, Family)  # noqa: S101
         return found
     if name in GONE:
