@@ -10,6 +10,7 @@ import errno
 import math
 import mmap
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.constants import PAGE
-from tilewright.base.errors import ArrayError, told
+from tilewright.base.errors import ArrayError, UsageError, told
 from tilewright.base.extras import needed
 from tilewright.base.fingerprint import digest
 from tilewright.base.intmath import round_up
@@ -36,7 +37,7 @@ _DIRECT_BYTES = 2**20
 """Bytes from which a call waits for the disk itself; fewer are gathered by the system."""
 
 
-class RowArray:
+class RowArray(ABC):
     """An array whose rows can be read and written; a row is everything at one index of the outermost axis."""
 
     shape: tuple[int, ...]
@@ -56,18 +57,18 @@ class RowArray:
         """Bytes of disk that writing all of it may still take."""
         return 0
 
+    @abstractmethod
     def read(self, low: int, high: int, target: Array) -> None:
         """Read rows into an array of their shape, converting them to its type."""
-        raise NotImplementedError
 
-    def write(self, low: int, source: Array) -> None:
+    def write(self, low: int, source: Array) -> None:  # noqa: ARG002
         """Write rows from one on, converting them."""
-        raise NotImplementedError
+        raise UsageError("a run out of core writes to disk, not to an array in memory", "give out= a path or a memmap")
 
-    def sync(self) -> None:
+    def sync(self) -> None:  # noqa: B027  (of most kinds there is nothing to do)
         """Return once everything that was written is on the disk."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Let go of the file."""
 
 

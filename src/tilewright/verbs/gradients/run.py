@@ -433,11 +433,12 @@ class Bands:
 
     def take_back(self, state: State, begin: int, steps: int) -> None:
         """Take back some steps, at most those of a band."""
-        if self._kernel is not None:
-            self._read_states(self._kernel, state, begin, steps)
-        self._back.advance(steps)
+        if self._kernel is None:
+            self._back.advance(steps)
+        else:
+            self._with_states(self._kernel, state, begin, steps)
 
-    def _read_states(self, forward: tuple[CpuKernel, Problem], state: State, begin: int, steps: int) -> None:
+    def _with_states(self, forward: tuple[CpuKernel, Problem], state: State, begin: int, steps: int) -> None:
         adjoint, inputs = self._run.adjoint, self._run.inputs(state, begin)
         if self._forward is None:
             kernel, problem = forward
@@ -450,6 +451,7 @@ class Bands:
         assert isinstance(self._back, Session)  # noqa: S101  (as wherever there are states)
         for name, (field, level) in after.items():
             self._back.read_from(name, self._forward.address(field, self._forward.steps - (steps - 1 + level)))
+        self._back.advance(steps, last=True)
 
     def results(self) -> dict[str, Array]:
         """Return what everything is worth."""
