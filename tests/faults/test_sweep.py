@@ -41,7 +41,7 @@ os.execvp("cc", ["cc", *sys.argv[1:]])
 
 
 @pytest.mark.stress
-def test_a_sweep_full_of_faults(folders, monkeypatch, tally, running):
+def test_a_sweep_full_of_faults(folders, monkeypatch, tally, running, wait_until):
     """50 crash, 20 never end, 20 do not compile, 50 are fast and wrong: the others are measured, one of them wins."""
     wanted = {"crash": 50, "timeout": 20, "compile": 20, "wrong": 50}
     total = sum(wanted.values()) + 30
@@ -74,7 +74,7 @@ def test_a_sweep_full_of_faults(folders, monkeypatch, tally, running):
         (others if kind is None else seen)[str(each.outcome) if kind is None else f"{kind}: {each.outcome}"] += 1
     assert emit_tiling(problem, plan.tiling).entry not in faulty
     assert plan.confirmed
-    assert not running(mark)
+    assert wait_until(lambda: not running(mark))
     assert seen == {f"{kind}: {kind}": sum(k == kind for k in faulty.values()) for kind in wanted}, odd
     assert others["ok"] >= 20
     assert set(others) == {"ok"}, others

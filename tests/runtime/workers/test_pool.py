@@ -109,16 +109,16 @@ def test_memory_and_temporary_files_are_limited(faults, monkeypatch):
     assert not Path(folder).parent.exists()
 
 
-def test_the_end_of_a_block_ends_workers_and_what_they_started(faults, monkeypatch, running):
+def test_the_end_of_a_block_ends_workers_and_what_they_started(faults, monkeypatch, running, wait_until):
     mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv("TW_TEST_MARK", mark)
     with pool(1) as workers:
         assert workers.call(faults.act, "ok", limit=10).outcome is Outcome.OK
         assert running(mark)
         assert workers.call(faults.act, "child", limit=0.5).outcome is Outcome.TIMEOUT
-        assert not running(mark)
+        assert wait_until(lambda: not running(mark))
         assert workers.call(faults.act, "ok", limit=10).outcome is Outcome.OK
-    assert not running(mark)
+    assert wait_until(lambda: not running(mark))
 
 
 @pytest.mark.parametrize("kind", ["loop", "child"])

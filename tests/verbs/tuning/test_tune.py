@@ -203,7 +203,7 @@ def test_a_sample_of_all_steps_is_a_whole_run(monkeypatch):
     assert not runs
 
 
-def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
+def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running, wait_until):
     """A crashing, an endless, a wrong, a non-compiling candidate and one whose compiler hangs: the sweep ends well."""
     problem = make_problem(program("j2d5pt"), SMALL["shape"], SMALL["steps"])
     # All of the shortlist is tried, whatever is learnt of the first ones and however slow the machine is now.
@@ -234,7 +234,7 @@ def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
     assert "injected" in details["compile"]
     assert "more than rounding explains" in details["wrong"]
     assert "1 crash" in plan.explain()
-    assert not running(mark)
+    assert wait_until(lambda: not running(mark))
 
 
 def test_a_candidate_that_is_wrong_only_on_the_users_problem_does_not_win(inject, tmp_path):

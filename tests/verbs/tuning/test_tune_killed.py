@@ -132,6 +132,6 @@ def test_a_signal_keeps_the_best_so_far_and_leaves_nothing_behind(
     assert document["winner"]["measured_seconds"] > 0
     assert process.returncode == 1
     assert b"Traceback" not in err
-    assert not running(mark)
+    assert wait_until(lambda: not running(mark))
     assert not list((tmp_path / "tmp").iterdir())
     assert len(wisdom.known()) == 1
