@@ -15,13 +15,13 @@ from tests.distributed.test_out_of_core import child
 
 import tilewright as tw
 from tilewright.distributed import disk, out_of_core, sweeps
+from tilewright.distributed import sweeps as runtime
 from tilewright.distributed.compute import Computer
 from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import sweep as runtime
 from tilewright.runtime.memory import HUGE_PAGE
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue

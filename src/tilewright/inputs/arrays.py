@@ -21,7 +21,7 @@ from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients, with_truths
 from tilewright.runtime.devices.arrays import DeviceArray, view
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.session import Inputs
 
 Array = npt.NDArray[Any]

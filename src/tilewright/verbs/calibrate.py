@@ -38,7 +38,7 @@ from tilewright.runtime.calibration import gpu as devices
 from tilewright.runtime.call import compile_source
 from tilewright.runtime.cpu import CompiledKernel, load_stencils
 from tilewright.runtime.devices.device import Device
-from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.drivers import open_device
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.store import hosts
 from tilewright.runtime.toolchains.artifact import Artifact

@@ -9,7 +9,7 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import read_target
 from tilewright.runtime.devices import nvrtc, opencl
-from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.devices.drivers import device_machine, open_device
 from tilewright.workloads.tables import call as table_gpu
 from tilewright.workloads.tables import schedule as rules
 from tilewright.workloads.tables.catalogue import names, recurrence_named

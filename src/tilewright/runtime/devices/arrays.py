@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError, DeviceError
-from tilewright.runtime.devices.views import LEGACY, CallersStream, DeviceView, Memory
+from tilewright.runtime.devices.device import LEGACY, CallersStream, DeviceView, Memory
 from tilewright.runtime.memory import Array
 
 CPU, CUDA, MANAGED = 1, 2, 13

@@ -20,7 +20,7 @@ from tilewright.base.units import format_bytes
 from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.devices.views import Box, CallersStream, DeviceView
+from tilewright.runtime.devices.device import Box, CallersStream, DeviceView
 from tilewright.runtime.memory import Array
 
 _LIBRARY = "libcuda.so.1"

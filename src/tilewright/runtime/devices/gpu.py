@@ -24,10 +24,9 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray
-from tilewright.runtime.devices.device import ArrayDevice, Device, Start
+from tilewright.runtime.devices.device import ArrayDevice, Box, Device, DeviceView, Start
 from tilewright.runtime.devices.looks import Cells, Looks
 from tilewright.runtime.devices.points import DevicePoints
-from tilewright.runtime.devices.views import Box, DeviceView
 from tilewright.runtime.memory import Array
 from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs, point_tables

@@ -11,8 +11,7 @@ import numpy as np
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu.looks import look_source
 from tilewright.programs.stencil.points import Index
-from tilewright.runtime.devices.device import Device
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import Device, DeviceView
 from tilewright.runtime.memory import Array
 
 _THREADS = 256

@@ -1,14 +1,19 @@
 """OpenCL devices through pyopencl: GPUs of any maker, CPUs (PoCL), and the interpreter Oclgrind.
 
 Oclgrind runs kernels without any driver and reports races and accesses out of bounds; it reads its settings from the
-environment when it is loaded, see :func:`prepare_oclgrind`.
+environment when it is loaded, see :func:`prepare_oclgrind`. Programs that annotated regions become are linked with the
+system's OpenCL loader, which reads its list of platforms from a folder (:func:`only_oclgrind`).
 """
 
 import contextlib
 import functools
+import importlib.util
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
@@ -16,7 +21,7 @@ from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
-from tilewright.runtime.devices.views import Box
+from tilewright.runtime.devices.device import Box
 from tilewright.runtime.memory import Array
 
 INSTALL = "pip install 'tilewright[opencl]'"
@@ -248,3 +253,54 @@ def _pyopencl() -> Any:  # noqa: ANN401
     except ImportError as error:
         raise ToolchainError(f"the backend opencl needs pyopencl ({error})", INSTALL) from None
     return pyopencl
+
+
+@dataclass(slots=True)
+class OclgrindReport:
+    """What Oclgrind writes down."""
+
+    path: Path
+    _read: int = 0
+
+    def news(self) -> str:
+        """Return the first new line since the last call, or nothing."""
+        try:
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+        fresh, self._read = text[self._read :], len(text)
+        return next((line.strip() for line in fresh.splitlines() if line.strip()), "")
+
+
+def oclgrind_library() -> Path:
+    """Return Oclgrind's library."""
+    spec = importlib.util.find_spec("pyopencl")
+    for place in (spec.submodule_search_locations or []) if spec is not None else []:
+        for found in sorted(Path(place).rglob("liboclgrind-rt-icd*.so")):
+            return found
+    raise ToolchainError("Oclgrind is not installed", INSTALL)
+
+
+@contextlib.contextmanager
+def only_oclgrind() -> Iterator[OclgrindReport]:
+    """Let programs that are started meanwhile see Oclgrind and no other platform."""
+    library = oclgrind_library()
+    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
+        (Path(folder) / "oclgrind.icd").write_text(f"{library}\n", encoding="utf-8")
+        report = OclgrindReport(Path(folder) / "report.txt")
+        values = {
+            "OCL_ICD_VENDORS": folder,
+            "OCLGRIND_DATA_RACES": "1",
+            "OCLGRIND_LOCAL_MEM_SIZE": str(_OCLGRIND_LOCAL),
+            "OCLGRIND_LOG": str(report.path),
+        }
+        before = {name: os.environ.get(name) for name in values}
+        os.environ |= values
+        try:
+            yield report
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value

@@ -25,8 +25,7 @@ from typing import IO, Any
 
 from tilewright.base.records import Outcome
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.workers.limits import stack_bytes
-from tilewright.runtime.workers.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, READY, frame
+from tilewright.runtime.workers.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, READY, frame, stack_bytes
 
 START_SECONDS = 30.0
 """What a fresh worker may take to start up, before the time of its first call runs."""

@@ -14,7 +14,7 @@ from tilewright.plan import Target, read_target
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import power
-from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.drivers import open_device
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.energy.fit import FitRun, read_runs, write_runs
 from tilewright.verbs.running.run import run

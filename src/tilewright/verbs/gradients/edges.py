@@ -16,7 +16,7 @@ from tilewright.inputs.arrays import Array
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.adjoint_parts import Inner
 from tilewright.programs.stencil.problem import Part, Problem, Span, make_problem
-from tilewright.runtime.faces import FaceSums
+from tilewright.runtime.points import FaceSums
 
 Box = tuple[slice, ...]
 

@@ -6,7 +6,7 @@ from tilewright.inputs.arrays import Given
 from tilewright.inputs.series import level_names
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn, warn_once
 

@@ -10,7 +10,7 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.inputs.arrays import read_array
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import DeviceView
 
 
 def levels_of_out(program: Program, out: Any, *, levels: bool) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401

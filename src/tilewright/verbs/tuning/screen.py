@@ -19,7 +19,7 @@ from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, b
 from tilewright.costs.machine_code.listing import OLDEST, read
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.devices import nvdisasm, nvrtc
+from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import Reply, pool
@@ -116,7 +116,7 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     if updates is None or needs.registers is None or capability < OLDEST:
         return Built(resources=needs)
     try:
-        listing = nvdisasm.disassemble(code.cubin)
+        listing = nvrtc.disassemble(code.cubin)
     except ToolchainError as error:
         return Built(resources=needs, unlisted=str(error))
     kernel = source.kernels[0]

@@ -5,6 +5,7 @@ went wrong.
 """
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,12 +20,15 @@ from tilewright.inputs.files import random_arrays, random_profiles
 from tilewright.plan import Plan
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import measure
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
 
+MINIMUM_SECONDS = 0.1
+"""A sample is repeated until its repeats take this long together."""
+MOST_REPEATS = 64
+"""However short, a sample is repeated no more often than this."""
 CHECK_OPERATIONS = 3e7
 """Operations that the check on a small problem may cost the reference."""
 _SEED = 20
@@ -79,7 +83,25 @@ def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
         return functools.partial(_advanced, kernel.start(plan.problem, inputs, threads, _workspace), count)
 
     make(warm_up)()
-    return measure.sample(lambda: make(steps))
+    return median_seconds(lambda: make(steps))
+
+
+def median_seconds(make: Callable[[], Callable[[], object]], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Take one sample: the median seconds of enough repeats, each of which ``make`` prepares, untimed.
+
+    >>> ticks = iter(range(100))
+    >>> median_seconds(lambda: lambda: None, clock=lambda: float(next(ticks)))
+    1.0
+    """
+    taken: list[float] = []
+    while sum(taken) < MINIMUM_SECONDS and len(taken) < MOST_REPEATS:
+        run = make()
+        begin = clock()
+        run()
+        taken.append(clock() - begin)
+    taken.sort()
+    middle = len(taken) // 2
+    return taken[middle] if len(taken) % 2 else (taken[middle - 1] + taken[middle]) / 2
 
 
 def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:

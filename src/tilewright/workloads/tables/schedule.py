@@ -9,7 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import Target
-from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.devices.drivers import device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.workloads.tables import alignment_costs, costs, orthogonal

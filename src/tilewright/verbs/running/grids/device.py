@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.base.errors import ArrayError
 from tilewright.inputs.arrays import like
 from tilewright.plan import Target
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.kernels import GpuKernel
 from tilewright.runtime.simulation import Simulation
 from tilewright.verbs.running.grids.memory import Levels, Memory

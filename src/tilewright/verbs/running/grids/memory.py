@@ -13,7 +13,7 @@ from tilewright.inputs.arrays import like
 from tilewright.inputs.memo import prepared
 from tilewright.plan import Target
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.busy import unoccupied
+from tilewright.runtime.host import unoccupied
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.simulation import Calculation, Simulation

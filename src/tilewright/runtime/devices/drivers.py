@@ -1,4 +1,4 @@
-"""The devices behind the GPU backends: found by name, and as machines that the cost models know."""
+"""The drivers behind the GPU backends: devices by name, and as machines that the cost models know."""
 
 import contextlib
 
