@@ -147,7 +147,6 @@ def _steps(problem: Problem, chunks: tuple[tuple[int, ...], ...], machine: Machi
 
 
 def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, Any]] | None = None) -> Array:
-    """Compute one chunk, in a task of Dask's."""
     assert block_info is not None  # noqa: S101  (Dask gives it to whoever has the argument)
     places = zip(task.bounds, block_info[0]["chunk-location"], strict=True)
     box = tuple((bounds[place], bounds[place + 1]) for bounds, place in places)
@@ -169,5 +168,4 @@ def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, A
 def _prepared(
     problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
 ) -> Kernel:
-    """Return a chunk's kernel; most chunks are of one shape."""
     return prepare(problem, target, tiling, strict=strict, copies=copies)

@@ -90,7 +90,6 @@ class FileRows(RowArray):
     """A C-contiguous array in a file."""
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, writes: bool) -> None:
-        """Open a file whose first element, of either byte order, is ``offset`` bytes in."""
         self.shape, self.dtype = shape, dtype
         self._path, self._offset = path, offset
         self._row = math.prod(shape[1:]) * dtype.itemsize
@@ -197,7 +196,6 @@ class FileRows(RowArray):
 
 
 def _open_directly(path: Path, *, writes: bool) -> int | None:
-    """Open a file past the page cache; None where the system cannot."""
     if not hasattr(os, "O_DIRECT"):
         return None
     try:

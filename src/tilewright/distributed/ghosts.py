@@ -30,7 +30,6 @@ class Message:
     """A box of a grid on its way: from where it lies, or to there, if it lies in large pieces; else packed."""
 
     def __init__(self, box: npt.NDArray[Any], memory: Memory) -> None:
-        """Find out how; ``memory`` returns bytes to pack the box into."""
         self.box, self.bytes = box, box.nbytes
         self.run, self._axes = runs(box.shape, box.strides, box.itemsize)
         self.buffer = memory(box.nbytes) if self.packed else None
@@ -106,7 +105,6 @@ class Ghosts:
     """Exchanges the halos of one rank's windows."""
 
     def __init__(self, problem: Problem, like: Array, steps: int) -> None:
-        """Find out who sends what: known without any message."""
         self._comm, self._rank = like.comm, like.comm.Get_rank()
         every = [halo(problem, like.layout, rank, steps) for rank in range(like.layout.size)]
         self.own = own = every[self._rank]

@@ -185,7 +185,6 @@ class _Files:
     """
 
     def __init__(self, job: OutOfCoreRun, stack: ExitStack) -> None:
-        """Open the results that are there already."""
         self._job, self._stack = job, stack
         first = job.targets[job.problem.program.updated[0]][0]
         path = disk.path_of(first, "out")
@@ -221,7 +220,6 @@ class _Files:
         return read + max([new, *(each.transfer_bytes(problem.dtype) for each in self._there.values())])
 
     def check_space(self, chosen: Passes, traces: int) -> None:
-        """Refuse a run whose files do not fit on the disk, all copies counted, before any is made."""
         size = self._job.problem.cells * self._job.problem.itemsize
         made = sum(len(values) for values in self._job.targets.values()) - len(self._there)
         names = [name for each in self._sets_of(chosen) for names in each.values() for name in names]
@@ -236,7 +234,6 @@ class _Files:
             )
 
     def make_results(self) -> None:
-        """Make the results that are not there yet."""
         for field, values in self._job.targets.items():
             self.out[field] = [
                 self._there.get((field, age)) or self._opened(value, "out") for age, value in enumerate(values)
@@ -259,7 +256,6 @@ class _Files:
             self.traces[field].read(0, len(trace), trace)
 
     def written(self, left: int) -> Levels:
-        """Return what the pass writes after which so many are left."""
         return self._sets[(left + 1) % 2] if left else self.out
 
     def clear(self) -> None:
@@ -325,6 +321,5 @@ def _chunks(job: OutOfCoreRun) -> tuple[int, ...]:
 
 
 def _key(job: OutOfCoreRun, out: Mapping[str, Sequence[RowArray]], computer: Computer) -> str:
-    """Return a fingerprint of what is computed, from which files into which."""
     places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
     return fingerprint(job.problem, computer.numbers, places, fingerprint_of(job.points))

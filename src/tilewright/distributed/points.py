@@ -82,7 +82,6 @@ class GridPoints:
     """The sources and receivers of a grid that is cut."""
 
     def __init__(self, problem: Problem, data: PointData, look: Look) -> None:
-        """Lay them out; ``look`` returns what a field is at some cells when the run begins."""
         self._problem, self._data = problem, data
         self._recording = {each.field: Recording(each, problem, look, data.summing) for each in data.receivers}
         self.traces = data.traces(problem)

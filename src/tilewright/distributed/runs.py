@@ -174,7 +174,6 @@ def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, t
 
 
 def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, bool]:
-    """Return the steps between two exchanges, and whether they are overlapped."""
     problem, layout = job.problem, job.first.layout
     if job.steps is not None and job.overlapped is not None:
         return max(1, min(job.steps, problem.steps)), job.overlapped
@@ -230,7 +229,6 @@ class _Advance:
         return window, None if self._points is None else self._points.window(window.span, window.box)
 
     def run(self) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
-        """Go from the first step, or from the last checkpoint, to the last."""
         problem, program = self._job.problem, self._job.problem.program
         inner, kept = self._own.inner, self._job.checkpoints
         with ending(self._comm):
@@ -290,7 +288,6 @@ class _Advance:
         return current, spare
 
     def _shown(self) -> dict[str, list[Grid]]:
-        """See every level where the kernel keeps it."""
         state, program = self._state, self._job.problem.program
         assert state is not None  # noqa: S101  (else there is nothing to see)
         return {name: [state.newest(name, age) for age in range(program.history(name))] for name in program.fields}
@@ -337,7 +334,6 @@ class _Advance:
         done: int,
         table: Mapping[str, Grid],
     ) -> None:
-        """Compute a window that is this rank's, or lies in it."""
         window, points = part
         place = slices(window.span, self._own.span)
         arrays = {name: [grid[place] for grid in levels] for name, levels in current.items()}

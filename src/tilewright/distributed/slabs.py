@@ -121,7 +121,6 @@ class Slabs:
     """Makes the passes of a run."""
 
     def __init__(self, problem: Problem, chosen: Passes, computer: Computer, points: GridPoints | None = None) -> None:
-        """Take memory for three slabs at a time."""
         self._problem, self._chosen, self._computer, self._points = problem, chosen, computer, points
         self._buffers = Buffers(problem, chosen.rows, 1 if computer.copies(problem) else 2)
 

@@ -84,7 +84,6 @@ def applies(problem: Problem, computer: Computer) -> bool:
 
 
 def _families(problem: Problem, computer: Computer) -> tuple[Family, ...]:
-    """Families that may sweep over a problem."""
     asked = as_tiling(computer.tiling)
     named = space.families(problem, cpu=True) if asked is None else (asked.family,)
     return tuple(each for each in named if each.sweeps)
@@ -208,7 +207,6 @@ class _Addresses(Workspace):
     """A range of addresses without memory."""
 
     def take(self, size: int) -> Array:
-        """Return bytes at the start of a huge page, all 0."""
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
         self.pages = mmap.mmap(-1, size + HUGE_PAGE, flags=flags)
         if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -286,7 +284,6 @@ class Sweeper:
     """Makes the passes of a run."""
 
     def __init__(self, problem: Problem, swept: Swept, computer: Computer) -> None:
-        """Compile the kernel and take memory for rows under way."""
         self._problem, self._swept, self._computer = problem, swept, computer
         plan = plans(problem, computer.target, swept.tiling, strict=computer.strict)[0]
         assert isinstance(plan.schedule, CpuSchedule)  # noqa: S101  (a sweep is made for a processor)

@@ -111,7 +111,6 @@ class _Creep:
         self._lock = threading.Lock()
 
     def after(self, steps: int) -> int:
-        """Return the cells that are wrong after so many steps, on any level."""
         with self._lock:
             for _ in range(len(self._known), min(steps, _FOLLOWED) + 1):
                 self._advance()

@@ -111,7 +111,6 @@ def _split_varying(values: dict[str, Any], shape: tuple[int, ...], steps: int | 
 
 
 def _numbers_of_steps(program: Program, steps: int | None) -> dict[str, Array]:
-    """The steps' numbers, where a program computes with them."""
     if STEP not in program.scalars:
         return {}
     if steps is None:
@@ -199,7 +198,6 @@ def _check_exponents(program: Program, values: Mapping[str, Any], dtype: str) ->
 
 
 def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
-    """Check the numbers that are given for every cell along an axis."""
     found = {name: as_array(values, name) for name, values in given.items()}
     for name, values in found.items():
         extent = shape[program.profiles[name]]

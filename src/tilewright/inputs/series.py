@@ -145,7 +145,6 @@ class Recorder:
         coords: Mapping[str, Array] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Prepare a file, which is made, or replaced, with the first record."""
         series.check_series(path)
         taken = {*program.fields, *(name for field in program.updated for name in _names(field))}
         plain = dims or _DIMS[-program.rank :]

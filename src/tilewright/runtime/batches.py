@@ -71,7 +71,6 @@ def run_batch(  # noqa: PLR0913
 def _together(
     kernel: CpuKernel, problem: Problem, inputs: Inputs, found: Mapping[str, tuple[Array, ...]], threads: int
 ) -> None:
-    """Let the threads compute a grid each."""
     list_ = _List(kernel.compiled, problem, inputs, kernel.plan.block, threads)
     try:
         list_.advance(problem.steps)
@@ -110,7 +109,6 @@ class _List(Session):
         self.results({field: self._first_of(each) for field, each in out.items()}, age)
 
     def perform(self, count: int) -> None:
-        """Do to so many grids what is written down."""
         scalars, (constants, _) = self._table.ctypes.data, self._arguments
         own = self._memory.block
         addresses = [self._memory.start + worker * own for worker in range(self._workers)]
@@ -205,15 +203,12 @@ class _Apart(Workspace):
         return self._buffer[:size]
 
     def forget(self) -> None:
-        """Use again what was put aside."""
         self._used = self._size
 
     def aside(self, like: Array) -> Array:
-        """Return room for a copy of an array in the first worker's memory."""
         found: Array = np.ndarray(like.shape, like.dtype, self._buffer, self._used)
         self._used = round_up(self._used + found.nbytes, CACHE_LINE)
         return found
 
     def give(self, buffer: Array) -> None:  # noqa: ARG002
-        """Hand the memory of all workers back."""
         SHARED.give(self._buffer)

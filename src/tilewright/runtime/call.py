@@ -187,7 +187,6 @@ def _compiled(artifact: Artifact[Any]) -> bytes:
 
 
 def _library(artifact: Artifact[Any]) -> tuple[bytes, ctypes.CDLL]:
-    """Return the code that has every function, and the library that it makes."""
     with suppress(OSError, AttributeError):
         return artifact.content, _opened(artifact, artifact.content)
     # What the cache had is no library, lacks a function, or cannot be loaded here: once more from the text.

@@ -33,7 +33,6 @@ THREAD_VARIABLES = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")
 
 @functools.cache
 def _cpuinfo() -> dict[str, str]:
-    """The first processor's entries of /proc/cpuinfo; empty where there is none."""
     try:
         text = _CPUINFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -114,7 +113,6 @@ def _allowed_cpus() -> int:
 
 @functools.lru_cache(maxsize=4)
 def _quota(group: Path) -> int:
-    """CPUs that the quota of a control group stands for."""
     try:
         quota, period = (group / "cpu.max").read_text().split()
         return 2**16 if quota == "max" else max(1, round(int(quota) / int(period)))

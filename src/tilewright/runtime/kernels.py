@@ -214,7 +214,6 @@ class NumpySession:
     """A run in memory that NumPy advances."""
 
     def __init__(self, problem: Problem, inputs: Inputs) -> None:
-        """Start from arrays, which are only read."""
         copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
         check_memory(copies * problem.cells * problem.itemsize)
         self.steps = 0
@@ -266,7 +265,6 @@ class NumpySession:
 
 
 def _unset(problem: Problem) -> dict[str, list[Array]]:
-    """Return arrays for every version of every field, before anything is put into them."""
     kind = numpy_type(problem.dtype)
     return {
         field: [np.zeros(problem.shape, kind) for _ in range(problem.program.history(field))]

@@ -121,7 +121,6 @@ class PlaceTables:
         *,
         padded: bool = True,  # lay rows in subdomains as those of other fields, not one after the other
     ) -> None:
-        """Make the tables."""
         whole = problem if halo is None else halo.problem
         self._arrays = [place_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
         # where the number of the first cell lies, by table

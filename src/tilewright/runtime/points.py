@@ -24,7 +24,6 @@ class FaceSums:
     """Sums of what a statement makes of a field's cells near the sides, from zero on."""
 
     def __init__(self, problem: Problem, field: str, widths: tuple[Span, ...]) -> None:
-        """Make room for the sums of a problem's field."""
         # widths: cells at both ends of every axis
         self.field, self.widths, self._shape = field, widths, problem.shape
         statement = next(each for each in problem.program.statements if each.field == field)
@@ -144,7 +143,6 @@ class Adding:
     """The sources of one field on the grid that a kernel computes on."""
 
     def __init__(self, sources: Sources, dtype: str) -> None:
-        """Lay out the cells of sources."""
         weights = sources.weights
         self.field, self._values, self._dtype = sources.field, sources.values, dtype
         self.cells, where = numbered(weights.cell)
@@ -160,7 +158,6 @@ class Recording:
     """The receivers of one field: which cells are recorded, and what their values make."""
 
     def __init__(self, receivers: Receivers, problem: Problem, look: Look, summing: Summing) -> None:
-        """Lay out the cells of receivers; those that nothing updates keep what ``look`` shows at the start."""
         weights = receivers.weights
         self.field, self.every = receivers.field, receivers.every
         moves = updated_cells(problem, self.field, weights.cell)
@@ -231,7 +228,6 @@ class PointTables:
         *,
         begin: int = 0,  # steps before those of the traces' first rows
     ) -> None:
-        """Lay out tables."""
         self._traces, self._problem, self._begin = traces, problem, begin
         grid, around = (problem, ((0, 0),) * len(problem.shape)) if halo is None else (halo.problem, halo.around)
         fields = problem.points

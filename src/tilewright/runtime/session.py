@@ -77,7 +77,6 @@ class Session:
         halo: Extended | None = None,
         workspace: Workspace | None = None,  # that of earlier runs by default
     ) -> None:
-        """Take memory and copy the first versions in."""
         self.problem = problem
         self.steps = 0
         """Steps done so far."""
@@ -180,7 +179,6 @@ class Session:
         self._workspace.give(self._buffer)
 
     def _check(self, size: int) -> None:
-        """Refuse what does not fit into memory."""
         check_memory(size)
 
     def _copies(self, field: str) -> int:
@@ -278,7 +276,6 @@ class Session:
         self._version = 0
 
     def _fill(self, inputs: Inputs) -> None:
-        """Copy the first versions in, if there are any yet."""
         if not inputs.arrays:
             return
         self._put_in(inputs.arrays, self._static.copies_in)
@@ -317,11 +314,9 @@ class Session:
         spread([job for pair in pairs for job in copy_jobs(*pair, self._copiers)], self._copiers)
 
     def _move(self, target: Array, values: Array) -> None:
-        """Copy one array to another by one thread."""
         np.copyto(target, values, casting="unsafe")
 
     def _aside(self, values: Array) -> Array:
-        """Return a copy of an array elsewhere."""
         return values.copy()
 
     def _history(self) -> Iterator[tuple[str, int]]:
@@ -331,7 +326,6 @@ class Session:
                 yield from ((field, age) for age in range(history))
 
     def _refresh(self, versions: Iterator[tuple[str, int]]) -> None:
-        """Fill the halo of some versions with periodic copies, one axis after the other."""
         if self._halo is None:
             return
         slots = [self._slot(field, age) for field, age in versions]

@@ -172,7 +172,6 @@ class Lookback:
     """What became of a run since it was last looked at."""
 
     def __init__(self, run: Simulation, *, changes: bool = False) -> None:
-        """Look at a run for the first time; ``changes`` if :meth:`change` will be asked for."""
         self._run, self._changes = run, changes
         self._eyes: Eyes = run.eyes()
         self._finite = run.problem.rounds and self._eyes.finite()

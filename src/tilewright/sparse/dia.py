@@ -316,7 +316,6 @@ class Dia:
 
 
 def _scipy(part: str) -> Any:  # noqa: ANN401
-    """Load a part of SciPy, which only conversions need."""
     with needed("scipy", "this conversion", extra="sparse"):
         return importlib.import_module(f"scipy.{part}")
 
@@ -328,7 +327,6 @@ def _shape(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def _kind(dtype: npt.DTypeLike | None, arrays: Any) -> np.dtype[Any]:  # noqa: ANN401
-    """Return the element type: the one asked for, else what the arrays have in common."""
     try:
         kind = np.dtype(dtype) if dtype is not None else np.result_type(*(each.dtype for each in arrays), np.float32)
     except (TypeError, ValueError):

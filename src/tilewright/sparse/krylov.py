@@ -100,7 +100,6 @@ class _Prepared:
                     raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.what.name!r} overlap")
 
     def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice | None) -> tuple[float, ...]:
-        """Check the arguments and run."""
         starts = self.check(vectors, scalars)
         if not starts:
             return self._on_copies(vectors, scalars, choice)
@@ -401,7 +400,6 @@ def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
 
 
 def _verify(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice) -> None:
-    """Compare one run on copies with NumPy."""
     copies = [each.copy() for each in vectors]
     sums = apply(what, *copies, scalars=scalars, choice=choice)
     expected, totals = reference(what, vectors, scalars)

@@ -89,7 +89,6 @@ def _own_packages() -> list[Path]:
 
 
 def _ask(tool: str, question: str, name: str) -> str:
-    """Return pkg-config's answer, or an empty string."""
     try:
         answer = subprocess.run(
             (tool, question, name),
@@ -105,7 +104,6 @@ def _ask(tool: str, question: str, name: str) -> str:
 
 
 def _dtype(folders: list[Path]) -> str:
-    """Read the type of scalars from PETSc's configuration."""
     for folder in folders:
         path = folder / "petscconf.h"
         if not path.is_file():

@@ -43,12 +43,10 @@ class _Setting:
 
     @property
     def unknowns(self) -> tuple[str, ...]:
-        """The updated fields, in order."""
         return self.problem.program.updated
 
     @property
     def dof(self) -> int:
-        """Unknowns per cell."""
         return self.copies * len(self.unknowns)
 
 
@@ -188,7 +186,6 @@ def _check(statement: Statement) -> None:
 
 
 def _shifted(setting: _Setting, node: Read, box: tuple[tuple[int, int], ...]) -> Array:
-    """Return what a read yields over the updated cells."""
     reach = setting.problem.program.reach
     cells = (
         slice(low + offset + below, high + offset + below)
@@ -212,7 +209,6 @@ def _keep(planes: Planes, setting: _Setting, box: tuple[tuple[int, int], ...], r
 def _spread(
     planes: Planes, setting: _Setting, what: tuple[int, Read], box: tuple[tuple[int, int], ...], slope: Number
 ) -> None:
-    """Add a coupling to the diagonals that it lies on."""
     row, node = what
     shape = setting.problem.shape
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]

@@ -223,7 +223,6 @@ class _Steps:
         self._done, self._total = 0, total
 
     def begin(self, what: str, count: int = 1) -> None:
-        """Begin so many steps; the ones before are done."""
         self._say(what)
         self._update(self._done, self._total, what)
         self._done += count

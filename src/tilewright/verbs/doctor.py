@@ -256,7 +256,6 @@ def _cache() -> tuple[Check, ...]:
 
 
 def _version(package: str) -> str:
-    """Return an installed package's version, or an empty string."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -268,5 +267,4 @@ def _manager() -> str:
 
 
 def _install(package: str) -> str:
-    """Return this system's command that installs a package."""
     return f"{_MANAGERS.get(_manager(), 'install')} {package}"

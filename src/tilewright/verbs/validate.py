@@ -225,7 +225,6 @@ def _scored(
 def _published(
     case: selector.TilingBatch, seconds: Floats, machine: Machine, points: int, seed: tuple[int, int]
 ) -> StencilValidation:
-    """Score the printed model, C_iter fitted to the sample."""
     setting = make_setting(case.facts.problem, machine)
     limit = min(setting.rates.block_bytes, STATIC_SHARED)
     setting = setting.at(block_bytes=limit)

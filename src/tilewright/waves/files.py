@@ -76,7 +76,6 @@ def shoot_files(path: Path, job: ShotOptions) -> FileShot:
 
 
 def _layers(job: ShotOptions) -> Layers:
-    """The layers around the model, which one option says."""
     if sum(each is not None for each in (job.layer, job.cpml, job.absorb)) > 1:
         raise UsageError("layers are said once", "give one of --layer, --cpml and --absorb")
     if job.absorb is not None:

@@ -31,7 +31,6 @@ class Sponge:
     decay: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         _set_width(self)
         if self.decay is not None:
             real_number(self.decay, "the decay of a sponge")
@@ -71,7 +70,6 @@ class CPML:
     reflection: float = 1e-6
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         _set_width(self)
         if self.frequency is not None:
             real_number(self.frequency, "the frequency of a CPML")

@@ -248,8 +248,6 @@ def _check_free(model: Model, sides: tuple[tuple[Side, Side], ...], space_order:
 
 
 def _with_frequency(sides: tuple[tuple[Side, Side], ...], frequency: float | None) -> tuple[tuple[Side, Side], ...]:
-    """Give layers that have no frequency the source's."""
-
     def given(side: Side) -> Side:
         return replace(side, frequency=frequency) if isinstance(side, CPML) and side.frequency is None else side
 

@@ -406,7 +406,6 @@ def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: 
 
 
 def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
-    """The least time of some repetitions on one core, after a warm-up."""
     session = Session(kernel, problem, _inputs(problem), 1)
     try:
         return _least(lambda: session.advance(steps))

@@ -49,7 +49,6 @@ def _note(each: fit.Fit, instances: str) -> str:
 
 
 def _entries(name: str, each: fit.Fit, instances: str) -> list[tuple[str, Quantity]]:
-    """A fitted C_iter and its start-ups as a machine file names them."""
     starts = {"row": each.row, "box": each.box}
     found = [(name, entered(each, _note(each, instances)))]
     note = "start-up, fitted with C_iter"

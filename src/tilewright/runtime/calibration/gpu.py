@@ -207,7 +207,6 @@ def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted:
 
 
 def _tilings(problem: Problem, limit: int) -> tuple[Tiling, ...]:
-    """The default tile and others of other heights that fit."""
     first = calibration_tiling(problem, limit)
     found = [first]
     for share in _HEIGHTS[1:]:
@@ -263,7 +262,6 @@ class _Bench:
             device.write(buffer, 0, values)
 
     def close(self) -> None:
-        """Hand the memory back."""
         for buffer in self._buffers:
             self._device.release(buffer)
 
@@ -273,7 +271,6 @@ class _Bench:
         return [max(1e-12, one()) for _ in range(self._protocol.samples)]
 
     def start(self, kernel: int, groups: int, count: int, times: int = 1) -> None:
-        """Start a kernel."""
         arguments: tuple[Any, ...] = (*self._buffers, np.int32(count))
         for _ in range(times):
             self._device.start(self._kernels[kernel], (groups, gpu_micro.THREADS), arguments, 0)
@@ -286,7 +283,6 @@ class _Bench:
         return time.perf_counter() - begin
 
     def copy_seconds(self) -> float:
-        """One copy of the array."""
         groups = ceil_div(self.cells, gpu_micro.THREADS)
         return self._device.timed(lambda: self.start(_COPY, groups, self.cells))
 

@@ -170,7 +170,6 @@ class DeviceArray:
     """A result in a device's memory, which it owns: hands itself out without a copy, and frees itself at the end."""
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: Any) -> None:  # noqa: ANN401
-        """Take over memory."""
         self.memory, self.shape, self.dtype = memory, tuple(shape), np.dtype(dtype)
         self.pointer, self.device, self.device_type = memory.pointer, memory.device, CUDA
 
@@ -199,7 +198,6 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Where it lies, in DLPack's numbers."""
         return self.device_type, self.device
 
     def __dlpack__(
@@ -228,7 +226,6 @@ class DeviceArray:
         return self.__array__().__dlpack__(max_version=max_version)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ANN401
-        """Copy it to the host."""
         if copy is False:
             raise ValueError("an array on a device cannot be had on the host without a copy")
         values: Array = np.empty(self.shape, self.dtype)

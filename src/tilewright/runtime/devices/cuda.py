@@ -43,7 +43,6 @@ class CudaDevice:
     """
 
     def __init__(self, number: int) -> None:
-        """Look at a device."""
         with _reported("could not be asked for a device"):
             self._properties = library().core.Device(number).properties
             self._name = _name(number)
@@ -303,7 +302,6 @@ class CudaDevice:
             driver.cuCtxPopCurrent()
 
     def _open(self) -> tuple[Any, Any, Any]:
-        """The primary context, a stream in it, and a pool of memory."""
         if self._opened is None:
             with self._lock:
                 if self._opened is None:
@@ -433,7 +431,6 @@ def holder(pointer: int) -> int | None:
 
 
 def _count() -> int:
-    """How many devices there are."""
     driver = library().driver
     (status,) = driver.cuInit(0)
     count = 0

@@ -131,7 +131,6 @@ class GpuSession:
     """A problem in a device's memory; used like :class:`tilewright.runtime.session.Session`."""
 
     def __init__(self, program: DeviceKernels, problem: Problem, inputs: Inputs, halo: Extended | None = None) -> None:
-        """Take memory and copy the first versions in; the inputs are only read, and may lie on the device."""
         self.problem = problem
         self.steps = 0
         """Steps done so far."""
@@ -443,7 +442,6 @@ class GpuSession:
             device.write(self._tables[0], 0, whole)
 
     def _call(self, launch: Launch) -> Start:
-        """What the driver is to start."""
         kernel = self._program.source.kernels[launch.kernel]
         head, tail = self._fixed
         points = () if self._points is None else self._points.buffers
@@ -511,7 +509,6 @@ class GpuSession:
         self._device.write(self._buffers[number], at, self._surrounded(version))
 
     def _put_there(self, number: int, at: int, view: Any, part: tuple[slice, ...]) -> None:  # noqa: ANN401
-        """Copy a part of an array on the device to its place."""
         start, extents = tuple(each.start for each in part), tuple(each.stop - each.start for each in part)
         if min(extents) > 0:
             around = [low for low, _ in self._halo.around] if self._halo else [0] * len(start)

@@ -83,7 +83,6 @@ class OpenClDevice:
     """One device with a context and a queue that keeps the order of its commands."""
 
     def __init__(self, device: Any) -> None:  # noqa: ANN401
-        """Make the context of a device of pyopencl."""
         self._cl = cl = _pyopencl()
         self._device = device
         self._context = cl.Context([device])

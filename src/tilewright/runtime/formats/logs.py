@@ -123,7 +123,6 @@ def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
 
 
 def _is_cut(line: str, rank: int) -> bool:
-    """Whether a line is the beginning of a configuration with its speed, and not the whole."""
     return (
         _CUT.fullmatch(line) is not None and len(line.split(" ", maxsplit=1)[0].rstrip("_").split("_")) <= 1 + 2 * rank
     )

@@ -62,7 +62,6 @@ def _calibrated(known: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001
 
 
 def _place(machine: Machine) -> Path:
-    """Where a machine is kept: the host by its identity, a device by its name."""
     return path() if machine.kind == "cpu" else path().with_name(f"{machine.name}.toml")
 
 

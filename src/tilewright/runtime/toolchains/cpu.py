@@ -144,7 +144,6 @@ def find_command() -> tuple[str, ...]:
 
 
 def _words(variable: str, command: str) -> list[str]:
-    """Split a command as a shell does."""
     try:
         return shlex.split(command, posix=sys.platform != "win32")
     except ValueError as error:
@@ -226,7 +225,6 @@ def _names_processor(command: Sequence[str]) -> bool:
 
 
 def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
-    """Ask the compiler for its version and try its options on a small program."""
     version = _call((*command, "--version"), 30.0)
     first = version.stdout.partition("\n")[0].strip()
     identity = fingerprint(first, stamp) + " " + first
@@ -267,7 +265,6 @@ def _with_few_registers(tools: Toolchain) -> Toolchain:
 
 
 def _openmp_hint(version: str) -> str:
-    """What to do where OpenMP does not link, by system and by what the compiler calls itself."""
     package = "libomp-dev" if "clang" in version else "libgomp1"
     return _OPENMP.get(sys.platform, f"install its OpenMP library, on Debian and Ubuntu `apt install {package}`")
 
@@ -281,7 +278,6 @@ def _native(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _target(tools: Toolchain) -> tuple[int, bool]:
-    """Width of the vectors that a compiler makes, and whether it fuses, as its own macros say."""
     result = _call((*tools.command, *tools.native, "-dM", "-E", "-x", "c", os.devnull), 30.0)
     macros = {words[1] for line in result.stdout.splitlines() if len(words := line.split()) > 1}
     if result.returncode or not macros:

@@ -137,7 +137,6 @@ class _Worker:
         return ""
 
     def expire(self) -> Reply:
-        """End a call that is over its limit."""
         self._end()
         return Reply(outcome=Outcome.TIMEOUT, detail=f"it did not finish in {self.limit:g} s")
 
@@ -159,7 +158,6 @@ class _Worker:
 
 
 def _opened(answer: bytes) -> tuple[str, Any]:
-    """Return the kind and the value of an answer."""
     try:
         kind, value = pickle.loads(answer)  # noqa: S301  (our own worker's pipe)
     except Exception:  # noqa: BLE001  (what is damaged can raise anything)

@@ -94,7 +94,6 @@ def _leave() -> None:
 
 
 def _answer(request: bytes) -> tuple[str, Any]:
-    """Run one call; whatever it raises is part of the answer."""
     try:
         function, arguments = pickle.loads(request)  # noqa: S301  (a pipe from our own parent, never a file)
         return "value", function(*arguments)

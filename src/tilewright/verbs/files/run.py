@@ -180,7 +180,6 @@ class _Looks:
         self._series = Recorder(target, program) if target is not None and is_series(target) else None
 
     def begin(self, case: CheckedProblem) -> None:
-        """Note the fields that no step changes."""
         program, self.begun = self._program, True
         self.constant = {
             field: [np.asarray(level, case.problem.dtype) for level in case.given.versions[field]]
@@ -189,7 +188,6 @@ class _Looks:
         }
 
     def write(self, step: int, view: Any) -> None:  # noqa: ANN401
-        """Write a snapshot."""
         assert self._target is not None  # noqa: S101  (it is called where there is one)
         target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
         views = view if len(updated) > 1 else (view,)

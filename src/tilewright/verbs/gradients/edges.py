@@ -109,5 +109,4 @@ class EdgeSums:
 
 
 def _within(box: Box, slab: Box) -> Box:
-    """A box of the grid, counted from the first cell of a part of it."""
     return tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(box, slab, strict=True))

@@ -166,7 +166,6 @@ def _typed(found: Weights, dtype: str) -> Weights:
 
 
 def _values(problem: Problem, points: Points) -> Array:
-    """The values of sources; shape (steps, points)."""
     values, steps, count = points.values, problem.steps, len(points)
     if values is None:
         raise UsageError("sources have values, one per step", "write tw.Points(coordinates, values=wavelet)")

@@ -92,7 +92,6 @@ def known_program(name: str) -> Program | None:
 
 
 def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
-    """Add what the model says about a candidate; one that it knows nothing of stays as it is."""
     if each.dram_bytes is not None:
         return each
     try:

@@ -192,7 +192,6 @@ _workspace = Workspace()
 
 
 def _advanced(session: Session, steps: int) -> None:
-    """One timed run; its memory goes back to the workspace when it is over."""
     try:
         session.advance(steps)
     finally:

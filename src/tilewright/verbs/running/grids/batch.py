@@ -115,7 +115,6 @@ class _Axes:
         return np.moveaxis(whole, self.own, range(-self.rank, 0))
 
     def shape(self, arrays: Mapping[str, tuple[Array, ...]]) -> tuple[int, ...]:
-        """Return the extents of the batch's own axes."""
         every = {name: self._last(each).shape[: -self.rank] for name, kept in arrays.items() for each in kept}
         try:
             found = np.broadcast_shapes(*every.values())
@@ -127,7 +126,6 @@ class _Axes:
         return found
 
     def one(self, array: Array) -> Array:
-        """Return the first grid."""
         turned = self._last(array)
         return turned if turned.ndim <= self.rank else turned[(0,) * (turned.ndim - self.rank)]
 
@@ -169,7 +167,6 @@ def _as_grids(
 
 
 def _own_axes(program: Program, axes: Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Check the axes, and return them counted from the front."""
     try:
         places = tuple(operator.index(axis) for axis in axes)
     except TypeError:

@@ -63,6 +63,5 @@ def _like(result: Any, original: Any) -> Any:  # noqa: ANN401
 
 
 def _values_of(array: Any, cells: Index) -> Any:  # noqa: ANN401
-    """Compute some cells of a Dask array."""
     places = np.unravel_index(cells, array.shape)
     return array.vindex[tuple(places)].compute() if len(cells) else np.zeros(0, array.dtype)

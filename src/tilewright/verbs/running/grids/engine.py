@@ -25,7 +25,6 @@ class Engine:
         options: RunOptions,
         target: Target,  # where it is computed; on ranks, by every one of them
     ) -> None:
-        """Note what is asked for."""
         self.program, self.arrays, self.scalars, self.options, self.target = program, arrays, scalars, options, target
 
     def open(self) -> None:

@@ -48,7 +48,6 @@ class Memory(Engine):
         *,
         packed: bool = True,  # fields that live in subdomains have memory there alone, where kernels can do that
     ) -> None:
-        """Note what is asked for."""
         super().__init__(program, arrays, scalars, options, target)
         self._packed = packed and not (target.on_device or options.strict)
         self._deep = options.levels or options.record  # whether all levels that a next run needs are copied out
@@ -165,7 +164,6 @@ class Memory(Engine):
             check_targets(self._targets, None)
 
     def _plan(self) -> None:
-        """Plan the problem and load its kernel; what is planned is one portion: the steps between two looks."""
         problem, target, tiling, strict = self.problem, self.target, self.options.tiling, self.options.strict
         part = problem if not 0 < self.every < problem.steps else replace(problem, steps=self.every)
         whole = part is problem

@@ -30,7 +30,6 @@ class Series(Memory):
         options: RunOptions,
         target: Target,
     ) -> None:
-        """Note what is asked for."""
         super().__init__(program, arrays, scalars, replace(options, out=None), target, packed=False)
         self._path, self._deep = as_path(options.out, "out"), True
 
