@@ -24,22 +24,34 @@ _LEFT = 0.8
 
 
 def directory() -> Path | None:
-    """Return the cache's directory, made if need be, or None where none can be used (after one warning).
+    """Return the cache's directory, or None; ``TILEWRIGHT_CACHE`` overrides the user's cache directory."""
+    loss = "the kernel cache cannot be used, so kernels are compiled anew in every process"
+    return private_directory("cache", _VARIABLE, "the kernel cache", loss, ("kernels",))
 
-    ``TILEWRIGHT_CACHE`` overrides the user's cache directory. A directory that others may write to, or that belongs to
-    another user, is refused: a kernel there may be anyone's.
+
+def private_directory(
+    kind: str,
+    variable: str,  # overrides the user's directory of this kind
+    name: str,  # in warnings
+    loss: str,  # what cannot be done without it
+    below: tuple[str, ...] = (),
+) -> Path | None:
+    """Return a directory of ours, made if need be, or None where none can be used (after one warning).
+
+    A directory that others may write to, or that belongs to another user, is refused: a kernel there may be anyone's.
     """
     try:
-        root = user_folder("cache", _VARIABLE) / "kernels"
-        make_private(root)
-        problem = distrust(root, _VARIABLE) or distrust(root.parent, _VARIABLE)
+        root = user_folder(kind, variable)
+        path = root.joinpath(*below)
+        make_private(path)
+        problem = distrust(path, variable) or (distrust(root, variable) if below else "")
     except (OSError, RuntimeError) as error:
-        warn_once(f"the kernel cache cannot be used, so kernels are compiled anew in every process: {error}")
+        warn_once(f"{loss}: {error}")
         return None
     if problem:
-        warn_once(f"the kernel cache {problem}")
+        warn_once(f"{name} {problem}")
         return None
-    return root
+    return path
 
 
 def make_private(path: Path) -> None:

@@ -79,18 +79,11 @@ class Kernel(Protocol):
 class CpuKernel:
     """C code, compiled and loaded."""
 
+    resources = None  # C compilers do not say
+    fits = True  # C code runs in whatever registers there are
+
     plan: Plan  # what it was made of
     compiled: CompiledKernel
-
-    @property
-    def resources(self) -> Resources | None:
-        """Nothing: C compilers do not say."""
-        return None
-
-    @property
-    def fits(self) -> bool:
-        """True: C code runs in whatever registers there are."""
-        return True
 
     @property
     def parallel(self) -> bool:
@@ -141,6 +134,8 @@ def execute(
 class GpuKernel:
     """Kernels on a GPU."""
 
+    parallel = False  # the processor's threads have no part in it
+
     plan: Plan  # what they were made of
     program: "gpu.DeviceKernels"
 
@@ -156,11 +151,6 @@ class GpuKernel:
         if needs is not None and (needs.spill_bytes or needs.stack_bytes):
             return False
         return not most or max(kernel.threads for kernel in self.program.source.kernels) <= most
-
-    @property
-    def parallel(self) -> bool:
-        """False: the processor's threads have no part in it."""
-        return False
 
     def start(self, problem: Problem, inputs: Inputs, threads: int) -> "gpu.GpuSession":  # noqa: ARG002
         """Take memory of the device for a run and fill it; arrays of the inputs may lie there already."""
@@ -182,22 +172,9 @@ class GpuKernel:
 class NumpyKernel:
     """The NumPy reference, which needs no compiler, knows every element type, and wraps by itself."""
 
+    resources, fits, parallel = None, True, False  # NumPy's loops have one thread
+
     plan: Plan  # that of NumPy, without a tiling
-
-    @property
-    def resources(self) -> Resources | None:
-        """Nothing."""
-        return None
-
-    @property
-    def fits(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def parallel(self) -> bool:
-        """False: NumPy's loops have one thread."""
-        return False
 
     def start(self, problem: Problem, inputs: Inputs, threads: int) -> "NumpySession":  # noqa: ARG002
         """Copy the arrays of a run."""

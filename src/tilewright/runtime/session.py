@@ -22,19 +22,10 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import Storage
+from tilewright.runtime import memory
 from tilewright.runtime.cpu import CompiledKernel
-from tilewright.runtime.memory import (
-    Array,
-    Layout,
-    Workspace,
-    check_memory,
-    copy_jobs,
-    frame,
-    layout,
-    spread,
-    view,
-)
-from tilewright.runtime.places import PlaceTables, scalar_table
+from tilewright.runtime.index_tables import IndexTables, scalar_table
+from tilewright.runtime.memory import Array, Layout, Workspace
 from tilewright.runtime.points import Look, PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
@@ -83,7 +74,7 @@ class Session:
         self._compiled, self._halo, storage = compiled, halo, compiled.storage
         self._threads = threads
         whole = problem if halo is None else halo.problem
-        self._tables = PlaceTables(compiled.layout, problem, inputs.scalars, halo, storage.subdomains)
+        self._tables = IndexTables(compiled.layout, problem, inputs.scalars, halo, storage.subdomains)
         kept = tuple((field, each.plan) for field, each in self._tables.parts.items())
         self._static = static = _static(problem, whole, storage, compiled.layout.copies, kept)
         self._plan, self._offsets = static.plan, static.offsets
@@ -179,7 +170,7 @@ class Session:
         self._workspace.give(self._buffer)
 
     def _check(self, size: int) -> None:
-        check_memory(size)
+        memory.check_memory(size)
 
     def _copies(self, field: str) -> int:
         return self._compiled.layout.copies[self.problem.program.fields.index(field)]
@@ -191,7 +182,7 @@ class Session:
         slot = (self._version - age - self._compiled.layout.states) % copies
         plan = self._static.plans[number]
         offset = self._offsets[number] + slot * plan.slot * plan.itemsize
-        return view(self._buffer, offset, plan, self.problem.dtype)
+        return memory.view(self._buffer, offset, plan, self.problem.dtype)
 
     def _grid(self, whole: Array) -> Array:
         if self._halo is None:
@@ -311,7 +302,7 @@ class Session:
                 self._move(target, values)
             return
         pairs = self._compiled.copied(pairs, self._copiers)
-        spread([job for pair in pairs for job in copy_jobs(*pair, self._copiers)], self._copiers)
+        memory.spread([job for pair in pairs for job in memory.copy_jobs(*pair, self._copiers)], self._copiers)
 
     def _move(self, target: Array, values: Array) -> None:
         np.copyto(target, values, casting="unsafe")
@@ -333,7 +324,7 @@ class Session:
         # The team of a step that has just ended waits for the next one in a loop: new threads get no core for a while.
         halo = sum(job.whole.size - math.prod(job.shape) for job in jobs) * self._plan.itemsize
         fills = [functools.partial(job.fill, self._move) for job in jobs]
-        spread(fills, self._copiers if halo >= _SPREAD_BYTES else 1)
+        memory.spread(fills, self._copiers if halo >= _SPREAD_BYTES else 1)
 
     def _copy_halo(self) -> None:
         """Give every older version outside the history some values in its halo: what is there is never used."""
@@ -346,14 +337,14 @@ class Session:
                 span = [
                     (low, extent - high) for (low, high), extent in zip(self._halo.around, older.shape, strict=True)
                 ]
-                self._copy([(older[slab], first[slab]) for slab in frame(older.shape, tuple(span))])
+                self._copy([(older[slab], first[slab]) for slab in memory.frame(older.shape, tuple(span))])
 
 
 def point_tables(
     problem: Problem,  # the problem proper
     inputs: Inputs,
     halo: Extended | None = None,
-    memory: Workspace | None = None,  # where what is recorded lies
+    workspace: Workspace | None = None,  # where what is recorded lies
     look: Look | None = None,  # what fields are at some cells when the run begins; the arrays by default
 ) -> PointTables | None:
     """Return the tables of a run's sources and receivers for a kernel; None where there are none."""
@@ -364,7 +355,7 @@ def point_tables(
         return np.asarray(inputs.arrays[field][0])[np.unravel_index(cells, problem.shape)]
 
     return PointTables(
-        inputs.points, problem, look or values, inputs.traces, memory or SHARED, halo, begin=inputs.traced_from
+        inputs.points, problem, look or values, inputs.traces, workspace or SHARED, halo, begin=inputs.traced_from
     )
 
 
@@ -413,7 +404,7 @@ class _Static:
 def _static(
     problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
 ) -> _Static:
-    plan, program = layout(whole.shape, problem.itemsize), problem.program
+    plan, program = memory.layout(whole.shape, problem.itemsize), problem.program
     plans = tuple(dict(kept).get(field, plan) for field in program.fields)
     offsets, total = [], _lead(whole, storage)
     for count, each in zip(copies, plans, strict=True):
@@ -478,5 +469,5 @@ def _copies_in(
                 continue
             if older:
                 yield field, age, tuple(slice(*span) for span in boxes[field]), age
-            for slab in frame(problem.shape, boxes[field]):
+            for slab in memory.frame(problem.shape, boxes[field]):
                 yield field, age, slab, 0

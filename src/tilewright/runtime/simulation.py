@@ -60,11 +60,11 @@ class Calculation:
         found: list[int | None] = [None]
         again = replace(self, inputs=replace(self.inputs, traces=None, out=None))
         with Simulation(again) as run:
-            back = Lookback(run)
+            watch = Watch(run)
 
             def seek() -> bool:
-                found[0] = back.nonfinite_step()
-                back.keep()
+                found[0] = watch.nonfinite_step()
+                watch.keep()
                 return found[0] is not None
 
             run.advance(self.problem.steps, math.isqrt(self.problem.steps) + 1, seek)
@@ -107,9 +107,9 @@ class Simulation:
         inputs = replace(calculation.inputs, arrays=arrays, traces=None, first=first)
         return Simulation(replace(calculation, inputs=inputs), first)
 
-    def eyes(self) -> "Eyes":
+    def probe(self) -> "Probe":
         """Return what compares states of this run where they are: on its device, or in memory."""
-        return self.state if isinstance(self.state, Eyes) else _HostEyes(self)
+        return self.state if isinstance(self.state, Probe) else _HostProbe(self)
 
     def levels(self, targets: Mapping[str, Sequence[Array]], *, deep: bool) -> dict[str, tuple[Array, ...]]:
         """Copy the updated fields, all levels that a next step reads or the newest, to targets or anew."""
@@ -127,8 +127,8 @@ def _stops(first: int, steps: int, every: int) -> Iterator[int]:
 
 
 @runtime_checkable
-class Eyes(Protocol):
-    """What keeps a state of a run and compares it with a later one."""
+class Probe(Protocol):
+    """A state of a run that is kept, and compared with a later one."""
 
     def finite(self) -> bool:
         """Whether every value of the updated fields is finite."""
@@ -143,8 +143,8 @@ class Eyes(Protocol):
         """Return the largest change of any value since a state was kept."""
 
 
-class _HostEyes:
-    """Eyes for states in memory."""
+class _HostProbe:
+    """A probe of states in memory."""
 
     def __init__(self, run: Simulation) -> None:
         self._run, self._before = run, dict[str, tuple[Array, ...]]()
@@ -168,13 +168,13 @@ class _HostEyes:
         return largest
 
 
-class Lookback:
-    """What became of a run since it was last looked at."""
+class Watch:
+    """What became of a run since its state was last kept."""
 
     def __init__(self, run: Simulation, *, changes: bool = False) -> None:
         self._run, self._changes = run, changes
-        self._eyes: Eyes = run.eyes()
-        self._finite = run.problem.rounds and self._eyes.finite()
+        self._probe: Probe = run.probe()
+        self._finite = run.problem.rounds and self._probe.finite()
         self.keep()
 
     def keep(self) -> None:
@@ -183,20 +183,20 @@ class Lookback:
         if not (self._finite or self._changes):
             return
         try:
-            self._eyes.keep()
+            self._probe.keep()
         except ArrayError:  # there is no room for it where the run is
-            self._eyes = _HostEyes(self._run)
-            self._eyes.keep()
+            self._probe = _HostProbe(self._run)
+            self._probe.keep()
 
     def change(self) -> float:
         """Return the largest change of any value, per step."""
-        return self._eyes.change() / (self._run.done - self._done)
+        return self._probe.change() / (self._run.done - self._done)
 
     def nonfinite_step(self) -> int | None:
         """Return the first step after which a value is not finite, if all were at first: the steps are repeated."""
-        if not self._finite or self._eyes.finite():
+        if not self._finite or self._probe.finite():
             return None
-        with self._run.again(self._eyes.kept(), self._done) as again:
-            eyes = again.eyes()
-            again.advance(self._run.done, 1, lambda: not eyes.finite())
+        with self._run.again(self._probe.kept(), self._done) as again:
+            probe = again.probe()
+            again.advance(self._run.done, 1, lambda: not probe.finite())
             return again.done

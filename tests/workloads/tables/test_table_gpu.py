@@ -165,7 +165,7 @@ def test_what_a_gpu_cannot_do_is_one_sentence(monkeypatch):
     with pytest.raises(UsageError, match="one of auto, c, numpy, opencl, cuda, got 'gpu'"):
         filling("lcs", given, scalars, backend="gpu")
     device = opencl.select("oclgrind")
-    monkeypatch.setattr(type(device), "memory_bytes", 1000)
+    monkeypatch.setattr(device, "memory_bytes", 1000)
     with pytest.raises(ArrayError, match="ask for its last cell or its sum alone"):
         filling("lcs", *inputs("lcs", (40, 50)), backend=BACKEND)
 

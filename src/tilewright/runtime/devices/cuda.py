@@ -42,12 +42,14 @@ class CudaDevice:
     context takes time and hundreds of megabytes.
     """
 
+    dialect = "cuda"
+
     def __init__(self, number: int) -> None:
         with _reported("could not be asked for a device"):
             self._properties = library().core.Device(number).properties
-            self._name = _name(number)
-            self._memory = int(_done(library().driver.cuDeviceTotalMem(number)))
-        self._number = number
+            self.name = _name(number)
+            self.memory_bytes = int(_done(library().driver.cuDeviceTotalMem(number)))
+        self.number = number
         self._lock = threading.Lock()
         self._opened: tuple[Any, Any, Any] | None = None
         self._caller: tuple[CallersStream, Any] | None = None
@@ -55,29 +57,9 @@ class CudaDevice:
         self._unknown = False
 
     @property
-    def name(self) -> str:
-        """What the device calls itself."""
-        return self._name
-
-    @property
-    def number(self) -> int:
-        """Its number."""
-        return self._number
-
-    @property
-    def dialect(self) -> str:
-        """The language of its kernels."""
-        return "cuda"
-
-    @property
     def local_bytes(self) -> int:
         """Memory on chip that a group may use."""
         return int(self._properties.max_shared_memory_per_block_optin)
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the device."""
-        return self._memory
 
     @property
     def architecture(self) -> str:
@@ -88,7 +70,7 @@ class CudaDevice:
         """Say what the driver knows about the device."""
         own = self._properties
         with _reported("was asked for a device"):
-            bus = _done(library().driver.cuDeviceGetPCIBusId(32, self._number))
+            bus = _done(library().driver.cuDeviceGetPCIBusId(32, self.number))
         return GpuDescription(
             name=self.name,
             **{key: int(getattr(own, name)) for key, name in _DESCRIBED.items()},  # type: ignore[arg-type]
@@ -110,7 +92,7 @@ class CudaDevice:
                 if each.room_bytes:
                     most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                     handle = driver.CUkernel(int(kernel.handle))
-                    _done(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self._number))
+                    _done(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self.number))
                 kernels.append(kernel)
         return kernels
 
@@ -295,7 +277,7 @@ class CudaDevice:
         core, driver = library()
         _done(driver.cuCtxPushCurrent(context))
         try:
-            device = core.Device(self._number)
+            device = core.Device(self.number)
             device.set_current()  # it counts threads in which this was never called as without a context
             yield device
         finally:
@@ -306,14 +288,14 @@ class CudaDevice:
             with self._lock:
                 if self._opened is None:
                     core, driver = library()
-                    context = _done(driver.cuDevicePrimaryCtxRetain(self._number))
+                    context = _done(driver.cuDevicePrimaryCtxRetain(self.number))
                     with self._pushed(context) as device:
                         # It waits for the legacy default stream, and that for it: some libraries know no other one.
                         own = device.create_stream(options=core.StreamOptions(nonblocking=False))
                         if not self._properties.memory_pools_supported:
                             pool = device.memory_resource
                         else:
-                            pool = core.DeviceMemoryResource(self._number, core.DeviceMemoryResourceOptions())
+                            pool = core.DeviceMemoryResource(self.number, core.DeviceMemoryResourceOptions())
                             kept = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
                             _done(driver.cuMemPoolSetAttribute(pool.handle, kept, driver.cuuint64_t(_KEPT)))
                     self._opened = context, own, pool

@@ -25,10 +25,10 @@ from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray
 from tilewright.runtime.devices.device import ArrayDevice, Box, Device, DeviceView, Start
-from tilewright.runtime.devices.looks import Cells, Looks
 from tilewright.runtime.devices.points import DevicePoints
+from tilewright.runtime.devices.reductions import Cells, Reductions
+from tilewright.runtime.index_tables import index_table, scalar_table
 from tilewright.runtime.memory import Array
-from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.code import GpuSchedule
@@ -120,7 +120,7 @@ def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int],
 def looked_up(problem: Problem, halo: Extended | None, scalars: Mapping[str, Any], steps: int) -> Array | None:
     """Return what kernels look up in the first ``steps`` steps, if anything: numbers of places, scalars that vary."""
     program, varying = problem.program, problem.varying
-    parts = [place_table(node, problem, halo, scalars) for node in program.placed]
+    parts = [index_table(node, problem, halo, scalars) for node in program.placed]
     if varying:
         columns = [program.scalars.index(name) for name in varying]
         parts.append(scalar_table(problem, scalars, steps)[0][:, columns].ravel())
@@ -146,7 +146,6 @@ class GpuSession:
         self._first = self._begun = inputs.first
         self._points: DevicePoints | None = None
         self._graphs: dict[int, Callable[[], None] | None] = {}
-        self._looks: Looks | None = None
         self._before: dict[str, tuple[Any, ...]] = {}
         self._device = program.device
         every: list[Any] = [each for versions in inputs.arrays.values() for each in versions]
@@ -244,11 +243,11 @@ class GpuSession:
             moved = tuple(place + more for place, more in zip(places, low, strict=True))
             cells = np.ravel_multi_index(moved, self._room)
         offset = self._offset(field, self._version) // self._dtype.itemsize
-        return self._eyes.at(Cells(self._buffers[self._number(field)], offset, math.prod(self._room)), cells)
+        return self._reductions.at(Cells(self._buffers[self._number(field)], offset, math.prod(self._room)), cells)
 
     def finite(self) -> bool:
         """Whether every value of the updated fields' newest versions is finite; found on the device."""
-        return all(self._seen(field, self._eyes.largest) < math.inf for field in self.problem.program.updated)
+        return all(self._reduced(field, self._reductions.largest) < math.inf for field in self.problem.program.updated)
 
     def keep(self) -> None:
         """Copy every version that the next step reads, on the device, to compare with and to start anew from."""
@@ -277,25 +276,23 @@ class GpuSession:
         """Return the largest change of any value since :meth:`keep`; found on the device, in the element type."""
 
         def changed(field: str) -> float:
-            return self._seen(field, lambda cells: self._eyes.change(cells, self._before[field][0]))
+            return self._reduced(field, lambda cells: self._reductions.change(cells, self._before[field][0]))
 
         return max(changed(field) for field in self.problem.program.updated)
 
-    @property
-    def _eyes(self) -> Looks:
-        if self._looks is None:
-            self._looks = Looks(self._program.device, self._device, self.problem.dtype)
-        return self._looks
+    @functools.cached_property
+    def _reductions(self) -> Reductions:
+        return Reductions(self._program.device, self._device, self.problem.dtype)
 
-    def _seen(self, field: str, look: Callable[[Cells], float]) -> float:
-        """Look at a field's newest version, without what lies in memory around it."""
+    def _reduced(self, field: str, reduction: Callable[[Cells], float]) -> float:
+        """Reduce a field's newest version, without what lies in memory around it."""
         count = self.problem.cells
         if self._plain:
             offset = self._offset(field, self._version) // self._dtype.itemsize
-            return look(Cells(self._buffers[self._number(field)], offset, count))
+            return reduction(Cells(self._buffers[self._number(field)], offset, count))
         buffer = self._copy_of(field, 0)
         try:
-            return look(Cells(buffer, 0, count))
+            return reduction(Cells(buffer, 0, count))
         finally:
             self._device.release(buffer)
 

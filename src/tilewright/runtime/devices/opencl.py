@@ -82,42 +82,18 @@ def _opened(number: int) -> "OpenClDevice":
 class OpenClDevice:
     """One device with a context and a queue that keeps the order of its commands."""
 
+    number, dialect = 0, "opencl"
+
     def __init__(self, device: Any) -> None:  # noqa: ANN401
         self._cl = cl = _pyopencl()
         self._device = device
+        self.name = str(device.name)
+        self.local_bytes = int(device.local_mem_size)  # that a group may use
+        self.memory_bytes = int(device.global_mem_size)
+        self.interpreted = "Oclgrind" in self.name  # by Oclgrind, whose times are its own
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self._events: list[Any] | None = None
-
-    @property
-    def name(self) -> str:
-        """What the device calls itself."""
-        return str(self._device.name)
-
-    @property
-    def number(self) -> int:
-        """Its number."""
-        return 0
-
-    @property
-    def dialect(self) -> str:
-        """The language of its kernels."""
-        return "opencl"
-
-    @property
-    def local_bytes(self) -> int:
-        """Memory on chip that a group may use."""
-        return int(self._device.local_mem_size)
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the device."""
-        return int(self._device.global_mem_size)
-
-    @property
-    def interpreted(self) -> bool:
-        """Whether it is the interpreter Oclgrind, whose times are its own."""
-        return "Oclgrind" in self.name
 
     def describe(self) -> GpuDescription:
         """Say what the driver knows about the device."""

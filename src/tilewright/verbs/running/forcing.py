@@ -16,7 +16,7 @@ from tilewright.programs.stencil.points import Index, Points, SourceList, Weight
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
 from tilewright.runtime.devices.device import DeviceView
-from tilewright.runtime.devices.looks import cells_of, fetched
+from tilewright.runtime.devices.reductions import cells_of, fetched
 from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_cells
 from tilewright.runtime.warn import warn
 

@@ -21,7 +21,7 @@ from tilewright.programs.stencil.storage import Subdomain, Subdomains
 from tilewright.runtime.memory import Array, Layout, layout
 
 
-def place_table(
+def index_table(
     node: Placed, problem: Problem, halo: Extended | None, profiles: Mapping[str, Any], margin: int = 0
 ) -> Array:
     """Return the numbers of a leaf of the cell's place, and ``margin`` beyond the axis; 0 and 1 for truth values."""
@@ -106,7 +106,7 @@ def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] 
     return KeptField(part=part, low=low, high=high, plan=plan)
 
 
-class PlaceTables:
+class IndexTables:
     """A number for every index along an axis, and for those a little beyond its ends."""
 
     parts: Mapping[str, KeptField] = MappingProxyType({})  # by field, those that live in subdomains
@@ -122,7 +122,7 @@ class PlaceTables:
         padded: bool = True,  # lay rows in subdomains as those of other fields, not one after the other
     ) -> None:
         whole = problem if halo is None else halo.problem
-        self._arrays = [place_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
+        self._arrays = [index_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
         # where the number of the first cell lies, by table
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
         if any(isinstance(node, Inside) for node in layout.placed):

@@ -1,4 +1,4 @@
-"""Looks at a run in a GPU's memory: what changed, whether all is finite, single cells; fields stay where they are."""
+"""Reductions of a run in a GPU's memory (its largest value or change) and single cells; fields stay where they are."""
 
 import functools
 import math
@@ -34,8 +34,8 @@ def cells_of(view: DeviceView, cells: Index) -> Array:
     from tilewright.runtime.devices import cuda
 
     device = cuda.numbered(view.device or 0)
-    looks = Looks(device, device.following([view]), view.dtype.name)
-    return looks.at(Cells(view.pointer, 0, view.size), cells)
+    reductions = Reductions(device, device.following([view]), view.dtype.name)
+    return reductions.at(Cells(view.pointer, 0, view.size), cells)
 
 
 def fetched(view: DeviceView) -> Array:
@@ -52,8 +52,8 @@ def _kernels(device: Device, dtype: str) -> tuple[Any, ...]:
     return tuple(device.build(look_source(dtype, device.dialect, _THREADS)))
 
 
-class Looks:
-    """The kernels that look, on a device and in the stream of a run."""
+class Reductions:
+    """The kernels of reductions and of single cells, on a device and in the stream of a run."""
 
     def __init__(self, device: Device, stream: Device, dtype: str) -> None:
         """Build the kernels, once per device and element type; ``stream`` is the device with its work in the run's."""
