@@ -19,7 +19,7 @@ from tilewright.runtime import power
 from tilewright.runtime.devices.drivers import open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import toolchain
-from tilewright.verbs.energy.meter import card
+from tilewright.verbs.energy.runs import card
 from tilewright.verbs.predict import MachineLike, as_machine
 
 COLUMNS = ("round", "benchmark", "start", "end", "operations")

@@ -18,8 +18,8 @@ from tilewright.base.records import Record
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain_of
+from tilewright.sparse.dia import THREADED_BYTES, unrolling
 from tilewright.sparse.lower.dia import library_text
-from tilewright.sparse.matvec import THREADED_BYTES, unrolling
 
 NAME = "libseqdia.so"
 """PETSc derives the name of the function it calls from the file's."""

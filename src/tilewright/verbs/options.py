@@ -298,7 +298,7 @@ class CompareOptions(MeteredOptions):
 
 
 class MeterOptions(Options):
-    """What runs under a meter, as :func:`tilewright.verbs.energy.meter.meter_run` takes it."""
+    """What runs under a meter, as :func:`tilewright.verbs.energy.runs.meter_run` takes it."""
 
     meter: str | None = option(
         "rapl", "Run it and meter it: rapl, nvml, or a recorded trace.csv with --between.", offered=None, metavar="M"
@@ -310,7 +310,7 @@ class MeterOptions(Options):
 
 
 class FitOptions(Options):
-    """How :func:`tilewright.verbs.energy.fit.fit_energy` fits."""
+    """How :func:`tilewright.verbs.energy.runs.fit_energy` fits."""
 
     train: float = option(0.1, "Share of the runs to fit, at random.", rare=True)
     seed: int = option(0, "Of that choice.", rare=True)

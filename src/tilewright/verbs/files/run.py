@@ -23,8 +23,7 @@ from tilewright.runtime.session import point_tables
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.grids.engine import computed
 from tilewright.verbs.running.grids.memory import Levels, Memory
-from tilewright.verbs.running.levels import warn_if_at_rest
-from tilewright.verbs.running.problem import CheckedProblem
+from tilewright.verbs.running.problem import CheckedProblem, warn_if_at_rest
 from tilewright.verbs.running.record import Computed
 from tilewright.verbs.running.run import target_here
 

@@ -11,8 +11,7 @@ from tilewright.inputs import memo
 from tilewright.programs.stencil.points import Index
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.choice import flat, is_lazy, module_of
-from tilewright.verbs.running.grids.engine import state_of
-from tilewright.verbs.running.grids.large import Large
+from tilewright.verbs.running.grids.engine import Large, state_of
 
 
 class Dask(Large):

@@ -13,7 +13,7 @@ from tilewright.inputs import memo
 from tilewright.runtime.host import available_bytes
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.choice import only_on_disk
-from tilewright.verbs.running.grids.large import Large
+from tilewright.verbs.running.grids.engine import Large
 from tilewright.verbs.running.targets import levels_of_out
 
 

@@ -9,8 +9,7 @@ from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.inputs import memo
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.choice import flat, is_distributed
-from tilewright.verbs.running.grids.engine import state_of
-from tilewright.verbs.running.grids.large import Large
+from tilewright.verbs.running.grids.engine import Large, state_of
 from tilewright.verbs.running.monitor import make_monitor
 from tilewright.verbs.running.problem import CheckedProblem
 
