@@ -246,11 +246,9 @@ class ZarrRows(RowArray):
 
 
 def thread() -> ThreadPoolExecutor:
-    """Return a thread that reads or writes while others compute, and comes before them where that has to be said.
-
-    Most systems let a thread run at once that has slept for a transfer. Under a real-time policy it would wait for
-    those that compute, which never sleep, so that transfers and computing took turns.
-    """
+    """Return a thread that reads or writes while others compute, and comes before them where that has to be said."""
+    # Most systems let a thread run at once that has slept for a transfer. Under a real-time policy it would wait for
+    # those that compute, which never sleep, so that transfers and computing took turns.
     return ThreadPoolExecutor(1, initializer=_come_before)
 
 

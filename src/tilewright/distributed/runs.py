@@ -265,10 +265,8 @@ class _Advance:
         return found, self._traces
 
     def _opened(self) -> tuple[dict[str, list[Grid]], dict[str, list[Grid]]]:
-        """Return grids that hold this rank's block of every level, and grids for results where they need others.
-
-        They are where a kernel keeps the window, if it may be changed there; halos are then received into them.
-        """
+        """Return grids that hold this rank's block of every level, and grids for results where they need others."""
+        # They are where a kernel keeps the window, if it may be changed there; halos are then received into them.
         problem, program, arrays = self._job.problem, self._job.problem.program, self._job.arrays
         window = self._own.problem
         if self._points is None and self._interior is None:

@@ -269,17 +269,8 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
 
 
 def like(result: Any, original: Any) -> Any:  # noqa: ANN401
-    """Return a result as the caller's kind of array, without a copy.
-
-    - NumPy arrays, lists and pandas: read by ``numpy.asarray``; a NumPy array comes back.
-    - xarray's ``DataArray``: read as its ``data`` is; a ``DataArray`` with its coordinates, dimensions, name and
-      attributes comes back, its data of the kind they were.
-    - Others with DLPack, such as JAX, PyTorch and CuPy: read where they lie; what ``from_dlpack`` of their namespace
-      makes of the result comes back.
-    - With ``__cuda_array_interface__`` alone: read where they lie; a :class:`DeviceArray` comes back.
-
-    No library is imported: whoever hands over its arrays has done so. Of several time levels the newest counts.
-    """
+    """Return a result as the caller's kind of array, without a copy; of several time levels the newest counts."""
+    # No library is imported: whoever hands over its arrays has done so.
     if isinstance(original, tuple) and original:
         original = original[0]
     if isinstance(original, np.ndarray | list | tuple | DeviceArray):

@@ -123,11 +123,8 @@ def _versions(
     *,
     apart: bool,  # it lives in a subdomain: its cells at the edges are those of its own array's, if of any
 ) -> list[Array]:
-    """One array per time level; the oldest that was given stands for all that are older still.
-
-    Cells that no step updates have the newest version's value in all of them; where the caller's differ there, the run
-    needs a copy.
-    """
+    # The oldest that was given stands for all that are older still. Cells that no step updates have the newest
+    # version's value in all of them; where the caller's differ there, the run needs a copy.
     history = problem.program.history(field)
     boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
     slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 and not apart else []

@@ -103,11 +103,8 @@ def whole_machine() -> bool:
 
 @functools.cache
 def _allowed_cpus() -> int:
-    """CPUs that this process was given, asked for once.
-
-    Where OpenMP binds threads (OMP_PROC_BIND), the first parallel kernel leaves the calling thread one CPU, which would
-    then be taken for all.
-    """
+    # Asked for once: where OpenMP binds threads (OMP_PROC_BIND), the first parallel kernel leaves the calling thread
+    # one CPU, which would then be taken for all.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -110,11 +110,8 @@ class Session:
                 self.steps += part
 
     def _parts(self, steps: int, *, last: bool) -> Iterator[int]:
-        """Cut steps so that every version of the history is where it belongs afterwards.
-
-        Kernels that go back and forth between two sets of versions write all older ones into the set of the newest.
-        These are their own places after a multiple of the history, and where a single step leaves them alone.
-        """
+        # Kernels that go back and forth between two sets of versions write all older ones into the set of the newest.
+        # These are their own places after a multiple of the history, and where a single step leaves them alone.
         history = max(self._static.histories)
         single = 0 if self._flips or last else steps % history
         if steps > single:
@@ -201,11 +198,7 @@ class Session:
         return constants, [*rows]
 
     def _call(self, steps: int, further_sizes: tuple[int, ...] = (0, 0)) -> None:
-        """Advance the state by some steps; afterwards version 0 of the next call is where it expects it.
-
-        No array of the caller is read or written by the kernel itself, unless the further sizes say so: see
-        :class:`tilewright.codegen.emit.StencilLayout`.
-        """
+        """Advance the state by some steps; the caller's arrays are touched by the kernel only if the further sizes say so."""
         if self._version and not self._flips:
             self._restart()
         needs, plan = self._compiled.layout, self._plan
@@ -423,12 +416,9 @@ def _static(
 
 
 def _lead(problem: Problem, storage: Storage) -> int:
-    """Bytes before the first cell: so many that the first one that steps update starts a cache line.
-
-    Where all statements update in place the vectors of a row begin there, see
-    :func:`tilewright.codegen.boxes.ends.split_row`, and one that crosses a line takes as long as two. Others
-    begin at multiples of a vector's length.
-    """
+    """Bytes before the first cell: so many that the first one that steps update starts a cache line."""
+    # Where all statements update in place the vectors of a row begin there (codegen.boxes.ends.split_row), and one that
+    # crosses a line takes as long as two. Others begin at multiples of a vector's length.
     program = problem.program
     firsts = {problem.spans(each)[-1][0] for each in program.statements}
     in_place = all(overwrites_its_input(program, each) for each in program.statements)

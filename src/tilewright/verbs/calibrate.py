@@ -239,10 +239,8 @@ class _Steps:
 def _cpu(
     chosen: Sequence[Program], protocol: runtime.CpuProtocol, update: Update, say: Callable[[str], None]
 ) -> tuple[Machine, dict[str, Fit]]:
-    """Measure this machine's processor; return it with the fits of C_iter in tiles, by program.
-
-    Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
-    """
+    """Measure this machine's processor; return it with the fits of C_iter in tiles, by program."""
+    # Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
     tools = toolchain()
     machine = runtime.measure_machine(tools, protocol, say)
     drawn = {
@@ -358,10 +356,8 @@ def sensitivity(
 
 
 def _times(problem: Problem) -> Callable[[Machine], Floats]:
-    """Return what predicts the times of a problem's tilings, in one order whatever the machine; inf for unfit ones.
-
-    On a GPU they are a coarse grid: a full one has hundreds of thousands.
-    """
+    """Return what predicts the times of a problem's tilings, in one order whatever the machine; inf for unfit ones."""
+    # On a GPU they are a coarse grid: a full one has hundreds of thousands.
     order: list[tuple[object, ...]] = []
 
     def evaluate(where: Machine) -> Floats:

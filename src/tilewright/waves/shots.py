@@ -255,11 +255,8 @@ def _with_frequency(sides: tuple[tuple[Side, Side], ...], frequency: float | Non
 
 
 def _warn_if_short(model: Model, frequency: float) -> None:
-    """Warn of a Ricker wavelet whose waves are too short for the grid somewhere.
-
-    99 % of its energy, of density f^4 exp(-2 (f / frequency)^2), lies below 1.94 times its frequency, and a grid holds
-    no waves shorter than two cells.
-    """
+    # 99 % of a Ricker wavelet's energy, of density f^4 exp(-2 (f / frequency)^2), lies below 1.94 times its frequency,
+    # and a grid holds no waves shorter than two cells.
     slowest = model.velocity if model.shear is None else np.where(model.shear > 0, model.shear, model.velocity)
     speed, cell = float(slowest.min()), max(model.spacing)
     length = speed / frequency

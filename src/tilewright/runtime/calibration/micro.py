@@ -142,10 +142,7 @@ def team_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
 
 
 def _least(compiled: CompiledFunction, threads: int, samples: int) -> tuple[float, ...]:
-    """Take the least of many short timings as one sample.
-
-    Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
-    """
+    # Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
     size = np.array([0, threads, _SHORT_REPEATS, 0], dtype=np.int64)
     found = []
     for _ in range(samples):

@@ -370,11 +370,8 @@ def _call(
 def _ended_process(
     arguments: tuple[str, ...], seconds: float, folder: str | None, memory: int | None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler, which leaves nothing behind however it ends; its processes may take ``memory`` bytes on Linux.
-
-    A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
-    these are put into a folder of the caller's, and both are killed.
-    """
+    # A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
+    # these are put into a folder of the caller's, and both are killed.
     environment = {**os.environ, "LC_ALL": "C"} | ({} if folder is None else {"TMPDIR": folder})
     command = arguments
     if memory is not None and sys.platform == "linux":

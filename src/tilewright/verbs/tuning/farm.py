@@ -197,11 +197,8 @@ class FarmMeter(meter.Meter):
 
 
 def _submit(executor: Executor, work: Callable[..., Any], *arguments: Any) -> Future[Any]:  # noqa: ANN401
-    """Hand out a call that is like no other.
-
-    Dask's executor takes equal calls for one and answers a repeat with what it knows: a lost worker again, the node of
-    another kind again, or a sample that nobody took anew.
-    """
+    # Dask's executor takes equal calls for one and answers a repeat with what it knows: a lost worker again, the node
+    # of another kind again, or a sample that nobody took anew.
     return executor.submit(_once, uuid.uuid4().hex, work, *arguments)
 
 
