@@ -198,7 +198,7 @@ class Session:
         return constants, [*rows]
 
     def _call(self, steps: int, further_sizes: tuple[int, ...] = (0, 0)) -> None:
-        """Advance the state by some steps; the caller's arrays are touched by the kernel only if the further sizes say so."""
+        """Advance the state; the kernel itself touches the caller's arrays only where the further sizes say so."""
         if self._version and not self._flips:
             self._restart()
         needs, plan = self._compiled.layout, self._plan
