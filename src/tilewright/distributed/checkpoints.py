@@ -52,16 +52,16 @@ class Checkpoints:
             if like.comm.Get_rank() != 0:
                 return 0
             self.folder.mkdir(parents=True, exist_ok=True)
-            found = journal.read(self.folder) if self.resume else None
-            if found is None:
+            progress = journal.read(self.folder) if self.resume else None
+            if progress is None:
                 self._clear(but=None)
                 return 0
-            if found.run != run:
+            if progress.run != run:
                 raise UsageError(
                     f"the checkpoint in {str(self.folder)!r} is of another program, size or data",
                     "run without resume=True to begin again",
                 )
-            return found.done
+            return progress.done
 
         self._last = like.comm.bcast(together(like.comm, look), root=0)
         if self._last:
@@ -139,6 +139,6 @@ class Checkpoints:
         if but is None:
             (self.folder / journal.NAME).unlink(missing_ok=True)
         for path in sorted(self.folder.iterdir()):
-            found = _OWN.fullmatch(path.name)
-            if found is not None and int(found[1]) != but:
+            match = _OWN.fullmatch(path.name)
+            if match is not None and int(match[1]) != but:
                 shutil.rmtree(path) if path.suffix == ".zarr" else path.unlink()

@@ -269,8 +269,8 @@ def placed(memory: Array, rows: RowArray, low: int, shape: tuple[int, ...], dtyp
     """Return an array in memory of :func:`buffer_bytes`, which begins at a page, for rows of another from one on."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     start = rows.phase(low) if rows.dtype == np.dtype(dtype) and len(memory) >= buffer_bytes(size) > size else 0
-    found: Array = memory[start : start + size].view(dtype).reshape(shape)
-    return found
+    array: Array = memory[start : start + size].view(dtype).reshape(shape)
+    return array
 
 
 def is_zarr(value: object) -> bool:

@@ -91,11 +91,11 @@ def with_edges(
 
 def _split_varying(values: dict[str, Any], shape: tuple[int, ...], steps: int | None) -> dict[str, Array]:
     """Take the scalars with a value for every step out of some values."""
-    found: dict[str, Array] = {}
+    varying: dict[str, Array] = {}
     for name, value in list(values.items()):
-        said = isinstance(value, PerStep)
+        explicit = isinstance(value, PerStep)
         array = value.values if isinstance(value, PerStep) else value
-        if not said:
+        if not explicit:
             if not isinstance(array, np.ndarray) or array.shape != (steps,) or array.shape in {(1,), shape}:
                 continue
             if array.shape == shape[-1:]:
@@ -105,9 +105,9 @@ def _split_varying(values: dict[str, Any], shape: tuple[int, ...], steps: int | 
                 )
         if steps is None or array.shape != (steps,):
             raise ArrayError(f"{name!r} has a value for each of {len(array)} steps, the run has {steps or 'one state'}")
-        found[name] = array
+        varying[name] = array
         del values[name]
-    return found
+    return varying
 
 
 def _numbers_of_steps(program: Program, steps: int | None) -> dict[str, Array]:
@@ -198,15 +198,15 @@ def _check_exponents(program: Program, values: Mapping[str, Any], dtype: str) ->
 
 
 def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
-    found = {name: as_array(values, name) for name, values in given.items()}
-    for name, values in found.items():
+    profiles = {name: as_array(values, name) for name, values in given.items()}
+    for name, values in profiles.items():
         extent = shape[program.profiles[name]]
         if values.shape != (extent,):
             raise ArrayError(
                 f"{name!r} has a number for each of the {extent} cells along axis {program.profiles[name]}, got the "
                 f"shape {_text(values.shape) or '()'}"
             )
-    return found
+    return profiles
 
 
 def problem_of(
@@ -246,8 +246,8 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
     try:
         if isinstance(value, np.ndarray):
             array = value
-        elif (found := value if isinstance(value, DeviceView) else view(value, name)) is not None:
-            return cast("Array", found)
+        elif (device_view := value if isinstance(value, DeviceView) else view(value, name)) is not None:
+            return cast("Array", device_view)
         elif hasattr(value, "__dlpack__"):
             array = np.from_dlpack(value)
         else:
@@ -255,8 +255,8 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
     except ArrayError:
         raise
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        said = str(error).partition("\n")[0]  # JAX explains at length why it cannot
-        raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
+        reason = str(error).partition("\n")[0]  # JAX explains at length why it cannot
+        raise ArrayError(f"{name!r} is no array of numbers: {reason}", "give a NumPy array") from error
     if value is None:
         raise ArrayError(f"{name!r} is None, where numbers must be", "give a number, or a NumPy array")
     array = real_whole_numbers(array, f"the value {{}} of {name!r}")
@@ -415,7 +415,7 @@ def hint_for_name(program: Program, name: str) -> str:
     """Return what somebody may have meant by a name that is no scalar of a program: a field, a scalar or an option."""
     if name in program.fields:
         return f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
-    known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+    scalars = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
     if name in RESERVED - {"tw_t"}:
-        return f"{name} is an option of other functions, not of this one; {known}"
-    return f"{meant(name, [*program.scalars, *sorted(RESERVED)])} {known}".strip()
+        return f"{name} is an option of other functions, not of this one; {scalars}"
+    return f"{meant(name, [*program.scalars, *sorted(RESERVED)])} {scalars}".strip()

@@ -122,28 +122,28 @@ def save(store: Path | None, key: str, content: bytes) -> None:
 
 def _limit() -> int:
     """Bytes that the cache may hold; 0 for any number."""
-    asked = os.environ.get(_LIMIT, "").strip()
-    if not asked.isdecimal():
-        if asked:
-            warn_once(f"{_LIMIT} is a whole number of MiB, 0 for no limit, got {asked!r}; it is {_DEFAULT_MIB} now")
+    text = os.environ.get(_LIMIT, "").strip()
+    if not text.isdecimal():
+        if text:
+            warn_once(f"{_LIMIT} is a whole number of MiB, 0 for no limit, got {text!r}; it is {_DEFAULT_MIB} now")
         return _DEFAULT_MIB << 20
-    return int(asked) << 20
+    return int(text) << 20
 
 
 def _shrink(store: Path, newest: str) -> None:
     """Drop what was used longest ago where the cache is larger than its limit; other processes may do the same."""
     limit = _limit()
-    found = []
+    files = []
     with contextlib.suppress(OSError), os.scandir(store) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
-                    found.append((status.st_mtime_ns, status.st_size, entry.name))
-    total = sum(size for _, size, _ in found)
+                    files.append((status.st_mtime_ns, status.st_size, entry.name))
+    total = sum(size for _, size, _ in files)
     if not limit or total <= limit:
         return
-    for _, size, name in sorted(found):
+    for _, size, name in sorted(files):
         if total <= _LEFT * limit:
             return
         if name != newest and not name.startswith(".new-"):

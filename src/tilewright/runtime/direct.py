@@ -48,13 +48,13 @@ def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
         return False
     if inputs.points is not None and bytes_of(problem) * problem.steps > MOST_BYTES:
         return False
-    given = [version for versions in inputs.arrays.values() for version in versions]
-    if any(not _plain(array, problem) for array in given):
+    arrays = [version for versions in inputs.arrays.values() for version in versions]
+    if any(not _plain(array, problem) for array in arrays):
         return False
     targets = list((inputs.out or {}).values())
     if any(not _plain(target, problem) for target in targets):
         return False
-    return not overlap(targets, given)
+    return not overlap(targets, arrays)
 
 
 def _plain(array: Array, problem: Problem) -> bool:

@@ -55,8 +55,8 @@ def cpu_name() -> str:
     """Return what the CPU calls itself, with family and model: virtual machines call many of them the same."""
     info = _cpuinfo()
     name, family, model = (info.get(key, "") for key in ("model name", "cpu family", "model"))
-    known = f" (family {family}, model {model})" if family and model else ""
-    return f"{name or platform.machine()}{known}"
+    details = f" (family {family}, model {model})" if family and model else ""
+    return f"{name or platform.machine()}{details}"
 
 
 def _cache_bytes(level: int, kinds: tuple[str, ...]) -> int:
@@ -147,19 +147,19 @@ def describe_cpu() -> CpuDescription:
 
 def available_bytes() -> int | None:
     """Memory that can still be used, in bytes, or None where the system does not say."""
-    found: list[int] = []
+    limits: list[int] = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+        limits += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     except (OSError, ValueError):
         pass
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()
         if limit != "max":
-            found.append(max(0, int(limit) - _reclaimable_usage()))
+            limits.append(max(0, int(limit) - _reclaimable_usage()))
     except (OSError, ValueError):
         pass
-    return min(found, default=None)
+    return min(limits, default=None)
 
 
 def _reclaimable_usage() -> int:
@@ -176,8 +176,8 @@ def may_yield(asked: int | None) -> bool:
 
     In a part of a machine, by affinity or quota, it is not known whose CPUs others keep busy.
     """
-    told = any(os.environ.get(name, "").strip() for name in THREAD_VARIABLES)
-    return asked is None and not told and whole_machine()
+    named = any(os.environ.get(name, "").strip() for name in THREAD_VARIABLES)
+    return asked is None and not named and whole_machine()
 
 
 def unoccupied(threads: int) -> int:
@@ -194,11 +194,11 @@ def unoccupied(threads: int) -> int:
     pauses = _PAUSES[len(recent) :] or _PAUSES[: now - recent[-1][0] > _AGAIN]
     for pause in pauses:
         time.sleep(pause)
-        found = running_elsewhere()
-        if found is None:
+        busy = running_elsewhere()
+        if busy is None:
             return threads
-        recent.append((now, found))
-        if not found:
+        recent.append((now, busy))
+        if not busy:
             break
     _seen[:] = recent[-len(_PAUSES) :]
     return max(1, threads - min(others for _, others in recent[-len(_PAUSES) :]))
@@ -207,12 +207,12 @@ def unoccupied(threads: int) -> int:
 def running_elsewhere() -> int | None:
     """Return how many threads of other processes run or wait for a CPU, or None where the system does not say."""
     try:
-        every = _running()
-        if every <= 1:
+        running = _running()
+        if running <= 1:
             return 0
         own = sum(_runs(task) for task in _TASKS.iterdir())
         # Own threads may have stopped since the first look.
-        return max(0, min(every, _running()) - own)
+        return max(0, min(running, _running()) - own)
     except (OSError, ValueError, IndexError):
         return None
 

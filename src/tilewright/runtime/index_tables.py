@@ -70,16 +70,16 @@ class KeptField:
 
     def cut(self, kept: Array, shape: tuple[int, ...]) -> Array:
         """Return the cells of the subdomain of a grid."""
-        found = np.empty(self.part.shape(shape), kept.dtype)
+        cells = np.empty(self.part.shape(shape), kept.dtype)
         for there, here in zip(self._spans(shape), self._halves(shape), strict=True):
-            found[here] = kept[there]
-        return found
+            cells[here] = kept[there]
+        return cells
 
     def _spans(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
-        axis, left = self.part.axis, self.high - self.low
-        one, other = self.part.parts(shape)
-        moved = slice(other[axis].start - left, other[axis].stop - left)
-        return [one, (*other[:axis], moved, *other[axis + 1 :])]
+        axis, gap = self.part.axis, self.high - self.low
+        first, second = self.part.parts(shape)
+        moved = slice(second[axis].start - gap, second[axis].stop - gap)
+        return [first, (*second[:axis], moved, *second[axis + 1 :])]
 
     def _halves(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
         axis, first = self.part.axis, self.part.parts(shape)[0]

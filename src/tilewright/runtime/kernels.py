@@ -230,12 +230,12 @@ class NumpySession:
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy the newest version, or an older one, of every updated field that keeps it."""
         program = self._problem.program
-        found = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
+        newest = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
         if out is None:
-            return {field: values.copy() for field, values in found.items()}
-        for field, values in found.items():
+            return {field: values.copy() for field, values in newest.items()}
+        for field, values in newest.items():
             np.copyto(out[field], values, casting="same_kind")
-        return {field: out[field] for field in found}
+        return {field: out[field] for field in newest}
 
     def close(self) -> None:
         """Hand the memory back."""

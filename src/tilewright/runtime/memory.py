@@ -141,9 +141,9 @@ class Workspace:
 
     def copied(self, array: Array, threads: int, dtype: str | None = None) -> Array:
         """Return a copy of an array, of another element type if asked, in memory as :meth:`lend_grid` returns it."""
-        found = self.lend_grid(array.shape, dtype or array.dtype.name)
-        spread(copy_jobs(found, array, threads), threads)
-        return found
+        target = self.lend_grid(array.shape, dtype or array.dtype.name)
+        spread(copy_jobs(target, array, threads), threads)
+        return target
 
     def _come_back(self, buffer: Array) -> None:
         if self._offer and buffer.nbytes > (self._keep or 0):

@@ -56,10 +56,10 @@ class FaceSums:
         for each, part in self._parts.items():
             shape = part.shape(self._shape)
             if each == axis:
-                found = self.sums[start : start + math.prod(shape)].reshape(shape)
+                sums = self.sums[start : start + math.prod(shape)].reshape(shape)
                 count = min(self.widths[axis][last], self._shape[axis])
                 cells = slice(shape[axis] - count, None) if last else slice(count)
-                return found[(slice(None),) * axis + (cells,)]
+                return sums[(slice(None),) * axis + (cells,)]
             start += math.prod(shape)
         raise KeyError(axis)
 
@@ -145,13 +145,13 @@ class Adding:
     def __init__(self, sources: Sources, dtype: str) -> None:
         weights = sources.weights
         self.field, self._values, self._dtype = sources.field, sources.values, dtype
-        self.cells, where = numbered(weights.cell)
-        self._sums = Sums(where, weights.point, weights.weight, len(self.cells))
+        self.cells, places = numbered(weights.cell)
+        self._sums = Sums(places, weights.point, weights.weight, len(self.cells))
 
     def numbers(self, first: int, steps: int) -> Array:
         """Return what is added to the cells in some steps; shape (cells, steps)."""
-        found: Array = self._sums.of(self._values[first : first + steps].T).astype(self._dtype)
-        return found
+        added: Array = self._sums.of(self._values[first : first + steps].T).astype(self._dtype)
+        return added
 
 
 class Recording:
@@ -200,10 +200,10 @@ def updated_cells(problem: Problem, field: str, cells: Index) -> Array:
     """Return which cells, in row-major order, a problem's statements update in a field."""
     places = np.unravel_index(cells, problem.shape)
     boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
-    found = np.zeros(len(cells), dtype=bool)
+    updated = np.zeros(len(cells), dtype=bool)
     for box in boxes:
-        found |= np.logical_and.reduce([(p >= a) & (p < b) for p, (a, b) in zip(places, box, strict=True)])
-    return found
+        updated |= np.logical_and.reduce([(p >= a) & (p < b) for p, (a, b) in zip(places, box, strict=True)])
+    return updated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,8 +75,8 @@ class Session:
         self._threads = threads
         whole = problem if halo is None else halo.problem
         self._tables = IndexTables(compiled.layout, problem, inputs.scalars, halo, storage.subdomains)
-        kept = tuple((field, each.plan) for field, each in self._tables.parts.items())
-        self._static = static = _static(problem, whole, storage, compiled.layout.copies, kept)
+        layouts = tuple((field, each.plan) for field, each in self._tables.parts.items())
+        self._static = static = _static(problem, whole, storage, compiled.layout.copies, layouts)
         self._plan, self._offsets = static.plan, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
@@ -158,9 +158,9 @@ class Session:
         lend, dtype = self._workspace.lend_grid, self.problem.dtype
         fields = [field for field in self._static.updated if age < self.problem.program.history(field)]
         shapes = {field: self._compiled.storage.shape(field, self.problem.shape) for field in fields}
-        found = {field: lend(shapes[field], dtype) if out is None else out[field] for field in fields}
-        self._copy([(target, self.newest(field, age)) for field, target in found.items()])
-        return found
+        targets = {field: lend(shapes[field], dtype) if out is None else out[field] for field in fields}
+        self._copy([(target, self.newest(field, age)) for field, target in targets.items()])
+        return targets
 
     def close(self) -> None:
         """Hand the memory back; views of it must not be used any more."""
@@ -251,10 +251,10 @@ class Session:
         """Move the versions to where the next call looks for them, where turning pointers around does not do it."""
         for field in self.problem.program.updated:
             ages = range(self.problem.program.history(field))
-            kept = [self._aside(self._slot(field, age)) for age in ages]
+            versions = [self._aside(self._slot(field, age)) for age in ages]
             number = self._version
             self._version = 0
-            for age, values in zip(ages, kept, strict=True):
+            for age, values in zip(ages, versions, strict=True):
                 self._move(self._slot(field, age), values)
             self._version = number
         self._version = 0
@@ -422,8 +422,8 @@ def _lead(problem: Problem, storage: Storage) -> int:
     program = problem.program
     firsts = {problem.spans(each)[-1][0] for each in program.statements}
     in_place = all(overwrites_its_input(program, each) for each in program.statements)
-    one = in_place and len(firsts) == 1 and not problem.regions and not storage.states
-    return -firsts.pop() * problem.itemsize % CACHE_LINE if one else 0
+    aligned = in_place and len(firsts) == 1 and not problem.regions and not storage.states
+    return -firsts.pop() * problem.itemsize % CACHE_LINE if aligned else 0
 
 
 def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:

@@ -40,15 +40,15 @@ class Calculation:
         if not problem.rounds:
             return
         for field, result in results.items():
-            seen = result.ravel()[:: max(1, result.size // _LOOKED_AT)] if result.flags.c_contiguous else result
-            if np.isfinite(seen).all():
+            sample = result.ravel()[:: max(1, result.size // _LOOKED_AT)] if result.flags.c_contiguous else result
+            if np.isfinite(sample).all():
                 continue
             if all(np.isfinite(version).all() for versions in self.inputs.arrays.values() for version in versions):
                 step = self._first_nonfinite_step()
-                where = "" if step is None else f", from step {step} on"
+                since = "" if step is None else f", from step {step} on"
                 more = "; every=… names the step at which it begins" if step is None else ""
                 warn(
-                    f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r}{where}"
+                    f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r}{since}"
                     f" (hint: an explicit scheme may need a smaller time step{more})"
                 )
             return
@@ -57,18 +57,18 @@ class Calculation:
         """Repeat a run to find the first step after which a value is not finite; None if it is too long to repeat."""
         if self.problem.cells * self.problem.steps > _REPEATED:
             return None
-        found: list[int | None] = [None]
+        step: list[int | None] = [None]
         again = replace(self, inputs=replace(self.inputs, traces=None, out=None))
         with Simulation(again) as run:
             watch = Watch(run)
 
             def seek() -> bool:
-                found[0] = watch.nonfinite_step()
+                step[0] = watch.nonfinite_step()
                 watch.keep()
-                return found[0] is not None
+                return step[0] is not None
 
             run.advance(self.problem.steps, math.isqrt(self.problem.steps) + 1, seek)
-        return found[0]
+        return step[0]
 
 
 class Simulation:

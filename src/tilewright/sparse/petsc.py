@@ -67,11 +67,11 @@ def find() -> Petsc:
             continue
         options = tuple(word for word in (_ask(tool, "--cflags", name) or "").split() if word.startswith("-I"))
         named = _ask(tool, "--variable=ccompiler", name) or "mpicc"
-        found = shutil.which(named.split()[0])
-        if found is None:
+        program = shutil.which(named.split()[0])
+        if program is None:
             raise ToolchainError(f"PETSc {version} was built with {named!r}, which does not exist here", INSTALL_HINT)
         folders = [Path(option[2:]) for option in options]
-        return Petsc(version=version, compiler=(found,), options=options, dtype=_dtype(folders))
+        return Petsc(version=version, compiler=(program,), options=options, dtype=_dtype(folders))
     raise ToolchainError("there is no PETSc with headers on this machine", INSTALL_HINT)
 
 
@@ -82,10 +82,10 @@ def _own_packages() -> list[Path]:
         return []
     root = Path(asked) / os.environ.get("PETSC_ARCH", "")
     files = [root / "lib" / "pkgconfig" / f"{name}.pc" for name in _PACKAGES]
-    found = [path for path in files if path.is_file()]
-    if not found:
+    present = [path for path in files if path.is_file()]
+    if not present:
         raise ToolchainError(f"PETSC_DIR names {str(root)!r}, where there is no lib/pkgconfig/petsc.pc", INSTALL_HINT)
-    return found[:1]
+    return present[:1]
 
 
 def _ask(tool: str, question: str, name: str) -> str:

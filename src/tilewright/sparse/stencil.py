@@ -118,11 +118,11 @@ def from_stencil(
 
 
 def _program(program: Any) -> Program:  # noqa: ANN401
-    found = getattr(program, "program", program)
-    if isinstance(found, str):
-        return catalogue.program(found)
-    if isinstance(found, Program):
-        return found
+    known = getattr(program, "program", program)
+    if isinstance(known, str):
+        return catalogue.program(known)
+    if isinstance(known, Program):
+        return known
     raise UsageError(
         f"a matrix is made from a stencil, a program or a built-in one's name, got a {type(program).__name__}",
         "decorate the function with @tw.stencil",
@@ -243,11 +243,11 @@ def _targets(span: tuple[int, int], offset: int, axis: tuple[int, str, str]) -> 
     """Group the cells of an axis by the distance to the cell that a read at an offset means; others read no cell."""
     extent, below, above = axis
     cells = np.arange(*span)
-    there = cells + offset
-    meant = there.copy()
-    for outside, kind in ((there < 0, below), (there >= extent, above)):
+    reached = cells + offset
+    meant = reached.copy()
+    for outside, kind in ((reached < 0, below), (reached >= extent, above)):
         dropped = kind in {"constant", "fixed"}
-        meant[outside] = -1 if dropped else map_index(there[outside], extent, kind)
+        meant[outside] = -1 if dropped else map_index(reached[outside], extent, kind)
     distance = meant - cells
     return [(int(delta), cells[(distance == delta) & (meant >= 0)]) for delta in np.unique(distance[meant >= 0])]
 

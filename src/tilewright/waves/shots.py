@@ -88,8 +88,8 @@ class Shot:
             raise UsageError(f"the fields of this shot are {', '.join(waves)}, got {field!r}")
         states = self.run.state if len(updated) > 1 else (self.run.state,)
         inner = tuple(slice(low, low + n) for (low, _), n in zip(self.around, self.model.velocity.shape, strict=True))
-        found: Array = states[updated.index(field)][inner]
-        return found
+        grid: Array = states[updated.index(field)][inner]
+        return grid
 
     def __repr__(self) -> str:
         count = next(iter(self.traces.values())).shape[1]
@@ -149,9 +149,9 @@ def shot(  # noqa: PLR0913  (a public verb)
         >>> shot(model, (100.0, 400.0), [(20.0, 100.0), (20.0, 300.0)], time=0.2, frequency=20.0).traces["u"].shape
         (145, 2)
     """
-    taken = [name for name in _OWN if name in options]
-    if taken:
-        raise UsageError(f"a shot sets {taken[0]} by itself, so it is no option of one", "options are those of tw.run")
+    own = [name for name in _OWN if name in options]
+    if own:
+        raise UsageError(f"a shot sets {own[0]} by itself, so it is no option of one", "options are those of tw.run")
     setup = prepare(model, source, receivers, ShotTerms.of(locals()))
     scheme = setup.scheme
     done: Run = run(scheme.program, *scheme.arrays(), **setup.keywords(), record=True, **options)
@@ -281,14 +281,14 @@ def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
         raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {given!r:.60}", "in metres, depth first")
     if not np.isfinite(places).all():
         raise ArrayError(f"{name}: coordinates are finite, got some that are not")
-    found, ends = in_cells(places, model.spacing), np.array(model.velocity.shape) - 1
-    lost = np.flatnonzero(((found < 0) | (found > ends)).any(axis=1))
+    cells, ends = in_cells(places, model.spacing), np.array(model.velocity.shape) - 1
+    lost = np.flatnonzero(((cells < 0) | (cells > ends)).any(axis=1))
     if len(lost):
         size = " x ".join(f"{end:g}" for end in ends * model.spacing)
         raise UsageError(
             f"{name}: point {lost[0]} at {tuple(places[lost[0]].tolist())} m lies outside the model, {size} m"
         )
-    return found
+    return cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -239,15 +239,15 @@ def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine)
     if series.kind == "streaming":
         machine = one_core(machine)  # C_iter of the program is among its values
     guess = iteration_seconds(series.program, machine).value
-    found = []
+    instances = []
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)
         tiling, problem = series.tilings[index], make_problem(series.program, shape, 1)
         if series.kind == "streaming":
-            found += _measure_stream(kernels[index], tiling, problem, machine)
+            instances += _measure_stream(kernels[index], tiling, problem, machine)
         else:
-            found.append(_measure(kernels[index], tiling, problem, machine, guess))
-    return tuple(found)
+            instances.append(_measure(kernels[index], tiling, problem, machine, guess))
+    return tuple(instances)
 
 
 def _measure_stream(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine) -> list[Instance]:
@@ -318,11 +318,11 @@ def _with_outer(machine: Machine, units: micro.Micro, threads: int, memory: floa
         samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
         copies.append(fit.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
         size = int(size / _FINER)
-    found = fit.capacity(described, int(machine.l3_ways.value), threads / memory, copies)
-    if found is described:
+    capacity = fit.capacity(described, int(machine.l3_ways.value), threads / memory, copies)
+    if capacity is described:
         return machine
     whole = Quantity(value=1.0, unit="1", source="measured", note="of what copies find of L3", low=0.8, high=1.0)
-    return replace(machine, l3_bytes=found, l3_reuse_fraction=whole)
+    return replace(machine, l3_bytes=capacity, l3_reuse_fraction=whole)
 
 
 def _outer_bandwidth(machine: Machine, samples: Sequence[float], threads: int, size: int) -> Quantity | None:

@@ -152,15 +152,15 @@ class CudaDevice:
             self.copy((target[0], target[1].first), (source[0], source[1].first), size)
             return
         driver = library().driver
-        one = driver.CUDA_MEMCPY3D()
-        one.srcMemoryType = one.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
-        (one.dstXInBytes, one.dstY, one.dstZ), (one.dstPitch, one.dstHeight) = target[1].place, target[1].pitches
-        (one.srcXInBytes, one.srcY, one.srcZ), (one.srcPitch, one.srcHeight) = source[1].place, source[1].pitches
-        one.dstDevice, one.srcDevice = _address(target[0], target[1].offset), _address(source[0], source[1].offset)
+        job = driver.CUDA_MEMCPY3D()
+        job.srcMemoryType = job.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
+        (job.dstXInBytes, job.dstY, job.dstZ), (job.dstPitch, job.dstHeight) = target[1].place, target[1].pitches
+        (job.srcXInBytes, job.srcY, job.srcZ), (job.srcPitch, job.srcHeight) = source[1].place, source[1].pitches
+        job.dstDevice, job.srcDevice = _address(target[0], target[1].offset), _address(source[0], source[1].offset)
         depth, height, width = (1, *extents)[-3:]
-        one.WidthInBytes, one.Height, one.Depth = width * target[1].itemsize, height, depth
+        job.WidthInBytes, job.Height, job.Depth = width * target[1].itemsize, height, depth
         with self.current("could not copy on the device"):
-            _done(driver.cuMemcpy3DAsync(one, self.stream.handle))
+            _done(driver.cuMemcpy3DAsync(job, self.stream.handle))
 
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
@@ -203,15 +203,15 @@ class CudaDevice:
     def following(self, views: Sequence[DeviceView]) -> "CudaDevice":
         """Return the device with its work after all arrays, in the first's stream, or its own if any is unknown."""
         streams = list(dict.fromkeys(each.stream for each in views if each.stream is not None))
-        found = self
+        ordered = self
         with self.current("could not use the stream of an array") as device:
             if streams and all(each.stream is not None for each in views):
                 first, *streams = streams
-                found = copy.copy(self)
-                found._caller, found._others = (first, device.create_stream(first)), tuple(streams)  # noqa: SLF001
+                ordered = copy.copy(self)
+                ordered._caller, ordered._others = (first, device.create_stream(first)), tuple(streams)  # noqa: SLF001
             for each in streams:
-                found.stream.wait(each)
-        return found
+                ordered.stream.wait(each)
+        return ordered
 
     def join(self, views: Sequence[DeviceView]) -> None:
         """Let what follows here wait for what made some more arrays, and what follows those for this."""
@@ -296,8 +296,8 @@ class CudaDevice:
                             pool = device.memory_resource
                         else:
                             pool = core.DeviceMemoryResource(self.number, core.DeviceMemoryResourceOptions())
-                            kept = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-                            _done(driver.cuMemPoolSetAttribute(pool.handle, kept, driver.cuuint64_t(_KEPT)))
+                            threshold = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+                            _done(driver.cuMemPoolSetAttribute(pool.handle, threshold, driver.cuuint64_t(_KEPT)))
                     self._opened = context, own, pool
         return self._opened
 
@@ -399,8 +399,8 @@ def versions() -> tuple[str, str]:
     import cuda.bindings
 
     with _reported("did not say its version"):
-        known = int(_done(driver.cuDriverGetVersion()))
-    return str(cuda.bindings.__version__), f"{known // 1000}.{known % 1000 // 10}"
+        number = int(_done(driver.cuDriverGetVersion()))
+    return str(cuda.bindings.__version__), f"{number // 1000}.{number % 1000 // 10}"
 
 
 def holder(pointer: int) -> int | None:
@@ -447,10 +447,10 @@ def _address(buffer: Any, offset: int) -> int:  # noqa: ANN401
 
 def _done(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401
     """What a call of the driver returned besides its status."""
-    status, *found = answer
+    status, *values = answer
     if int(status):
         raise _FailedError(status.name)
-    return found[0] if found else None
+    return values[0] if values else None
 
 
 class _FailedError(Exception):
@@ -465,5 +465,5 @@ def _reported(what: str) -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, _FailedError) and type(error).__name__ != "CUDAError":  # it has no public name
             raise
-        said = str(error).partition(":")[0]
-        raise DeviceError(f"the CUDA driver {what}: {said}", "see `tilewright doctor`") from error
+        name = str(error).partition(":")[0]
+        raise DeviceError(f"the CUDA driver {what}: {name}", "see `tilewright doctor`") from error

@@ -62,9 +62,9 @@ class DeviceKernels:
 def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> Artifact[DeviceLayout]:
     """Compile a source for a device, or find what an earlier run made of it; OpenCL's drivers do it while they load."""
     if source.shared_bytes > device.local_bytes:
-        needed, there = format_over(source.shared_bytes, device.local_bytes)
+        needed, available = format_over(source.shared_bytes, device.local_bytes)
         raise ArrayError(
-            f"a tile of {str(schedule.tiling)!r} needs {needed} on chip, {device.name} has {there}",
+            f"a tile of {str(schedule.tiling)!r} needs {needed} on chip, {device.name} has {available}",
             "take a smaller tile",
         )
     needs = device.resources(source)
@@ -111,9 +111,9 @@ def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int],
         return [(each.kernel, each.groups) for each in launches(whole, schedule, count)]
 
     for unit in range(least, min(_BANDS * least, steps // _TURNS) + 1, least):
-        one = shape(unit)
-        if shape(2 * unit) == 2 * one:
-            return unit * max(1, min(_GRAPH // max(1, len(one)), steps // (_TURNS * unit)))
+        band = shape(unit)
+        if shape(2 * unit) == 2 * band:
+            return unit * max(1, min(_GRAPH // max(1, len(band)), steps // (_TURNS * unit)))
     return steps
 
 
@@ -154,9 +154,9 @@ class GpuSession:
             self._device = self._arrays.following(views)
         sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.layout.copies]
         if sum(sizes) > program.device.memory_bytes:
-            needed, there = format_over(sum(sizes), program.device.memory_bytes)
+            needed, available = format_over(sum(sizes), program.device.memory_bytes)
             raise ArrayError(
-                f"this run needs {needed}, {program.device.name} has {there}",
+                f"this run needs {needed}, {program.device.name} has {available}",
                 "use a smaller grid or a smaller dtype",
             )
         try:
@@ -509,9 +509,9 @@ class GpuSession:
         start, extents = tuple(each.start for each in part), tuple(each.stop - each.start for each in part)
         if min(extents) > 0:
             around = [low for low, _ in self._halo.around] if self._halo else [0] * len(start)
-            there = self._box(at, tuple(low + cell for low, cell in zip(around, start, strict=True)))
+            target = self._box(at, tuple(low + cell for low, cell in zip(around, start, strict=True)))
             source = Box(offset=0, shape=self.problem.shape, start=start, itemsize=self._dtype.itemsize)
-            self._device.copy_box((self._buffers[number], there), (view.pointer, source), extents)
+            self._device.copy_box((self._buffers[number], target), (view.pointer, source), extents)
 
     def _surround(self, number: int, at: int) -> None:
         """Fill the periodic copies around a version, axis after axis."""

@@ -106,9 +106,9 @@ def oldest_architecture() -> int:
     """Return the oldest architecture that the compiler makes code for, such as 50 for ``sm_50``."""
     library, count = _library(), ctypes.c_int()
     _check(library.nvrtcGetNumSupportedArchs(ctypes.byref(count)), "")
-    known = (ctypes.c_int * count.value)()
-    _check(library.nvrtcGetSupportedArchs(known), "")
-    oldest: int = min(known)
+    architectures = (ctypes.c_int * count.value)()
+    _check(library.nvrtcGetSupportedArchs(architectures), "")
+    oldest: int = min(architectures)
     return oldest
 
 
@@ -126,12 +126,12 @@ def _candidates() -> Sequence[str]:
     try:
         import nvidia as packages
     except ImportError:
-        found = []
+        libraries = []
     else:
         folders = [Path(root) / part / "lib" for part in ("cuda_nvrtc", "cu13") for root in packages.__path__]
-        found = [str(path) for folder in folders for path in sorted(folder.glob("libnvrtc.so*"))]
+        libraries = [str(path) for folder in folders for path in sorted(folder.glob("libnvrtc.so*"))]
     system = ctypes.util.find_library("nvrtc")
-    return [*found, *([system] if system else [])]
+    return [*libraries, *([system] if system else [])]
 
 
 def _compile(text: str, options: Sequence[str]) -> tuple[bytes, str]:
@@ -190,5 +190,5 @@ def _programs() -> tuple[str, ...]:
     """The disassemblers of the package nvidia-cuda-nvdisasm and of an installed toolkit."""
     package = importlib.util.find_spec("nvidia")
     roots = [] if package is None or package.submodule_search_locations is None else package.submodule_search_locations
-    found = sorted((str(path) for root in roots for path in Path(root).glob("**/bin/nvdisasm")), reverse=True)
-    return (*found, *filter(None, [shutil.which("nvdisasm")]))
+    programs = sorted((str(path) for root in roots for path in Path(root).glob("**/bin/nvdisasm")), reverse=True)
+    return (*programs, *filter(None, [shutil.which("nvdisasm")]))

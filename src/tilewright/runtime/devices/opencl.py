@@ -43,25 +43,25 @@ def devices() -> tuple[Any, ...]:
     """Every OpenCL device: real GPUs first, then other devices, then interpreters."""
     os.environ.setdefault("OCLGRIND_LOCAL_MEM_SIZE", str(_OCLGRIND_LOCAL))
     cl = _pyopencl()
-    found = []
+    unordered = []
     with contextlib.suppress(cl.Error):
-        found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+        unordered = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 
     def order(device: Any) -> int:  # noqa: ANN401
         if "Oclgrind" in device.name:
             return 2
         return 0 if device.type & cl.device_type.GPU else 1
 
-    return tuple(sorted(found, key=order))
+    return tuple(sorted(unordered, key=order))
 
 
 def select(wanted: str = "") -> "OpenClDevice":
     """Open a device by its number in :func:`devices` or a part of its name, the first one by default."""
-    every = devices()
-    if not every:
+    listed = devices()
+    if not listed:
         raise ToolchainError("there is no OpenCL device", f"install a driver, PoCL, or Oclgrind: {INSTALL}")
-    names = [device.name for device in every]
-    if wanted.isdecimal() and int(wanted) < len(every):
+    names = [device.name for device in listed]
+    if wanted.isdecimal() and int(wanted) < len(listed):
         return _opened(int(wanted))
     fitting = [number for number, name in enumerate(names) if wanted.lower() in name.lower()]
     if not fitting:
@@ -179,10 +179,10 @@ class OpenClDevice:
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
         extra = [self._cl.LocalMemory(room)] if room else []
-        groups, each = threads
+        groups, size = threads
         with _reported("a kernel could not be started"):
             kernel.set_args(*arguments, *extra)
-            event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, (groups * each,), (each,))
+            event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, (groups * size,), (size,))
         if self._events is not None:
             self._events.append(event)
 

@@ -89,14 +89,14 @@ class Reductions:
 
     def _folded(self, kernel: Any, cells: Cells, more: Sequence[Any]) -> float:  # noqa: ANN401
         groups = min(_GROUPS, ceil_div(cells.count, _THREADS))
-        found: Array = np.empty(groups, self._dtype)
-        target = self._device.allocate(found.nbytes)
+        parts: Array = np.empty(groups, self._dtype)
+        target = self._device.allocate(parts.nbytes)
         try:
             self._start(kernel, (target, cells.buffer, *more), cells.offset, cells.count)
-            self._device.read(target, 0, found)
+            self._device.read(target, 0, parts)
         finally:
             self._device.release(target)
-        return math.nan if np.isnan(found).any() else float(found.max())
+        return math.nan if np.isnan(parts).any() else float(parts.max())
 
     def _start(self, kernel: Any, buffers: Sequence[Any], offset: int, count: int) -> None:  # noqa: ANN401
         groups = min(_GROUPS, ceil_div(count, _THREADS))

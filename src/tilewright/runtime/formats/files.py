@@ -74,19 +74,19 @@ def is_archive(path: Path) -> bool:
 def read_archive(path: Path) -> dict[str, Array]:
     """Read the arrays of a ``.npz`` file by their names."""
     check_there(path, "a .npz file")
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             check_memory(sum(member.file_size for member in members))
             for member in members:
                 with archive.open(member) as file:
-                    found[member.filename.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
+                    arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
     except _ARCHIVE_DAMAGE as error:
         raise ArrayError(
             f"{str(path)!r} is no .npz file of plain numbers: {error}", "write it with numpy.savez"
         ) from None
-    return found
+    return arrays
 
 
 def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:

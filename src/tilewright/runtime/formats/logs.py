@@ -166,19 +166,19 @@ def read_tuner_file(
     """Read a Kernel Tuner cache, closed or not, or T4 results; the file or its T1 file gives the defaults."""
     data = _object(_load(path), str(path))
     beside = t1_path(path)
-    known = read_t1(beside) if beside.is_file() else None
+    specification = read_t1(beside) if beside.is_file() else None
     if isinstance(data.get("cache"), Mapping):
         points = _cache_points(_object(data["cache"], f"cache of {str(path)!r}"))
-        program = program or (known[0] if known else _text_or_none(data.get("kernel_name")))
-        shape = shape or (known[1] if known else _shape_or_none(data.get("problem_size")))
+        program = program or (specification[0] if specification else _text_or_none(data.get("kernel_name")))
+        shape = shape or (specification[1] if specification else _shape_or_none(data.get("problem_size")))
     elif isinstance(data.get("results"), list):
         points = _t4_points(_list(data["results"], str(path)))
     else:
         raise UsageError(f"{str(path)!r} is neither a Kernel Tuner cache nor T4 results")
     program, shape, steps = (
-        program or (known and known[0]),
-        shape or (known and known[1]),
-        steps or (known and known[2]),
+        program or (specification and specification[0]),
+        shape or (specification and specification[1]),
+        steps or (specification and specification[2]),
     )
     if not program or not shape or not steps:
         missing = [n for n, v in (("--program", program), ("--shape", shape), ("--steps", steps)) if not v]

@@ -35,9 +35,9 @@ def identity() -> str:
 def host() -> Machine:
     """Return this machine's CPU: calibrated if a calibration of this very CPU and compiler is kept, else described."""
     try:
-        known = path()
-        status = known.stat()
-        return _calibrated(known, (status.st_mtime_ns, status.st_size))
+        place = path()
+        status = place.stat()
+        return _calibrated(place, (status.st_mtime_ns, status.st_size))
     except (OSError, RuntimeError):
         return host_machine(target_cpu())
     except TilewrightError as error:
@@ -68,8 +68,8 @@ def _place(machine: Machine) -> Path:
 def device_path(name: str) -> Path | None:
     """Return where the calibration of a device of this name is kept, or None if there is none."""
     try:
-        found = path().with_name(f"{name}.toml")
-        return found if found.is_file() else None
+        place = path().with_name(f"{name}.toml")
+        return place if place.is_file() else None
     except (OSError, RuntimeError):
         return None
 

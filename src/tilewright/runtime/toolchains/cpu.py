@@ -122,20 +122,20 @@ def _openmp() -> tuple[tuple[str, ...], ...]:
 def find_command() -> tuple[str, ...]:
     """Find a compiler: TILEWRIGHT_CC, CC, cc, gcc, clang, then the ziglang wheel."""
     for variable in _VARIABLES:
-        asked = os.environ.get(variable, "").strip()
-        if asked:
+        command = os.environ.get(variable, "").strip()
+        if command:
             # CC may carry arguments ("ccache gcc"); a path with spaces is taken whole.
-            parts = [asked] if Path(asked).exists() else _words(variable, asked)
-            found = shutil.which(parts[0])
-            if found is None:
+            parts = [command] if Path(command).exists() else _words(variable, command)
+            program = shutil.which(parts[0])
+            if program is None:
                 raise ToolchainError(
-                    f"{variable} names the compiler {asked!r}, which does not exist", f"unset {variable}"
+                    f"{variable} names the compiler {command!r}, which does not exist", f"unset {variable}"
                 )
-            return (found, *parts[1:])
+            return (program, *parts[1:])
     for name in _NAMES:
-        found = shutil.which(name)
-        if found is not None:
-            return (found,)
+        program = shutil.which(name)
+        if program is not None:
+            return (program,)
     import importlib.util
 
     if importlib.util.find_spec("ziglang") is not None:
@@ -194,11 +194,11 @@ def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
             fused=target[1] == "1",
             openmp_flags=tuple(lines[4].split()),
         )
-    found = _probe(command, stamp)
-    kept = [found.identity, "openmp" if found.openmp else "-", " ".join(found.native)]
-    kept += [f"{found.simd_bits} {int(found.fused)}", " ".join(found.openmp_flags)]
-    cache.save_text(store, f"cc-{key}", "\n".join(kept))
-    return found
+    tools = _probe(command, stamp)
+    fields = [tools.identity, "openmp" if tools.openmp else "-", " ".join(tools.native)]
+    fields += [f"{tools.simd_bits} {int(tools.fused)}", " ".join(tools.openmp_flags)]
+    cache.save_text(store, f"cc-{key}", "\n".join(fields))
+    return tools
 
 
 def target_cpu() -> CpuDescription:
@@ -208,8 +208,8 @@ def target_cpu() -> CpuDescription:
     that has narrower ones.
     """
     cpu = describe_cpu()
-    asked = next((text for name in _VARIABLES if (text := os.environ.get(name, "").strip())), "")
-    if not any(flag in asked for flag in _PROCESSOR):
+    command = next((text for name in _VARIABLES if (text := os.environ.get(name, "").strip())), "")
+    if not any(flag in command for flag in _PROCESSOR):
         return cpu
     try:
         tools = toolchain()
@@ -388,14 +388,14 @@ def _ended_process(
         env=environment,
     ) as process:
         try:
-            out, said = process.communicate(timeout=seconds)
+            out, errors = process.communicate(timeout=seconds)
         except BaseException:
             for child in _children(process.pid):
                 with suppress(OSError):
                     os.kill(child, signal.SIGKILL)
             process.kill()
             raise
-    return subprocess.CompletedProcess(arguments, process.returncode, out, said)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
 
 
 def _children(pid: int) -> list[int]:

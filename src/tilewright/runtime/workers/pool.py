@@ -122,11 +122,11 @@ class _Worker:
         return Reply(outcome=_OUTCOMES.get(kind, Outcome.CRASH), detail=str(value) or kind)
 
     def _died(self) -> Reply:
-        said = self._last_line()
+        line = self._last_line()
         status = self._end()
         with suppress(ValueError):
             return Reply(outcome=Outcome.CRASH, detail=f"the process was ended by {signal.Signals(-status).name}")
-        reason = f": {said}" if said else ""
+        reason = f": {line}" if line else ""
         return Reply(outcome=Outcome.CRASH, detail=f"the process exited with status {status}{reason}")
 
     def _last_line(self) -> str:

@@ -258,6 +258,6 @@ def card(number: str, target: Target) -> int | str:
 
 def append_run(path: Path, metered: Metered) -> int:
     """Add a run to a file of runs, which is made if there is none; returns the runs that it holds."""
-    known = read_runs(path) if path.exists() else ()
-    write_runs((*known, metered.run), path)
-    return len(known) + 1
+    runs = read_runs(path) if path.exists() else ()
+    write_runs((*runs, metered.run), path)
+    return len(runs) + 1

@@ -118,16 +118,16 @@ def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note
 
 def read_sources(texts: Any) -> list[tuple[tuple[int, ...], float]] | None:  # noqa: ANN401
     """Read sources as they are written on the command line: a cell each, and what is added to it in every step."""
-    found = []
+    sources = []
     for text in texts or ():
         cell, _, value = text.partition("=")
         try:
-            found.append((tuple(int(part) for part in cell.split(",")), float(value)))
+            sources.append((tuple(int(part) for part in cell.split(",")), float(value)))
         except ValueError:
             raise UsageError(
                 f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0"
             ) from None
-    return found or None
+    return sources or None
 
 
 class _Plane(Memory):

@@ -282,8 +282,8 @@ class DifferentiatedRun:
 
     def _inputs_back(self, worth: Mapping[str, Array], program: Program) -> Inputs:
         """Return what a program of the adjoint starts from: worths and forward states by its names, else zero."""
-        known = {**self._held_back(), **worth}
-        arrays = {name: (known.get(name, self._nothing),) for name in program.fields}
+        values = {**self._held_back(), **worth}
+        arrays = {name: (values.get(name, self._nothing),) for name in program.fields}
         scalars = {name: self.scalars[name] for name in self.adjoint.program.scalars if name in self.scalars}
         scalars |= {name: self.scalars[name][::-1] for name in scalars if name in self.problem.varying}
         scalars |= {name: float(self.problem.shape[axis]) for axis, name in self.adjoint.extents.items()}
@@ -452,10 +452,10 @@ class Bands:
     def results(self) -> dict[str, Array]:
         """Return what everything is worth."""
         split = self._run.adjoint.split
-        found = self._back.results() if split is None else self._joined(split, self._back.newest)
+        worth = self._back.results() if split is None else self._joined(split, self._back.newest)
         if self._points is not None:
-            self._points.take_records(found.__getitem__)
-        return found
+            self._points.take_records(worth.__getitem__)
+        return worth
 
     def _joined(self, split: Split, newest: Callable[[str], Array]) -> dict[str, Array]:
         """Put each side's kept cells together."""

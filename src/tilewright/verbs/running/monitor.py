@@ -63,8 +63,8 @@ class Monitor:
 
     def _view(self, run: Simulation, field: str, history: int) -> Any:  # noqa: ANN401
         show = self.shown or _readonly
-        seen = tuple(show(run, field, age) for age in range(history if self.levels else 1))
-        return seen[0] if len(seen) == 1 else seen
+        views = tuple(show(run, field, age) for age in range(history if self.levels else 1))
+        return views[0] if len(views) == 1 else views
 
 
 def make_monitor(

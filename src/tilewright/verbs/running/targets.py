@@ -18,20 +18,20 @@ def levels_of_out(program: Program, out: Any, *, levels: bool) -> dict[str, tupl
 
     ``out`` is an array, or a tuple of one per updated field; with ``levels``, of tuples.
     """
-    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
-    if len(given) != len(program.updated):
-        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
-    found: dict[str, tuple[Any, ...]] = {}
-    for field, entry in zip(program.updated, given, strict=True):
+    entries = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
+    if len(entries) != len(program.updated):
+        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(entries)}")
+    levels_by_field: dict[str, tuple[Any, ...]] = {}
+    for field, entry in zip(program.updated, entries, strict=True):
         history = program.history(field) if levels else 1
-        found[field] = entry if levels and isinstance(entry, tuple) else (entry,)
-        if len(found[field]) != history:
+        levels_by_field[field] = entry if levels and isinstance(entry, tuple) else (entry,)
+        if len(levels_by_field[field]) != history:
             raise UsageError(
                 f"with levels=True out needs {history} array{'s' * (history > 1)} for {field!r}, "
-                f"got {len(found[field])}",
+                f"got {len(levels_by_field[field])}",
                 "give them in the form of the result: a tuple of a field's levels, newest first",
             )
-    return found
+    return levels_by_field
 
 
 def targets_of(
@@ -52,12 +52,12 @@ def targets_of(
 def check_targets(targets: Mapping[str, Sequence[Any]], device: str | None) -> None:
     """Check that results lie on the run's CUDA device, a number or ``""`` for the only one, or on the host (None)."""
     for target in (each for levels in targets.values() for each in levels):
-        there = isinstance(target, DeviceView)
-        if there and device is None:
+        on_device = isinstance(target, DeviceView)
+        if on_device and device is None:
             raise ArrayError("'out' lies on a GPU, where it cannot be read here", "copy it to the host first")
-        if not there and device is not None:
+        if not on_device and device is not None:
             raise ArrayError("'out' lies on the host, and the arrays of the run on a GPU", "give one that lies there")
-        if there and device and target.device is not None and str(target.device) != device:
+        if on_device and device and target.device is not None and str(target.device) != device:
             raise ArrayError(f"'out' lies on GPU {target.device}, and the arrays of the run on GPU {device}")
 
 

@@ -93,15 +93,15 @@ def median_seconds(make: Callable[[], Callable[[], object]], clock: Callable[[],
     >>> median_seconds(lambda: lambda: None, clock=lambda: float(next(ticks)))
     1.0
     """
-    taken: list[float] = []
-    while sum(taken) < MINIMUM_SECONDS and len(taken) < MOST_REPEATS:
+    samples: list[float] = []
+    while sum(samples) < MINIMUM_SECONDS and len(samples) < MOST_REPEATS:
         run = make()
         begin = clock()
         run()
-        taken.append(clock() - begin)
-    taken.sort()
-    middle = len(taken) // 2
-    return taken[middle] if len(taken) % 2 else (taken[middle - 1] + taken[middle]) / 2
+        samples.append(clock() - begin)
+    samples.sort()
+    middle = len(samples) // 2
+    return samples[middle] if len(samples) % 2 else (samples[middle - 1] + samples[middle]) / 2
 
 
 def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:

@@ -114,15 +114,15 @@ class _Axes:
         return np.moveaxis(whole, self.own, range(-self.rank, 0))
 
     def shape(self, arrays: Mapping[str, tuple[Array, ...]]) -> tuple[int, ...]:
-        every = {name: self._last(each).shape[: -self.rank] for name, kept in arrays.items() for each in kept}
+        shapes = {name: self._last(each).shape[: -self.rank] for name, kept in arrays.items() for each in kept}
         try:
-            found = np.broadcast_shapes(*every.values())
+            common = np.broadcast_shapes(*shapes.values())
         except ValueError:
-            told = ", ".join(f"{name!r} has {format_shape(shape) or 'one'}" for name, shape in every.items())
-            raise ArrayError(f"the arrays hold batches of different shapes: {told}") from None
-        if 0 in found:
+            listing = ", ".join(f"{name!r} has {format_shape(shape) or 'one'}" for name, shape in shapes.items())
+            raise ArrayError(f"the arrays hold batches of different shapes: {listing}") from None
+        if 0 in common:
             raise ArrayError("a batch has at least one grid")
-        return found
+        return common
 
     def one(self, array: Array) -> Array:
         turned = self._last(array)
@@ -138,8 +138,8 @@ class _Axes:
     def stacked(self, array: Array) -> Array | None:
         """See an array with all axes of the batch in one; None where that needs a copy."""
         turned = self._last(array)
-        found = turned.reshape(-1, *turned.shape[-self.rank :])
-        return found if np.may_share_memory(found, array) else None
+        grids = turned.reshape(-1, *turned.shape[-self.rank :])
+        return grids if np.may_share_memory(grids, array) else None
 
     def whole(self, shape: tuple[int, ...], grid: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a result, its axes where those of the arrays are."""

@@ -70,10 +70,10 @@ class Disk(Large):
         self._stack.close()
 
     def _rows(self, value: Any, name: str) -> tuple[disk.RowArray, ...]:  # noqa: ANN401
-        found = tuple(disk.open_rows(each, repr(name)) for each in (value if isinstance(value, tuple) else (value,)))
-        for rows in found:
+        opened = tuple(disk.open_rows(each, repr(name)) for each in (value if isinstance(value, tuple) else (value,)))
+        for rows in opened:
             self._stack.callback(rows.close)
-        return found
+        return opened
 
 
 def _is_field(value: object, rank: int) -> bool:

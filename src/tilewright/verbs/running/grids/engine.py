@@ -114,10 +114,10 @@ class Large(Engine):
     def _with_points(self, case: CheckedProblem, look: Look) -> CheckedProblem:
         from tilewright.distributed.points import check_target
 
-        found = case.with_points(self.options, self.target.threads, look=look)
-        if found.points is not None:
+        complete = case.with_points(self.options, self.target.threads, look=look)
+        if complete.points is not None:
             check_target(self.target)
-        return found
+        return complete
 
     def _computer(self, case: CheckedProblem, threads: int) -> "Computer":
         from tilewright.distributed.compute import Computer

@@ -127,19 +127,19 @@ class Memory(Engine):
 
     def finish(self) -> Levels:
         """Copy the results out, and note how long the run took and how many steps it did."""
-        found = self._copied() if self._found is None else self._found
+        levels = self._copied() if self._found is None else self._found
         self.done = self.problem.steps if self._at_once else self._simulation.done
         self.close()
         self.seconds = time.perf_counter() - self._begin
         if self.monitor is None:
-            self.warn_if_nonfinite(found)
+            self.warn_if_nonfinite(levels)
         for field, part in self._spread.items():
-            found[field] = tuple(part.cut(each) for each in found[field])
+            levels[field] = tuple(part.cut(each) for each in levels[field])
         if self._spread:
             for field, targets in self._targets.items():
-                for into, values in zip(targets, found[field], strict=False):
+                for into, values in zip(targets, levels[field], strict=False):
                     np.copyto(into, values, casting="unsafe")
-        return found
+        return levels
 
     def warn_if_at_rest(self) -> None:
         """Warn if one array stands for several time levels."""

@@ -35,12 +35,12 @@ class Series(Memory):
 
     def finish(self) -> Levels:
         """Copy the results out, and write them if no look has."""
-        found = super().finish()
+        levels = super().finish()
         step = self.before + self.done
         if self._recorder.last != step:
             kind = numpy_type(self.problem.dtype)
-            self._recorder.write(step, states(self.program, {**self._recorder.constant, **found}, kind))
-        return found
+            self._recorder.write(step, states(self.program, {**self._recorder.constant, **levels}, kind))
+        return levels
 
     def _checked(self) -> CheckedProblem:
         path, options, program, start = self._path, self.options, self.program, self.arrays
@@ -52,8 +52,8 @@ class Series(Memory):
                     f"{path.name!r} holds the fields {', '.join(before.fields)}, and {program.name!r} has "
                     f"{', '.join(program.fields)}"
                 )
-        asked = whole_number(options.steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1")
-        self.options = options = replace(options, steps=max(0, asked - self.before))
+        steps = whole_number(options.steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1")
+        self.options = options = replace(options, steps=max(0, steps - self.before))
         case = check(program, start, self.scalars, options)
         case = case.with_points(options, self.target.threads, every=options.every)
         if self.before and (case.problem.varying or case.points is not None):
