@@ -11,7 +11,6 @@ from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place
 from tilewright.inputs import files as data
 from tilewright.inputs.series import Recorder
-from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.waiting import waiting
@@ -100,7 +99,7 @@ def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note
         levels=files.snapshots is not None and data.holds_state(files.snapshots),
     )
     deep = any(map(data.holds_state, files.outputs))
-    engines = [_Plane(program, arrays, scalars, options, target, looks, deep=deep) for arrays in planes]
+    engines = [_Plane(program, arrays, scalars, options, target, looks=looks, deep=deep) for arrays in planes]
     found = [computed(engine) for engine in engines]
     first, problem = engines[0], engines[0].problem
     results = [{field: levels[0] for field, levels in each.items()} for each in found]
@@ -133,19 +132,14 @@ def read_sources(texts: Any) -> list[tuple[tuple[int, ...], float]] | None:  # n
 class _Plane(Memory):
     """A run on one plane, whose files say what a state lacks and whose results are looked at as they are written."""
 
-    def __init__(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        scalars: Mapping[str, Any],
-        options: RunOptions,
-        target: Target,
-        looks: "_Looks",
-        *,
-        deep: bool,  # whether all levels that a next run needs are written at the end
-    ) -> None:
-        super().__init__(program, arrays, scalars, options, target, packed=False)
-        self._looks, self._deep = looks, deep
+    packed = False
+
+    def __init__(self, *asked: Any, looks: "_Looks", deep: bool) -> None:  # noqa: ANN401
+        super().__init__(*asked)
+        self._looks, self._levels = looks, deep  # deep: whether all levels are written at the end
+
+    def copies_levels(self) -> bool:
+        return self._levels
 
     def results(self) -> Levels:
         return self.finish()

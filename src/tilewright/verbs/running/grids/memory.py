@@ -1,7 +1,6 @@
 """Runs in this process's memory, by a processor or by way of a device."""
 
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
@@ -11,13 +10,11 @@ import numpy as np
 
 from tilewright.inputs.arrays import like
 from tilewright.inputs.memo import prepared
-from tilewright.plan import Target
-from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import unoccupied
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.simulation import Calculation, Simulation
-from tilewright.verbs.options import RunOptions, refuse
+from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import Engine, state_of
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.problem import CheckedProblem, check, warn_if_at_rest
@@ -34,28 +31,16 @@ class Memory(Engine):
     name = "a run in memory"
     copies_out = True  # whether results are copied to this process's memory
     at_once = True  # whether a kernel may do the whole run in one call
+    packed = True  # whether fields that live in subdomains have memory there alone, where kernels can do that
     case: CheckedProblem
     before = 0  # steps that an earlier run has done
-
-    def __init__(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        scalars: Mapping[str, Any],
-        options: RunOptions,
-        target: Target,
-        *,
-        packed: bool = True,  # fields that live in subdomains have memory there alone, where kernels can do that
-    ) -> None:
-        super().__init__(program, arrays, scalars, options, target)
-        self._packed = packed and not (target.on_device or options.strict)
-        self._deep = options.levels or options.record  # whether all levels that a next run needs are copied out
-        self._looked = 0  # steps done at the last look
-        self._found: Levels | None = None  # the results, once they are copied out
+    _looked = 0  # steps done at the last look
+    _found: Levels | None = None  # the results, once they are copied out
 
     def open(self) -> None:
         """Check what was given, and plan."""
         refuse(self.name, self.options)
+        self._deep = self.copies_levels()
         self.case = self._checked()
         self.problem = self.case.problem
         self.monitor = self._monitor()
@@ -141,6 +126,10 @@ class Memory(Engine):
                     np.copyto(into, values, casting="unsafe")
         return levels
 
+    def copies_levels(self) -> bool:
+        """Whether all levels that a next run needs are copied out."""
+        return self.options.levels or self.options.record
+
     def warn_if_at_rest(self) -> None:
         """Warn if one array stands for several time levels."""
         warn_if_at_rest(self.case.given)
@@ -150,7 +139,8 @@ class Memory(Engine):
         self.calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})
 
     def _checked(self) -> CheckedProblem:
-        case = check(self.program, self.arrays, self.scalars, self.options, packed=self._packed)
+        packed = self.packed and not (self.target.on_device or self.options.strict)
+        case = check(self.program, self.arrays, self.scalars, self.options, packed=packed)
         return case.with_points(self.options, self.target.threads, every=self.options.every)
 
     def _monitor(self) -> Monitor | None:
