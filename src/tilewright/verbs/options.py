@@ -50,18 +50,17 @@ def boundary_of(text: str) -> "BoundarySpec":
     return text if text == "fixed" else parse_boundary(text)
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _numbers(
+    text: str, expected: str = "numbers are separated by commas, such as 0.5,1", hint: str = _ENERGY
+) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"numbers are separated by commas, such as 0.5,1, got {text!r}", _ENERGY) from None
+        raise UsageError(f"{expected}, got {text!r}", hint) from None
 
 
 def _factors(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise UsageError(f"factors are numbers such as 0.5,1,2, got {text!r}", _WHATIF) from None
+    return _numbers(text, "factors are numbers such as 0.5,1,2", _WHATIF) if text else ()
 
 
 def _span(text: str) -> tuple[float, float]:
