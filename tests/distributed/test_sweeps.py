@@ -15,7 +15,6 @@ from tests.distributed.test_out_of_core import child
 
 import tilewright as tw
 from tilewright.distributed import disk, out_of_core, sweeps
-from tilewright.distributed import sweeps as runtime
 from tilewright.distributed.compute import Computer
 from tilewright.inputs import memo
 from tilewright.plan import read_target
@@ -31,7 +30,7 @@ from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import Let
 from tilewright.schedules.tree.order import order
 
-pytestmark = pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses")
+pytestmark = pytest.mark.skipif(not sweeps.available(), reason="the system takes memory for whole ranges of addresses")
 NEAREST = Boundary(kind="nearest")
 
 
@@ -143,7 +142,7 @@ def test_memory_holds_the_rows_under_way_alone():
     computer = Computer(target=read_target("c", 1), threads=1, tiling="hybrid:t=4,s=8x512", strict=False, scalars={})
     swept = sweeps.plan(problem, 2**26, memo.host(), computer, 4)
     kernel = sweeps.Sweeper(problem, swept, computer)._kernel
-    state = runtime.Sweep(kernel.compiled, problem, Inputs(arrays={}, scalars={}), 1)
+    state = sweeps.Sweep(kernel.compiled, problem, Inputs(arrays={}, scalars={}), 1)
     row, most = np.ones((1, 2**12), np.float32), 0
     for stage in itertools.islice(sweeps.stages(problem, catalogue.sweep(problem, swept.tiling), 1), 60):
         for low, high in stage.put:
@@ -155,7 +154,7 @@ def test_memory_holds_the_rows_under_way_alone():
             state.finish(low, high, {"u": [out]})
             np.testing.assert_allclose(out, 1.0, rtol=1e-6)
     state.close()
-    counted = runtime.sweep_bytes(problem, problem.program.analysis.copies, swept.passes.rows)
+    counted = sweeps.sweep_bytes(problem, problem.program.analysis.copies, swept.passes.rows)
     assert HUGE_PAGE // 8 < most <= counted < 2**25
 
 
