@@ -25,8 +25,7 @@ from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import Engine, state_of
-from tilewright.verbs.running.problem import check, warn_if_at_rest
-from tilewright.verbs.running.targets import targets_of
+from tilewright.verbs.running.problem import check, targets_of, warn_if_at_rest
 
 
 class Batch(Engine):

@@ -11,8 +11,7 @@ from tilewright.runtime.kernels import GpuKernel
 from tilewright.runtime.simulation import Simulation
 from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.monitor import Monitor
-from tilewright.verbs.running.problem import CheckedProblem
-from tilewright.verbs.running.targets import check_targets
+from tilewright.verbs.running.problem import CheckedProblem, check_targets
 
 if TYPE_CHECKING:
     from tilewright.runtime.devices.gpu import GpuSession

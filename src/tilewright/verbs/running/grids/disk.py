@@ -14,7 +14,7 @@ from tilewright.runtime.host import available_bytes
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.choice import only_on_disk
 from tilewright.verbs.running.grids.engine import Large
-from tilewright.verbs.running.targets import levels_of_out
+from tilewright.verbs.running.problem import levels_of_out
 
 
 class Disk(Large):

@@ -17,9 +17,8 @@ from tilewright.runtime.simulation import Calculation, Simulation
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import Engine, state_of
 from tilewright.verbs.running.monitor import Monitor, make_monitor
-from tilewright.verbs.running.problem import CheckedProblem, check, warn_if_at_rest
+from tilewright.verbs.running.problem import CheckedProblem, check, check_targets, targets_of, warn_if_at_rest
 from tilewright.verbs.running.record import Run, log_choice, predicted_seconds, threads_of, while_running
-from tilewright.verbs.running.targets import check_targets, targets_of
 
 Levels = dict[str, tuple[Any, ...]]
 """By updated field its levels, newest first."""
