@@ -32,7 +32,7 @@ from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel
-from tilewright.runtime.memory import HUGE_PAGE, Array, Workspace, copy_jobs, layout, spread
+from tilewright.runtime.memory import HUGE_PAGE, Array, Workspace, ask_for_huge_pages, copy_jobs, layout, spread
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import CpuSchedule
@@ -209,9 +209,7 @@ class _Addresses(Workspace):
     def take(self, size: int) -> Array:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
         self.pages = mmap.mmap(-1, size + HUGE_PAGE, flags=flags)
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            with suppress(OSError):
-                self.pages.madvise(mmap.MADV_HUGEPAGE)
+        ask_for_huge_pages(self.pages)
         raw = np.frombuffer(self.pages, dtype=np.uint8)
         self.start = -raw.ctypes.data % HUGE_PAGE
         return raw[self.start : self.start + size]

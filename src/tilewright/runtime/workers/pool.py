@@ -111,15 +111,11 @@ class _Worker:
             if kind != READY:
                 if kind in {_BROKEN, _DAMAGED}:
                     self._end()
-                return self._reply(kind, value)
+                if kind == "value":
+                    return Reply(value=value)
+                return Reply(outcome=_OUTCOMES.get(kind, Outcome.CRASH), detail=str(value) or kind)
             self.deadline = time.monotonic() + self.limit
         return None
-
-    @staticmethod
-    def _reply(kind: str, value: Any) -> Reply:  # noqa: ANN401
-        if kind == "value":
-            return Reply(value=value)
-        return Reply(outcome=_OUTCOMES.get(kind, Outcome.CRASH), detail=str(value) or kind)
 
     def _died(self) -> Reply:
         line = self._last_line()
