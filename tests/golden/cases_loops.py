@@ -20,7 +20,7 @@ from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_uni
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
-from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.parallel import on_cpu
 from tilewright.workloads.annotated.lower.products import block_products
 from tilewright.workloads.annotated.lower.stencil import HEAD, Handover, call_text
 from tilewright.workloads.annotated.lower.transforms import NestContext

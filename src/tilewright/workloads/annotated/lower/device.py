@@ -127,7 +127,7 @@ class Repeat:
     steps: "tuple[Step, ...]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Branch:
     """A step of the host: further steps, if something holds that the host can tell, or others."""
 

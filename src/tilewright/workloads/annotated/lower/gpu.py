@@ -24,8 +24,7 @@ from tilewright.workloads.annotated.lower.device import (
     kernels_of,
     launch_of,
 )
-from tilewright.workloads.annotated.lower.openmp import asked_of
-from tilewright.workloads.annotated.lower.parallel import plan_parallel
+from tilewright.workloads.annotated.lower.parallel import asked_of, plan_parallel
 from tilewright.workloads.annotated.lower.scalars import shifted
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
@@ -67,15 +66,9 @@ class _Lowering:
             return [replace(stmt, value=None), *start]
         if isinstance(stmt, tree.Declare) or not _used_arrays(stmt):
             return [stmt]
-        if (
-            isinstance(stmt, tree.If)
-            and not tree.arrays(stmt.test)
-            and any(isinstance(n, tree.Loop) for n in tree.statements(stmt))
-        ):
-            then, other = (
-                () if part is None else tuple(self.steps(part, local, asked)) for part in (stmt.then, stmt.other)
-            )
-            return [Branch(test=stmt.test, then=then, other=other)]
+        if isinstance(stmt, tree.If) and not tree.arrays(stmt.test) and tree.loops(stmt):
+            branches = [tuple(self.steps(part, local, asked)) for part in tree.parts(stmt)]
+            return [Branch(stmt.test, *branches)]
         if isinstance(stmt, tree.Assign) and isinstance(stmt.target, tree.Name):
             return self._fetched(stmt, local, asked)
         return [self._kernel(None, stmt, (), local, launch_of(asked))]
@@ -83,12 +76,12 @@ class _Lowering:
     def _loop(self, loop: tree.Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
         found = self.reduced.get(id(loop))
         bad = self.sequential.get(loop.index)
-        bounds = tree.arrays(loop.first) | tree.arrays(loop.last)
+        bounds = tree.arrays(loop.first, loop.last)
         if bounds & self.away or (found is None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if found is not None:
             return [self._kernel(loop, loop.body, found, local, launch_of(asked))]
-        if not any(id(node) in self.reduced for node in tree.statements(loop.body)):
+        if not any(id(node) in self.reduced for node in tree.loops(loop.body)):
             if not self.reduced:
                 raise IllegalTransformError(
                     f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {bad}"
@@ -126,26 +119,15 @@ class _Lowering:
         whole: tree.Stmt = body if loop is None else loop
         self.count += 1
         used = _used_arrays(whole)
-        own = tree.counters(whole) | {node.name for node in tree.statements(whole) if isinstance(node, tree.Declare)}
-        if loop is not None:
-            own.add(loop.index)
-        free = (
-            {part.name for part in tree.mentions(whole) if isinstance(part, tree.Name)}
-            - own
-            - {each.name for each in found}
-        )
+        own = tree.counters(whole) | tree.declared(whole)
+        scalars = {part.name for part in tree.mentions(whole) if isinstance(part, tree.Name)}
+        free = scalars - own - {each.name for each in found}
         # An element of several indices is found with the extents of the inner ones.
         free |= {name for array in used for each in self.shapes[array][1:] for name in tree.names(each)}
-        assigned = {
-            n.target.name
-            for n in tree.statements(body)
-            if isinstance(n, tree.Assign) and isinstance(n.target, tree.Name)
-        }
-        shared = sorted((assigned & free) - own)
+        shared = sorted((tree.assigned(body) & free) - own)
         if shared:
             raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
         types = {**self.setting.types, **local}
-        scalars = tuple((name, types.get(name, "int")) for name in sorted(free))
         self.types |= {each.name: types.get(each.name, "double") for each in found}
         cached = self._cacheable(loop, body, found, launch) if loop is not None and launch.cache else ()
         return LoopKernel(
@@ -155,7 +137,7 @@ class _Lowering:
             body=body,
             arrays=tuple(sorted(used)),
             written=frozenset(tree.written(whole) & used),
-            scalars=scalars,
+            scalars=tuple((name, types.get(name, "int")) for name in sorted(free)),
             reductions=tuple(found),
             cached=cached,
         )
@@ -200,7 +182,7 @@ def _shifts(found: Iterable[tree.Expr], array: str, index: str) -> list[int] | N
 
 def _used_arrays(stmt: tree.Stmt) -> set[str]:
     local = {node.name for node in tree.statements(stmt) if isinstance(node, tree.Declare) and node.dims}
-    return {part.array for part in tree.mentions(stmt) if isinstance(part, tree.Item)} - local
+    return {item.array for item in tree.items(stmt)} - local
 
 
 def lower(
@@ -220,7 +202,7 @@ def lower(
             f"the size of {missing[0]!r} is neither declared nor told by its subscripts",
             f"declare it in input_vars, or as a parameter with its extents, such as double {missing[0]}[n]",
         )
-    asked = [dict(node.launch) for node in tree.statements(stmt) if isinstance(node, tree.Loop) and node.launch]
+    asked = [dict(loop.launch) for loop in tree.loops(stmt) if loop.launch]
     launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
     away = frozenset(used if launch.resident else tree.written(stmt))
     lowering = _Lowering(
