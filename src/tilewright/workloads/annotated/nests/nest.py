@@ -12,7 +12,7 @@ from tilewright.codegen import ir
 
 
 def _operator(sign: str) -> Callable[[Any, "Expr | int"], "Binary"]:
-    def joined(left: Any, right: "Expr | int") -> Binary:  # noqa: ANN401  (a part of an expression)
+    def joined(left: Any, right: "Expr | int") -> "Binary":  # noqa: ANN401  (a part of an expression)
         return Binary(sign, left, integer(right) if isinstance(right, int) else right)
 
     return joined
