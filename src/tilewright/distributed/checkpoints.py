@@ -9,10 +9,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import UsageError, told
 from tilewright.base.fingerprint import fingerprint
@@ -20,8 +18,8 @@ from tilewright.distributed import disk, journal
 from tilewright.distributed.ranks import Array, together
 from tilewright.distributed.windows import Decomposition, slices
 from tilewright.runtime.formats.files import ArrayStream
+from tilewright.runtime.memory import Array as Grid
 
-Grid = npt.NDArray[Any]
 _OWN = re.compile(r"(?:state|trace)-([0-9]+)(?:\.zarr|-.+\.npy)")
 """Names of files that are ours, with their step; others may lie beside them."""
 _EXCHANGES = 16

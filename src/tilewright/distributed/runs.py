@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
@@ -30,11 +29,11 @@ from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import NumpySession
+from tilewright.runtime.memory import Array as Grid
 from tilewright.runtime.points import Look, PointData
 from tilewright.runtime.session import SHARED, Session
 
 LOGGER = logging.getLogger("tilewright")
-Grid = npt.NDArray[Any]
 Levels = Mapping[str, Sequence[Array]]
 _EXCHANGE_SECONDS = 5e-4
 """Seconds of an exchange beside its messages: calls, kernels that start again, ranks that wait for each other. Two of

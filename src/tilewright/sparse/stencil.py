@@ -24,9 +24,9 @@ from tilewright.programs.stencil.operators import BOOLEAN, FLAT, OPERATORS
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, with_coefficients
 from tilewright.programs.stencil.reference import map_index, over_box, pad
+from tilewright.runtime.memory import Array
 from tilewright.sparse.dia import Dia, length, room
 
-Array = npt.NDArray[Any]
 Planes = dict[int, Array]
 """By diagonal, one value per row, shaped as the grid with the components last."""
 Number = Any

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
@@ -17,8 +16,6 @@ from tilewright.verbs.gradients.vjp import vjp
 from tilewright.waves.layers import Layers, Sponge
 from tilewright.waves.models import Floats, Model
 from tilewright.waves.shots import ShotTerms, Wavelet, prepare
-
-Array = npt.NDArray[Any]
 
 
 @checked

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import is_rounded, numpy_type
@@ -16,6 +15,7 @@ from tilewright.base.units import format_shape, real_number, whole_number
 from tilewright.programs.stencil.points import Points, in_cells
 from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import Program
+from tilewright.runtime.memory import Array
 from tilewright.runtime.warn import warn
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
@@ -23,7 +23,6 @@ from tilewright.waves.layers import CPML, FREE, FreeSurface, Layers, Side, Spong
 from tilewright.waves.models import Floats, Model, longest_step
 from tilewright.waves.programs import AXES, WaveEquation, absorption_profiles, wave_equation
 
-Array = npt.NDArray[Any]
 Wavelet = Callable[[Floats], Floats]
 _SHARE = 0.5
 """Time step over the longest stable one: the error of second order in time is then below that in space."""

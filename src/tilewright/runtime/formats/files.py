@@ -10,17 +10,14 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import check_place, check_there, written
 from tilewright.runtime.formats.pictures import FLOATS, PICTURES, check_pillow, read_picture, write_picture
-from tilewright.runtime.memory import check_memory
-
-Array = npt.NDArray[Any]
+from tilewright.runtime.memory import Array, check_memory
 
 _DAMAGE = (ValueError, EOFError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError)
 """What reading a damaged array can raise: its header is Python's text for a dictionary."""

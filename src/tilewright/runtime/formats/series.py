@@ -20,14 +20,13 @@ from typing import Any, Protocol
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, told
 from tilewright.base.paths import replaced, replaced_folder
 from tilewright.runtime.formats import journal
 from tilewright.runtime.formats.codecs import check_codecs
+from tilewright.runtime.memory import Array
 
-Array = npt.NDArray[Any]
 STEP = "step"
 _NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
 _VTK_AXES = 3
