@@ -38,11 +38,11 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity, estimated
-from tilewright.programs.stencil.expression import LOOKUP, Apply
+from tilewright.programs.stencil.expression import LOOKUP
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.schedules.tiling import Tiling
 from tilewright.workloads.tables import orthogonal
-from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.problem import Recurrence, reach_of
 
 LETTER = 0.25
 """Words of an input's value per row or per column: a letter is a byte, as the thesis counts it."""
@@ -105,13 +105,13 @@ def make_case(
 
 def tile_words(case: TableCase, tiling: Tiling) -> tuple[float, float]:
     """Return the 4-byte words that a tile reads from memory and writes to it: m_i and m_o."""
-    return _words(orthogonal.sweep_of(case.program), case.words, tiling.time, tiling.space[0])
+    return _words(case, tiling.time, tiling.space[0])
 
 
-def _words(sweep: orthogonal.Sweep, words: float, t: int, s: int) -> tuple[float, float]:
-    live_in, live_out = orthogonal.live(sweep, t, s)
-    letters = sweep.rows * t + sweep.columns * s
-    return (live_in - letters) * words + letters * LETTER, live_out * words
+def _words(case: TableCase, t: int, s: int) -> tuple[float, float]:
+    live_in, live_out = orthogonal.live(case.program, t, s)
+    letters = case.program.count("row") * t + case.program.count("column") * s
+    return (live_in - letters) * case.words + letters * LETTER, live_out * case.words
 
 
 def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
@@ -119,12 +119,11 @@ def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
     t, s, sub = tiling.time, tiling.space[0], tiling.sub[0]
     points = t * s
     tiles = case.shape[0] * case.shape[1] / points
-    sweep = orthogonal.sweep_of(case.program)
-    ops = [node.op for statement in case.program.statements for node in statement.tape if isinstance(node, Apply)]
-    lookups = sum(op.startswith(LOOKUP) for op in ops)
-    crossed = 2 * sum(max([0, *(-offset[1] for offset in many)]) for many in sweep.tables.values())
-    shared = points * (lookups + sweep.cells) + (sweep.rows + crossed) * t * s / sub
-    kinds = count_operations([op for op in ops if not op.startswith(LOOKUP)], case.dtype[0] in "ib")
+    program = case.program
+    lookups = sum(op.startswith(LOOKUP) for op in program.applied)
+    crossed = 2 * sum(reach_of(many)[1] for many in program.reads.values())
+    shared = points * (lookups + program.count("cell")) + (program.count("row") + crossed) * t * s / sub
+    kinds = count_operations([op for op in program.applied if not op.startswith(LOOKUP)], case.dtype[0] in "ib")
     return Usage.of(
         seconds=seconds,
         global_words=tiles * sum(tile_words(case, tiling)),
@@ -143,9 +142,8 @@ def iteration_seconds(case: TableCase) -> Quantity:
     known = machine.iteration_seconds(program.name)
     if known is not None:
         return known
-    ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
-    specials = sum(op in SPECIAL for op in ops)
-    lookups = sum(op.startswith(LOOKUP) for op in ops)
+    specials = sum(op in SPECIAL for op in program.applied)
+    lookups = sum(op.startswith(LOOKUP) for op in program.applied)
     flops = program.operations - specials - lookups
     # Neighbours in the row stay in registers; what was computed a row above is loaded, and every table is stored.
     above = sum(any(offset[0] for offset in many) for many in program.reads.values())
@@ -206,8 +204,6 @@ class _Terms:
     """What of a table's costs no tile changes."""
 
     case: TableCase
-    sweep: orthogonal.Sweep  # what is known of the recurrence's reads
-    reach: tuple[int, int]  # rows and columns that it reads back
     lanes: int  # cells that an SM or core computes at once
     itemsize: int  # bytes per value
     c_iter: float
@@ -229,22 +225,19 @@ class _TileTimes(Times[float]):
 
 def _terms(case: TableCase) -> _Terms:
     count = case.machine.sm_count.value if case.scope == "per_sm" else 1
-    sweep = orthogonal.sweep_of(case.program)
     return _Terms(
         case=case,
-        sweep=sweep,
-        reach=sweep.reach,
         lanes=case.lanes,
         itemsize=int(case.words * WORD),
         c_iter=iteration_seconds(case).value,
         word_seconds=WORD / case.machine.dram_bandwidth.value * count,
         memory=core_memory(case.machine) if case.cpu else None,
-        words=functools.cache(lambda t, s: sum(_words(sweep, case.words, t, s))),
+        words=functools.cache(lambda t, s: sum(_words(case, t, s))),
     )
 
 
 def _space(terms: _Terms) -> Iterator[Tiling]:
-    case, (up, left), lanes = terms.case, terms.reach, terms.lanes
+    case, (up, left), lanes = terms.case, terms.case.program.reach, terms.lanes
     (m, n), count = case.shape, int(case.machine.sm_count.value)
     turn = lanes if case.cpu else 1
     heights = {*_ROWS, *(round_up(ceil_div(m, part * each), turn) for part in {1, count} for each in _ROUNDS)}
@@ -262,7 +255,7 @@ def _space(terms: _Terms) -> Iterator[Tiling]:
 
 
 def _widths(terms: _Terms) -> list[tuple[int, int]]:
-    n, left = terms.case.shape[1], terms.reach[1]
+    n, left = terms.case.shape[1], terms.case.program.reach[1]
     usual = {max(size, left) for size in (*_COLUMNS, *_BETWEEN) if size < 2 * n} or {max(_COLUMNS[0], left)}
     found = set()
     for sub in {*_SUBS, left} - {0}:
@@ -284,13 +277,14 @@ def _starts(terms: _Terms, threads: int, sub: int) -> bool:
     most = terms.case.machine.max_block_threads
     room = min(MAX_BLOCK_THREADS, int(most.value) if most else MAX_BLOCK_THREADS)
     passed = orthogonal.passed_bytes(terms.case.program, threads, terms.itemsize)
-    return sub >= terms.reach[1] and threads <= room and passed <= STATIC_SHARED
+    return sub >= terms.case.program.reach[1] and threads <= room and passed <= STATIC_SHARED
 
 
 def _in_registers(terms: _Terms, threads: int, sub: int) -> bool:
     """Say whether the rows above and the inputs of a thread's columns stay in registers."""
-    (up, left), registers = terms.reach, terms.case.machine.registers
-    values = len(terms.case.program.tables) * (up + 1) * (left + sub) + terms.sweep.columns * sub
+    program, registers = terms.case.program, terms.case.machine.registers
+    up, left = program.reach
+    values = len(program.tables) * (up + 1) * (left + sub) + program.count("column") * sub
     needed = _ADDRESSES + math.ceil(values * max(1.0, terms.itemsize / WORD))
     room = registers.value if registers else _REGISTERS
     return needed <= MOST_REGISTERS and needed * round_up(threads, WARP) <= room
@@ -354,7 +348,7 @@ def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _TileTimes | N
 
 def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
     """Return the seconds of a CPU's tile: those of its anti-diagonals, whose lengths grow by one, stay and shrink."""
-    lanes, (up, left) = terms.lanes, terms.reach
+    lanes, (up, left) = terms.lanes, terms.case.program.reach
     short, long = min(rows, columns), max(rows, columns)
     full, rest = divmod(short - 1, lanes)
     growing = lanes * full * (full + 1) // 2 + rest * (full + 1)
@@ -366,12 +360,13 @@ def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
 
 def _vector_seconds(terms: _Terms, memory: CoreMemory, rows: int) -> float:
     """Return the seconds of a vector of cells on a CPU, whose ring lies in the cache that holds it."""
-    sweep, itemsize, (up, left) = terms.sweep, terms.itemsize, terms.reach
-    distances = sum(len({-o[0] - o[1] for o in offsets}) for offsets in sweep.tables.values())
-    ring = len(sweep.tables) * (up + left + 1) * (rows + up) * itemsize + (sweep.rows + sweep.columns) * rows * WORD
-    moved = (distances + len(sweep.tables)) * terms.lanes * itemsize
+    program, itemsize = terms.case.program, terms.itemsize
+    (up, left), letters = program.reach, program.count("row") + program.count("column")
+    distances = sum(len({-o[0] - o[1] for o in offsets}) for offsets in program.reads.values())
+    ring = len(program.tables) * (up + left + 1) * (rows + up) * itemsize + letters * rows * WORD
+    moved = (distances + len(program.tables)) * terms.lanes * itemsize
     # Along an anti-diagonal every value of an input per cell lies in a row, and so in a line, of its own.
-    lines = sweep.cells * terms.lanes * CACHE_LINE, sweep.cells * rows * CACHE_LINE
+    lines = tuple(program.count("cell") * each * CACHE_LINE for each in (terms.lanes, rows))
     return memory.with_arithmetic(terms.c_iter, (moved, ring), lines)
 
 

@@ -7,7 +7,8 @@ values: ``score[a[0], b[0]]``. What lies outside the table is an expression of t
 negative there.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +35,8 @@ DTYPES = ("bool", "int16", "int32", "int64", "float32", "float64")
 MAX_REACH = 64
 _UNTYPED = (ORDERED - set(BITWISE)) | {"pow", "sin", "cos", "tan", "tanh", "conj", "real", "imag"}
 Kind = Literal["row", "column", "cell", "matrix"]
+Offset = tuple[int, ...]
+"""Rows and columns from a cell to another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,7 @@ class TableStatement:
     outside: Tape | None  # outside the table, of scalars, :data:`ROW` and :data:`COLUMN`; None for the semiring's zero
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Recurrence:
     """A recurrence over a table.
 
@@ -106,21 +109,21 @@ class Recurrence:
     semiring: Semiring = SEMIRINGS["max_plus"]
     summary: str = ""
 
-    @property
-    def reads(self) -> dict[str, tuple[tuple[int, int], ...]]:
+    @functools.cached_property
+    def reads(self) -> dict[str, tuple[Offset, ...]]:
         """Per table, the distinct offsets at which cells that come before are read."""
-        found: dict[str, dict[tuple[int, int], None]] = {name: {} for name in self.tables}
-        for statement in self.statements:
-            for read in reads(statement.tape):
-                if read.field in found and any(read.offset):
-                    found[read.field][(read.offset[0], read.offset[1])] = None
-        return {name: tuple(offsets) for name, offsets in found.items()}
+        every = [read for statement in self.statements for read in reads(statement.tape) if any(read.offset)]
+        return {name: tuple(dict.fromkeys(r.offset for r in every if r.field == name)) for name in self.tables}
 
-    @property
+    @functools.cached_property
     def reach(self) -> tuple[int, int]:
         """Rows and columns that reads of tables reach back; columns to the left only."""
-        offsets = [offset for many in self.reads.values() for offset in many]
-        return max([0, *(-o[0] for o in offsets)]), max([0, *(-o[1] for o in offsets)])
+        return reach_of(offset for many in self.reads.values() for offset in many)
+
+    @property
+    def tiled(self) -> bool:
+        """Whether orthogonal tiles can be computed one after the other: no read goes up and to the right."""
+        return all(offset[1] <= 0 for many in self.reads.values() for offset in many)
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
@@ -131,21 +134,29 @@ class Recurrence:
             for offset in offsets
         )
 
+    def count(self, kind: Kind) -> int:
+        """Return how many inputs are of a kind."""
+        return sum(each.kind == kind for each in self.inputs)
+
+    @functools.cached_property
+    def applied(self) -> tuple[str, ...]:
+        """The operators of a cell, one after the other."""
+        return tuple(node.op for s in self.statements for node in s.tape if isinstance(node, Apply))
+
     @property
     def operations(self) -> int:
         """Operations per cell, a look-up as one."""
-        ops = [node.op for s in self.statements for node in s.tape if isinstance(node, Apply)]
-        return sum(1 if op.startswith(LOOKUP) else OPERATORS[op].flops for op in ops)
+        return sum(1 if op.startswith(LOOKUP) else OPERATORS[op].flops for op in self.applied)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableProblem:
-    """A table to be filled once."""
+def reach_of(offsets: Iterable[Offset]) -> tuple[int, int]:
+    """Return the rows and the columns that reads at some offsets reach back.
 
-    program: Recurrence  # one cell
-    shape: tuple[int, int]  # rows and columns
-    dtype: str  # of the tables
-    floating: tuple[str, ...] = ()  # inputs whose values are of the tables' type; the others are whole numbers
+    >>> reach_of([(-1, 1), (-2, 0), (0, -3)])
+    (2, 3)
+    """
+    back = [(0, 0), *((-offset[0], -offset[1]) for offset in offsets)]
+    return max(up for up, _ in back), max(left for _, left in back)
 
 
 def recurrence(
