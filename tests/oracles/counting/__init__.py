@@ -99,7 +99,7 @@ def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) ->
     t, s = tiling.time, tiling.space[0]
     up, left = program.reach
     live_in, live_out = live(program, t, s)
-    inputs = program.count("row") * t + program.count("column") * s + program.count("cell") * t * s
+    inputs = program.kinds["row"] * t + program.kinds["column"] * s + program.kinds["cell"] * t * s
     return replace(
         run_of(table_tree(tiling), Grid(shape=shape, steps=1, reach=(((-up, 0), (-left, 0)),))),
         points=t * s,

@@ -1,7 +1,6 @@
 """Tables filled from files: sequences or arrays in, scores and alignments out."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.workloads.tables.align import Alignment, align, choose_scoring, rescore
 from tilewright.workloads.tables.fill import Filling, filling, make_data
 from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.reference import Array, TableData
 from tilewright.workloads.tables.reference import fill as fill_reference
 
 _ALIGNER = "smith_waterman"
@@ -106,48 +106,39 @@ def _aligned(known: Recurrence, options: RunOptions, files: RunFiles, note: Note
     strange = [name for name in settings if name not in {"matrix", *_PAIR_OPTIONS}]
     if strange:
         raise UsageError(f"{known.name!r} has no setting {strange[0]!r}", f"it has matrix, {', '.join(_PAIR_OPTIONS)}")
+    matrix, texts = _matrix(settings.get("matrix")), (first.letters, second.letters)
+    match, mismatch, gap_open, gap_extend = (_whole(name, settings.get(name)) for name in _PAIR_OPTIONS)
     found = align(
-        first.letters,
-        second.letters,
-        matrix=_matrix(settings.get("matrix")),
+        *texts,
+        matrix=matrix,
+        match=match,
+        mismatch=mismatch,
+        gap_open=gap_open,
+        gap_extend=gap_extend,
         score_only=score_only,
-        backend=options.backend,
         tiling=options.tiling,
         threads=options.threads,
-        **{name: _whole(name, settings.get(name)) for name in _PAIR_OPTIONS},
+        backend=options.backend,
     )
     if files.outputs:
         write_text(files.outputs[0], f"{first.name}\n{second.name}\n{found}\n")
-    report = TableReport(
+    error = None
+    if files.check:
+        scoring = choose_scoring(texts, matrix, (match, mismatch), (found.gap_open, found.gap_extend))
+        inputs = (*map(scoring.encode, texts), scoring.array())
+        data = make_data(known, inputs, {"gap_open": found.gap_open, "gap_extend": found.gap_extend}, "int32")
+        differences = [int(_reference(known, data, note).max(initial=0)) - found.score]
+        differences += [] if found.a is None else [rescore(found, scoring) - found.score]
+        error = float(max(map(abs, differences)))
+    return TableReport(
         program=known.name,
         sequences=(first.name, second.name),
         shape=(len(first.letters), len(second.letters)),
         dtype=f"int{found.bits[1]}",
         result=found,
         value=found.score,
+        error=error,
     )
-    if not files.check:
-        return report
-    return _checked_alignment(known, report, (first.letters, second.letters), settings, note)
-
-
-def _checked_alignment(
-    known: Recurrence, report: TableReport, texts: tuple[str, str], settings: Mapping[str, str], note: Note
-) -> TableReport:
-    found = report.result
-    assert isinstance(found, Alignment)  # noqa: S101
-    if found.cells >= _LONG_CHECK:
-        note("comparing with the NumPy reference, which takes a while")
-    pairs = (_whole("match", settings.get("match")), _whole("mismatch", settings.get("mismatch")))
-    gaps = (found.gap_open, found.gap_extend)
-    scoring = choose_scoring(texts, _matrix(settings.get("matrix")), pairs, gaps)
-    scalars = {"gap_open": gaps[0], "gap_extend": gaps[1]}
-    inputs = (scoring.encode(texts[0]), scoring.encode(texts[1]), scoring.array())
-    table = fill_reference(known, make_data(known, inputs, scalars, "int32"))["h"]
-    error = abs(int(table.max(initial=0)) - found.score)
-    if found.a is not None:
-        error = max(error, abs(rescore(found, scoring) - found.score))
-    return replace(report, error=float(error))
 
 
 def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
@@ -163,23 +154,26 @@ def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note)
     first = found.values[0] if whole and len(known.tables) > 1 else found.values
     error = None
     if files.check:
-        if data.shape[0] * data.shape[1] >= _LONG_CHECK:
-            note("comparing with the NumPy reference, which takes a while")
-        exact = fill_reference(known, data)[known.tables[0]]
+        exact = _reference(known, data, note)
         different = first != exact
         error = float(np.abs(first[different] - exact[different].astype(float)).max(initial=0.0))
     if files.outputs:
         write_planes(files.outputs[0], (first,))
-    value = first[-1, -1] if whole else found.values
     return TableReport(
         program=known.name,
         sequences=names,
         shape=data.shape,
         dtype=dtype,
         result=found,
-        value=float(value),
+        value=float(first[-1, -1] if whole else found.values),
         error=error,
     )
+
+
+def _reference(known: Recurrence, data: TableData, note: Note) -> Array:
+    if data.shape[0] * data.shape[1] >= _LONG_CHECK:
+        note("comparing with the NumPy reference, which takes a while")
+    return fill_reference(known, data)[known.tables[0]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,13 @@ right: then a tile needs only tiles above it, on its left, and diagonally betwee
 with all its sub-tiles: what passes between these stays on chip.
 """
 
+import functools
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.legality import Legal, Verdict, Violation, require
@@ -22,15 +24,15 @@ _ROWS, _COLUMNS, _SUB = 64, 256, 8
 """Sizes of the tile that the family's name alone stands for."""
 
 
-def _sweep(problem: Problem) -> tuple[str, tuple[Dependence, ...]]:
-    """Return the name and the dependences of a stencil that sweeps over its own new values, as a recurrence does."""
+def _sweep(problem: Problem) -> tuple[Dependence, ...]:
+    """Return the dependences of a stencil that sweeps over its own new values, as a recurrence does."""
     analysis = problem.program.analysis
     if not analysis.sweep or len(analysis.stages) > 1:
         raise UsageError(
             f"orthogonal tiles cut a table that is filled in one sweep, {problem.program.name!r} is not",
             "take hexagonal or hybrid tiles, which cut time",
         )
-    return problem.program.name, analysis.sweep
+    return analysis.sweep
 
 
 class Orthogonal(Family):
@@ -44,11 +46,12 @@ class Orthogonal(Family):
         """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes."""
         if problem.program.rank != 2:
             raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
-        return _complete(_sweep(problem)[0], tiling)
+        _sweep(problem)
+        return complete_table(problem.program, tiling)
 
     def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
         """Say whether tiles can run along anti-diagonals; see :func:`check_table`."""
-        return _check(*_sweep(problem), tiling)
+        return _check(problem.program.name, _sweep(problem), tiling)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG002
         """Return the order of a completed tiling; see :func:`table_tree`."""
@@ -58,23 +61,18 @@ class Orthogonal(Family):
 FAMILY = Orthogonal("orthogonal")
 
 
-def complete_table(program: Recurrence, tiling: Tiling) -> Tiling:
-    """Do the same for a recurrence."""
-    return _complete(program.name, tiling)
-
-
-def _complete(name: str, tiling: Tiling) -> Tiling:
+def complete_table(program: Recurrence | Program, tiling: Tiling) -> Tiling:
+    """Do the same for whatever fills a table."""
     if not tiling.family.tables:
         raise UsageError(
-            f"the table of {name!r} is cut into orthogonal tiles, got {str(tiling)!r}", "orthogonal:t=64,s=128"
+            f"the table of {program.name!r} is cut into orthogonal tiles, got {str(tiling)!r}", "orthogonal:t=64,s=128"
         )
     if not tiling.space and tiling.time == 1:
         tiling = replace(tiling, time=_ROWS, space=(_COLUMNS,), sub=tiling.sub or (_SUB,))
     if len(tiling.space) != 1:
         raise UsageError(f"an orthogonal tile has rows t and columns s, got {str(tiling)!r}", "orthogonal:t=64,s=128")
-    given = {"rows": tiling.rows, "unroll": tiling.unroll}
-    for key, value in given.items():
-        if value:
+    for key in ("rows", "unroll"):
+        if getattr(tiling, key):
             raise UsageError(f"orthogonal tiles have no {key}, got {str(tiling)!r}")
     sub = tiling.sub or tiling.space
     if len(sub) != 1 or tiling.space[0] % sub[0]:
@@ -122,9 +120,9 @@ def _check(name: str, dependences: tuple[Dependence, ...], tiling: Tiling) -> Ve
 
 def live(program: Recurrence, t: int, s: int) -> tuple[int, int]:
     """Return the values that a t x s tile far from every edge reads from outside, and its own that others read."""
-    inputs = program.count("row") * t + program.count("column") * s + program.count("cell") * t * s
-    tables = program.reads.values()
-    return inputs + sum(_live_in(each, t, s) for each in tables), sum(_live_out(each, t, s) for each in tables)
+    inputs = program.kinds["row"] * t + program.kinds["column"] * s + program.kinds["cell"] * t * s
+    tables = [_live(offsets, t, s) for offsets in program.reads.values()]
+    return inputs + sum(cells for cells, _ in tables), sum(cells for _, cells in tables)
 
 
 def passed_bytes(program: Recurrence, threads: int, itemsize: int) -> int:
@@ -132,25 +130,22 @@ def passed_bytes(program: Recurrence, threads: int, itemsize: int) -> int:
     return 2 * threads * len(program.tables) * max(1, program.reach[1]) * itemsize
 
 
-def _live_in(offsets: tuple[Offset, ...], t: int, s: int) -> int:
-    """Cells outside a tile that it reads: the union of the tile's shifts, less the tile.
+@functools.lru_cache(maxsize=4096)
+def _live(offsets: tuple[Offset, ...], t: int, s: int) -> tuple[int, int]:
+    """Cells outside a tile that it reads, the union of the tile's shifts less the tile; and its own that others read.
 
     Above the tile, a row is read by all offsets that reach it, from the farthest to the left to the nearest; beside it,
-    a row is read as far to the left as the offsets reach that stay inside the tile. Sizes hold the reach.
+    a row is read as far to the left as the offsets reach that stay inside the tile. Others read its last rows, and the
+    last columns of its other rows. Sizes hold the reach.
     """
-    back, up, total = [(-o[0], -o[1]) for o in offsets], reach_of(offsets)[0], 0
+    back, (up, left) = [(-o[0], -o[1]) for o in offsets], reach_of(offsets)
+    read = (t - up) * left
     for row in range(1, up + 1):
         columns = [q for p, q in back if p >= row]
-        total += s + max(columns) - min(columns)
+        read += s + max(columns) - min(columns)
     for last in range(up):
-        total += max([0, *(q for p, q in back if p <= last)])
-    return total + (t - up) * max([0, *(q for _, q in back)])
-
-
-def _live_out(offsets: tuple[Offset, ...], t: int, s: int) -> int:
-    """Cells of a tile that other tiles read: its last rows, and the last columns of the others."""
-    up, left = reach_of(offsets)
-    return up * s + (t - up) * left
+        read += max([0, *(q for p, q in back if p <= last)])
+    return read, up * s + (t - up) * left
 
 
 def table_tree(tiling: Tiling) -> Node:

@@ -8,6 +8,7 @@ negative there.
 """
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -134,9 +135,10 @@ class Recurrence:
             for offset in offsets
         )
 
-    def count(self, kind: Kind) -> int:
-        """Return how many inputs are of a kind."""
-        return sum(each.kind == kind for each in self.inputs)
+    @functools.cached_property
+    def kinds(self) -> Counter[Kind]:
+        """How many inputs are of each kind."""
+        return Counter(each.kind for each in self.inputs)
 
     @functools.cached_property
     def applied(self) -> tuple[str, ...]:
@@ -174,7 +176,7 @@ def recurrence(
     Args:
         name: Its name.
         values: The value of each table's cell.
-        inputs: The kind of each input that is read.
+        inputs: Which inputs have one value per row or per column; of others the kind is found.
         order: Names in argument order; what is not named follows as it is met.
         outside: Each table's value outside, of :data:`ROW`, :data:`COLUMN` and scalars; the semiring's zero by default.
         semiring: One of :data:`SEMIRINGS`.
@@ -188,7 +190,7 @@ def recurrence(
         UsageError: If there is no such semiring.
     """
     one_of("a semiring", semiring, SEMIRINGS)
-    kinds, edges = dict(inputs or {}), dict(outside or {})
+    edges = dict(outside or {})
     tapes = {table: flatten(as_value(value)) for table, value in values.items()}
     around = {table: flatten(as_value(edges[table])) if table in edges else None for table in tapes}
     number = complex_constant(*tapes.values(), *(tape for tape in around.values() if tape is not None))
@@ -197,8 +199,7 @@ def recurrence(
     unknown = [table for table in edges if table not in tapes]
     if unknown:
         raise TraceError(f"{unknown[0]!r} is no table of {name!r}, so nothing lies outside it")
-    for tape in tapes.values():
-        _check_tape(name, tape, kinds, tuple(tapes))
+    kinds = _input_kinds(name, tapes, inputs or {})
     met = [node.name for tape in (*tapes.values(), *around.values()) for node in tape or () if isinstance(node, Scalar)]
     scalars = [each for each in dict.fromkeys(met) if each not in {ROW, COLUMN}]
     place = {each: number for number, each in enumerate(order)}
@@ -224,22 +225,34 @@ def lookup(matrix: str, row: Operand, column: Operand) -> Value:
     return Value(LOOKUP + matrix, (as_value(row), as_value(column)))
 
 
-def _check_tape(name: str, tape: Tape, kinds: Mapping[str, Kind], tables: tuple[str, ...]) -> None:
-    for node in tape:
+def _input_kinds(name: str, tapes: Mapping[str, Tape], given: Mapping[str, Kind]) -> dict[str, Kind]:
+    """Check what tapes read, and find the kinds of the inputs among it."""
+    kinds = dict(given)
+    for node in (node for tape in tapes.values() for node in tape):
         if isinstance(node, Apply) and node.op in _UNTYPED:
             raise TraceError(f"a recurrence cannot use {node.op!r}, in {name!r}")
-        if isinstance(node, Apply) and node.op.startswith(LOOKUP) and kinds.get(node.op[len(LOOKUP) :]) != "matrix":
-            raise TraceError(f"{node.op[len(LOOKUP) :]!r} of {name!r} is looked up but is no matrix")
+        if isinstance(node, Apply) and node.op.startswith(LOOKUP):
+            matrix = node.op[len(LOOKUP) :]
+            if kinds.setdefault(matrix, "matrix") != "matrix":
+                raise TraceError(f"{matrix!r} of {name!r} is looked up but is no matrix")
         if not isinstance(node, Read):
             continue
         text = f"{node.field}[{', '.join(map(str, node.offset))}]"
-        if node.field in tables:
+        if node.field in tapes:
             _check_read(name, node, text)
-        elif kinds.get(node.field) not in {"row", "column", "cell"}:
+            continue
+        if len(node.offset) == 1 and node.field not in kinds:
+            raise TraceError(
+                f"{node.field!r} of {name!r} has one index, so it is an input per row or per column",
+                f"say which: @tw.recurrence(rows=({node.field!r},))",
+            )
+        kind = kinds.setdefault(node.field, "cell")
+        if kind == "matrix":
             raise TraceError(f"{text} of {name!r} is neither a table nor an input")
-        elif len(node.offset) != (2 if kinds[node.field] == "cell" else 1) or any(node.offset):
-            where = "[0, 0]" if kinds[node.field] == "cell" else "[0]"
+        if len(node.offset) != (2 if kind == "cell" else 1) or any(node.offset):
+            where = "[0, 0]" if kind == "cell" else "[0]"
             raise TraceError(f"an input is read at the cell, got {text} in {name!r}", f"write {node.field}{where}")
+    return kinds
 
 
 def _check_read(name: str, read: Read, text: str) -> None:

@@ -64,7 +64,9 @@ def plan_table(
     shape = None
     if target.on_device:
         tiling = _on_device(program, data, target, given, whole=asked is None or bool(asked.sub))
-        shape = table_shape(tiling, sum(data.arrays[e.name].nbytes for e in program.inputs if e.kind == "matrix"))
+        matrices = sum(data.arrays[each.name].nbytes for each in program.inputs if each.kind == "matrix")
+        chip = 0 < matrices <= _CHIP_BYTES
+        shape = TableShape(threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=chip)
     else:
         tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
     schedule = TableSchedule(tiling=tiling, kept=KEPT_DIAGONALS, shape=shape)
@@ -80,12 +82,6 @@ def _on_device(program: Recurrence, data: TableData, target: Target, given: Tili
     machine = device_machine(open_device(target))
     tiling = given or table_default(program, data.shape, data.dtype, machine)
     return tiling if whole else cut_for_threads(program, data.shape, data.dtype, machine, tiling)
-
-
-def table_shape(tiling: Tiling, matrix_bytes: int) -> TableShape:
-    """Return what of a table's tile, one sub-tile for each thread, decides a GPU's kernel."""
-    chip = 0 < matrix_bytes <= _CHIP_BYTES
-    return TableShape(threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=chip)
 
 
 @functools.lru_cache(maxsize=256)
