@@ -26,8 +26,8 @@ _FLAG_WORDS = 16
 
 def fill_tables(plan: TablePlan, schedule: TableSchedule, data: TableData, result: str) -> tuple[Any, int, float]:
     """Fill tables in orthogonal tiles on this CPU; return the result, the threads that took part, and the seconds."""
-    typed, program = plan.typed, plan.typed.program
-    kernel = compiled(emit_table, program, typed.dtype, typed.floating, schedule.kept)[0]
+    program = plan.program
+    kernel = compiled(emit_table, program, plan.dtype, plan.floating, schedule.kept)[0]
     begin = time.perf_counter()  # without compiling
     wanted, tile = (result == "table", result == "sum"), (schedule.tiling.time, schedule.tiling.space[0])
     (m, n), (up, left) = data.shape, program.reach
@@ -65,8 +65,8 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
     """Fill tables on a device; return the result, the threads of a group, and the seconds by the device's clock."""
     device, shape, rows = open_device(plan.target), schedule.shape, schedule.tiling.time
     assert shape is not None  # noqa: S101  (a device's schedule has one)
-    typed, program = plan.typed, plan.typed.program
-    kernel = _built(device, plan.target.backend, program, typed.dtype, typed.floating, shape)
+    program = plan.program
+    kernel = _built(device, plan.target.backend, program, plan.dtype, plan.floating, shape)
     wanted, threads = (result == "table", result == "sum"), shape.threads
     tall, wide = ceil_div(data.shape[0], rows), ceil_div(data.shape[1], threads * shape.sub)
     edges, last, folded = _arrays(program, data, (ABOVE, BESIDE), tall * threads, tables=wanted[0])

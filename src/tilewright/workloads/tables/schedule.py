@@ -11,7 +11,6 @@ from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.workloads.tables import costs, orthogonal
-from tilewright.workloads.tables.lower.cells import TypedRecurrence
 from tilewright.workloads.tables.problem import Recurrence
 from tilewright.workloads.tables.reference import TableData
 
@@ -45,7 +44,9 @@ class TableSchedule:
 class TablePlan:
     """Every decision about filling a table."""
 
-    typed: TypedRecurrence
+    program: Recurrence
+    dtype: str  # of the tables
+    floating: tuple[str, ...]  # inputs whose values are of the tables' type; the others are whole numbers
     target: Target
     schedule: TableSchedule | None  # None for NumPy, which needs none
 
@@ -56,7 +57,6 @@ def plan_table(
     """Decide how a table is filled; without a schedule only NumPy can fill it."""
     count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
     floating = (each for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f")
-    typed = TypedRecurrence(program, data.dtype, tuple(each.name for each in floating))
     target = replace(target, threads=count)
     given = None if asked is None else asked if asked.family.untiled else orthogonal.legal_table(program, asked)
     if given is None and (target.backend == "numpy" or not program.tiled):
@@ -70,7 +70,13 @@ def plan_table(
     else:
         tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
     schedule = TableSchedule(tiling=tiling, kept=KEPT_DIAGONALS, shape=shape)
-    return TablePlan(typed=typed, target=target, schedule=None if tiling.family.untiled else schedule)
+    return TablePlan(
+        program=program,
+        dtype=data.dtype,
+        floating=tuple(each.name for each in floating),
+        target=target,
+        schedule=None if tiling.family.untiled else schedule,
+    )
 
 
 def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
