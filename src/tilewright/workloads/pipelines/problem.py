@@ -6,6 +6,7 @@ A problem is a pipeline on grids, with a shape, element types and borders; :func
 kernels must match.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import TraceError, UsageError, one_of
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, sides_of
+from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, parse_boundary, sides_of
 from tilewright.programs.stencil.expression import Placed, Read, Scalar, Tape, flops, reads
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import MAX_CELLS
@@ -31,7 +32,6 @@ ROUNDINGS = ("nearest", "floor", "truncate")
 BORDERS = ("constant", "nearest", "reflect", "mirror", "wrap")
 """What lies outside a grid, with ``scipy.ndimage``'s names."""
 MAX_STENCILS = 512
-ITEMSIZE = {"uint8": 1, "int16": 2, "int32": 4, "float32": 4, "float64": 8}
 Halo = tuple[tuple[int, int], ...]
 """Per axis, outermost first: cells below and above."""
 
@@ -109,6 +109,14 @@ class Pipeline:
         """Number of the stencil that writes a grid, or None for an input."""
         index = self.grids.index(grid) - len(self.inputs)
         return index if index >= 0 else None
+
+    def members(self, group: Sequence[int]) -> tuple[PipelineStencil, ...]:
+        """The stencils of a group of numbers."""
+        return tuple(self.stencils[number] for number in group)
+
+    def readers(self, grid: str, group: Sequence[int]) -> list[int]:
+        """Numbers of those stencils of a group that read a grid."""
+        return [number for number in group if grid in self.stencils[number].inputs]
 
     def dtypes(self, given: tuple[str, ...]) -> dict[str, str]:
         """Element type of every grid, for the inputs' types."""
@@ -188,19 +196,27 @@ class PipelineProblem:
 
     def itemsize(self, grid: str) -> int:
         """Bytes per cell of a grid."""
-        return ITEMSIZE[self.dtype(grid)]
+        return np.dtype(self.dtype(grid)).itemsize
 
     def sides(self, grid: str) -> Sides:
         """What lies outside a grid."""
         return self.borders[self.pipeline.grids.index(grid)]
 
+    def reach(self, stencil: PipelineStencil, grid: str) -> Halo:
+        """Per axis, how far a stencil may read a grid, which may mean cells on the other side where borders fold."""
+        folds = [{side.kind for side in sides} & {"reflect", "mirror"} for sides in self.sides(grid)]
+        return tuple(
+            (max(pair),) * 2 if folded else pair for pair, folded in zip(stencil.reach(grid), folds, strict=True)
+        )
+
+    def wraps(self, grid: str, axis: int) -> bool:
+        """Whether a grid is periodic along an axis."""
+        return self.sides(grid)[axis][0].kind == "wrap"
+
     @property
     def cells(self) -> int:
         """Cells of a grid."""
-        total = 1
-        for extent in self.shape:
-            total *= extent
-        return total
+        return math.prod(self.shape)
 
 
 def make_pipeline_problem(
@@ -230,8 +246,10 @@ def make_pipeline_problem(
 
 
 def _borders(pipeline: Pipeline, border: BoundarySpec) -> tuple[Sides, ...]:
+    if isinstance(border, str):
+        border = parse_boundary(border)
     if isinstance(border, Mapping):
-        names = {**dict(zip(pipeline.titles, pipeline.inputs, strict=True)), **{grid: grid for grid in pipeline.grids}}
+        names = dict(zip((*pipeline.titles, *pipeline.grids), (*pipeline.inputs, *pipeline.grids), strict=True))
         unknown = sorted(set(border) - set(names))
         if unknown:
             raise UsageError(f"{pipeline.name!r} has no grid {unknown[0]!r}", f"its grids are {list(pipeline.grids)}")

@@ -23,7 +23,7 @@ from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.workloads.pipelines.fusions import Group, plan_group, slots
-from tilewright.workloads.pipelines.lower.rows import choose
+from tilewright.workloads.pipelines.lower.group import choose
 from tilewright.workloads.pipelines.problem import PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import halos_of, streamable
 
@@ -104,7 +104,7 @@ class _Kernel:
         return self.padded(grid, 0) * self.padded(grid, 1) * self.problem.itemsize(grid)
 
     def source(self) -> KernelSource[BlockLayout]:
-        stencils = tuple(self.pipeline.stencils[i] for i in self.group)
+        stencils = self.pipeline.members(self.group)
         about = (self.problem.dtypes, self.problem.borders, self.block, self.dialect, self.halos, _VERSION)
         entry = f"tw_pipe_{fingerprint('gpu', stencils, *about)[:12]}"
         layout = BlockLayout(
@@ -142,8 +142,8 @@ class _Kernel:
         for grid in self.plan.inputs:
             self.load(grid)
         b.barrier()
-        for number in self.group:
-            self.stencil(self.pipeline.stencils[number])
+        for stencil in self.pipeline.members(self.group):
+            self.stencil(stencil)
         return b.function()
 
     def cell(self, grid: str, y: ir.Expr, x: ir.Expr) -> ir.Expr:
@@ -162,9 +162,6 @@ class _Kernel:
             bounds.append((self.origin[axis] - low + self.thread[axis], end + high, self.block[axis]))
         with self.b.loop("y", *bounds[0]) as y, self.b.loop("x", *bounds[1]) as x:
             yield y, x
-
-    def wraps(self, grid: str, axis: int) -> bool:
-        return self.problem.sides(grid)[axis][0].kind == "wrap"
 
     def anywhere(
         self,
@@ -221,7 +218,9 @@ class _Kernel:
                         b.set(self.outputs[grid][self.pixel(*at)], result)
         if inner:
             b.barrier()
-            if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and any(a + c for a, c in self.halos[grid]):
+            if not (self.problem.wraps(grid, 0) and self.problem.wraps(grid, 1)) and any(
+                a + c for a, c in self.halos[grid]
+            ):
                 self.repair(grid)
                 b.barrier()
 
@@ -229,7 +228,7 @@ class _Kernel:
         """Whether a cell lies in the picture, along the axes on which it does not go on."""
         found: ir.Expr | None = None
         for axis, place in enumerate(at):
-            if not self.wraps(grid, axis):
+            if not self.problem.wraps(grid, axis):
                 test = (place >= 0) & (place < self.extents[axis])
                 found = test if found is None else found & test
         return found
