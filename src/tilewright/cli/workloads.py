@@ -115,8 +115,7 @@ def image(
     """
     from tilewright.workloads.pipelines.image import process
 
-    done = process(operation, source, target, **asked.keywords())
-    output.tell(done, as_json)
+    output.tell(process(operation, source, target, asked), as_json)
 
 
 def petsc(

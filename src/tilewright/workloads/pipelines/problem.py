@@ -8,17 +8,17 @@ kernels must match.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import is_rounded
-from tilewright.base.errors import TraceError, UsageError, one_of
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, parse_boundary, sides_of
-from tilewright.programs.stencil.expression import Placed, Read, Scalar, Tape, flops, reads
+from tilewright.programs.stencil.expression import Placed, Read, Tape, flops, reads
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import MAX_CELLS
 from tilewright.programs.stencil.program import refuse_bits
@@ -31,7 +31,6 @@ ROUNDINGS = ("nearest", "floor", "truncate")
 """How a conversion to whole numbers rounds; ``nearest`` takes ties to the even number, as NumPy's ``rint``."""
 BORDERS = ("constant", "nearest", "reflect", "mirror", "wrap")
 """What lies outside a grid, with ``scipy.ndimage``'s names."""
-MAX_STENCILS = 512
 Halo = tuple[tuple[int, int], ...]
 """Per axis, outermost first: cells below and above."""
 
@@ -139,46 +138,6 @@ class Pipeline:
                 refuse_negative_powers(stencil.tape, stencil.title, kind)
             types[stencil.output] = stencil.convert or kind
         return types
-
-
-def check(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline if it has stencils, reads what is there, and is not too large."""
-    if not pipeline.stencils:
-        raise TraceError(f"pipeline {pipeline.name!r} applies no stencil", "call a @tw.stencil function on its grids")
-    if len(pipeline.stencils) > MAX_STENCILS:
-        raise TraceError(f"a pipeline has at most {MAX_STENCILS} stencils, {pipeline.name!r} has more")
-    if pipeline.rank not in {2, 3}:
-        raise TraceError(f"a pipeline has 2 or 3 dimensions, {pipeline.name!r} has {pipeline.rank}")
-    known = set(pipeline.inputs)
-    for stencil in pipeline.stencils:
-        for read in stencil.reads:
-            if read.field not in known or read.level != 0:
-                raise TraceError(f"{stencil.title!r} reads {read.field!r}, which is not computed yet")
-            if len(read.offset) != pipeline.rank:
-                raise TraceError(f"{stencil.title!r} has {len(read.offset)} dimensions in a {pipeline.rank}D pipeline")
-        if not stencil.reads:
-            raise TraceError(f"{stencil.title!r} reads no grid", "write u[0, 0] for the value of u at the cell")
-        known.add(stencil.output)
-    return pipeline
-
-
-def without_dead(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline without stencils that no output needs.
-
-    Before: S1 -> G2, S2 -> G3 with output G2. After: S1 -> G2. Names stay as they are.
-    """
-    needed = set(pipeline.outputs)
-    kept: list[PipelineStencil] = []
-    for stencil in reversed(pipeline.stencils):
-        if stencil.output in needed:
-            needed |= set(stencil.inputs)
-            kept.append(stencil)
-    scalars = {n.name for s in kept for n in s.tape if isinstance(n, Scalar)}
-    return replace(
-        pipeline,
-        stencils=tuple(reversed(kept)),
-        scalars=tuple(name for name in pipeline.scalars if name in scalars),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -255,18 +255,15 @@ def search(space: Space, top: int = 1) -> tuple[tuple[FusionCandidate, ...], Exp
     ranked = cheapest(pipeline, {group: choice.seconds for group, choice in best.items()}, top)
     if not ranked:
         raise UsageError(f"no configuration of {pipeline.name!r} fits machine {space.machine.name!r}")
-    configurations, feasible, followed = map(sum, zip(*(counts for _, counts in found.values()), strict=True))
-    explored = Explored(
-        groups=len(found),
-        configurations=configurations,
-        feasible=feasible,
-        relevant=followed,
-        seconds=time.perf_counter() - begin,
-    )
-    return tuple(
+    looked_at, fitting, followed = map(sum, zip(*(counts for _, counts in found.values()), strict=True))
+    seconds = time.perf_counter() - begin
+    candidates = tuple(
         FusionCandidate(fusion=fusion, choices=tuple(best[group] for group in fusion), seconds=cost)
         for cost, fusion in ranked
-    ), explored
+    )
+    return candidates, Explored(
+        groups=len(found), configurations=looked_at, feasible=fitting, relevant=followed, seconds=seconds
+    )
 
 
 def best_choices(space: Space, fusion: Fusion) -> FusionCandidate:

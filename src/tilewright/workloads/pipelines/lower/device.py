@@ -6,7 +6,6 @@ halos into shared memory, computes stencil after stencil there, and stores what 
 counts it. Cells outside the picture are made after every stencil from those inside.
 """
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,15 +14,16 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import map_functions, map_name
+from tilewright.codegen.boundary import map_functions
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.workloads.pipelines.fusions import Group, plan_group, slots
-from tilewright.workloads.pipelines.lower.group import choose
+from tilewright.workloads.pipelines.lower.group import beyond
 from tilewright.workloads.pipelines.problem import PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import halos_of, streamable
 
@@ -171,26 +171,20 @@ class _Kernel:
         *,
         wrapped: bool = False,  # whether cells beyond a periodic side are found as well
     ) -> ir.Expr:
-        b = self.b
-        value = b.mutable("value", 0, self.kind(grid))
+        b, kind = self.b, self.kind(grid)
+        value = b.mutable("value", 0, kind)
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
-        constants: list[tuple[ir.Expr, Callable[[], None]]] = []
-        maps: list[tuple[int, ir.Expr, str]] = []
-        for axis in (1, 0):
-            low, high = self.problem.sides(grid)[axis]
-            for test, side in ((inside[axis] < 0, low), (inside[axis] >= self.extents[axis], high)):
-                if side.kind == "constant":
-                    constants.append((test, functools.partial(b.set, value, ir.Real(side.value, self.kind(grid)))))
-                elif not (wrapped and side.kind == "wrap"):
-                    maps.append((axis, test, map_name(side.kind)))
+        sides = [
+            (test, side, place, extent)
+            for place, extent, pair in reversed(list(zip(inside, self.extents, self.problem.sides(grid), strict=True)))
+            for test, side in zip((place < 0, place >= extent), pair, strict=True)
+            if not (wrapped and side.kind == "wrap")
+        ]
 
-        def in_picture() -> None:
-            for axis, test, name in maps:
-                mapped = b.call(self.maps[name], inside[axis], self.extents[axis])
-                b.set(inside[axis], ir.select(test, mapped, inside[axis]))
-            b.set(value, found(inside[0], inside[1]))
+        def constant(side: Boundary) -> None:
+            b.set(value, ir.Real(side.value, kind))
 
-        choose(b, constants, in_picture)
+        beyond(b, sides, self.maps, constant, lambda: b.set(value, found(inside[0], inside[1])))
         return value
 
     def pixel(self, y: ir.Expr, x: ir.Expr) -> ir.Expr:

@@ -7,7 +7,7 @@ of the picture stands for. Nothing of the shape is in the text but whether the g
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
@@ -184,12 +184,8 @@ class _Rings:
         with b.loop("i", 0, self.pitch(grid)) as i:
             b.set(row[i], self.number(grid, side.value))
 
-    def has_corners(self, grid: str, side: Boundary) -> bool:
-        """Whether other constants stand before or behind that row."""
-        return bool(self._corners(grid, side))
-
-    def _corners(self, grid: str, side: Boundary) -> list[tuple[int, complex]]:
-        """The sides, 0 and 1, with other constants."""
+    def corners(self, grid: str, side: Boundary) -> list[tuple[int, complex]]:
+        """Where other constants stand before (0) or behind (1) the row that stands for rows beyond a side."""
         halo, sides = self.plan.grid(grid).halo[-1], self.problem.sides(grid)[-1]
         return [
             (number, other.value)
@@ -197,11 +193,11 @@ class _Rings:
             if width and other.kind == "constant" and other != side
         ]
 
-    def corners(self, b: ir.Builder, own: ir.Expr, grid: str, side: Boundary, x0: ir.Expr, n: ir.Expr) -> None:
+    def fill_corners(self, b: ir.Builder, own: ir.Expr, grid: str, side: Boundary, x0: ir.Expr, n: ir.Expr) -> None:
         """Put those into that row for a strip: the innermost axis decides."""
         left = self.plan.grid(grid).halo[-1][0]
         row = self.filled(own, grid, side)
-        for number, other in self._corners(grid, side):
+        for number, other in self.corners(grid, side):
             with b.loop("i", 0, self.pitch(grid)) as i:
                 beyond = x0 + i < left if number == 0 else x0 + i >= n + left
                 with b.when(beyond):
@@ -238,12 +234,12 @@ class _Tiles:
         strips = b.let("strips", self.cut(n[-1], rings.tile.width))
         bands = b.let("bands", self.cut(n[0], size[1]))
         planks = b.let("planks", self.cut(n[1], rings.tile.lines) if self.rank == 3 else 1)
-        apart = [key for key in rings.beyond if self.rings.has_corners(*key)]
+        apart = [key for key in rings.beyond if rings.corners(*key)]
         with b.parallel(size[0]):
             own = b.let("own", work + ir.THREAD * rings.scratch)
             for key in rings.beyond:
                 if key not in apart:
-                    self.rings.fill(b, own, *key)
+                    rings.fill(b, own, *key)
             with b.loop("t", 0, strips * bands * planks, share="dynamic") as t:
                 strip, band = b.let("strip", t % strips), b.let("band", t / strips / planks)
                 bounds = [b.let("y0", n[0] * band / bands), b.let("y1", n[0] * (band + 1) / bands)]
@@ -253,8 +249,8 @@ class _Tiles:
                 x0 = b.let("x0", strip * rings.tile.width)
                 bounds += [x0, b.let("x1", ir.smallest(n[-1], x0 + rings.tile.width))]
                 for key in apart:
-                    self.rings.fill(b, own, *key)
-                    self.rings.corners(b, own, *key, x0, n[-1])
+                    rings.fill(b, own, *key)
+                    rings.fill_corners(b, own, *key, x0, n[-1])
                 b.call(tile, array, size, own, scalar, *bounds)
             b.intrinsic("fence", _BYTE)
         return b.function()
@@ -365,15 +361,9 @@ class _Tiles:
                 else:
                     self.rows_of(run)
 
-    def call(self, run: "_Run") -> None:
-        self.b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
-
     def shift(self, run: "_Run", grid: str) -> ir.Expr:
         """Where a pass starts in a ring's row of a grid."""
         return run.xs - (self.bounds[-1][0] - self.plan.grid(grid).halo[-1][0])
-
-    def ring(self, grid: str) -> ir.Expr:
-        return self.rings.ring(self.own, grid)
 
     def ends(self, run: "_Run", grid: str, row: ir.Expr) -> None:
         """Make the cells of a new row beyond the picture."""
@@ -398,9 +388,8 @@ class _Tiles:
         for k, grid in enumerate(run.operands.stored):
             with b.loop("r", 0, rows) as r:
                 place = ir.floormod(run.y0 + r, rings.depth(grid)) * rings.pitch(grid)
-                begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
-                b.set(run.out[r + k * rows], self.ring(grid) + place + begin)
-        self.call(run)
+                b.set(run.out[r + k * rows], rings.ring(self.own, grid) + place + self.shift(run, grid))
+        b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
         for k, grid in enumerate(run.operands.stored):
             if grid in rings.ends and not self.problem.wraps(grid, 1):
                 with b.when(self.at_end(run)), b.loop("r", 0, rows) as r:
@@ -422,25 +411,18 @@ class _Tiles:
             self.from_ring(run, source)
         # Outside, `row` returns constants, or a row of the ring: its number says which row of the picture is meant.
         with b.otherwise(), b.loop("j", 0, source.box[0][1] - low + 1) as j:
-            y = b.mutable("y", run.y0 + low + j)
-            self.in_place(run, source, y, run.into, j)
+            y, n0, to = b.mutable("y", run.y0 + low + j), self.n[0], run.into[j + source.start]
+            tests = () if self.problem.wraps(grid, 0) else (y < 0, y >= n0)
 
-    def in_place(self, run: "_Run", source: RowSource, y: ir.Expr, into: ir.Expr, j: ir.Expr) -> None:
-        b, grid, n0 = self.b, source.grid, self.n[0]
-        tests = [] if self.problem.wraps(grid, 0) else [y < 0, y >= n0]
-        sides = list(zip(tests, self.problem.sides(grid)[0], strict=False))
-        to, shift = into[j + source.start], self.shift(run, grid)
+            def filled(side: Boundary) -> None:
+                b.set(to, self.rings.filled(self.own, grid, side) + self.shift(run, grid))
 
-        def in_memory() -> None:
-            for test, side in sides:
-                if side.kind != "constant":
-                    mapped = b.call(self.rings.maps[map_name(side.kind)], y, n0)
-                    b.set(y, ir.select(test, mapped, y))
-            row = self.inside(grid, 0, y) * self.strides["in", grid][0]
-            b.set(to, self.arrays["in", grid] + row + run.xs)
+            def in_memory() -> None:
+                row = self.inside(grid, 0, y) * self.strides["in", grid][0]
+                b.set(to, self.arrays["in", grid] + row + run.xs)
 
-        constants = [(test, self.rings.filled(self.own, grid, side)) for test, side in sides if side.kind == "constant"]
-        choose(b, [(test, functools.partial(b.set, to, row + shift)) for test, row in constants], in_memory)
+            sides = [(test, side, y, n0) for test, side in zip(tests, self.problem.sides(grid)[0], strict=False)]
+            beyond(b, sides, self.rings.maps, filled, in_memory)
 
     def from_ring(self, run: "_Run", source: RowSource) -> None:
         b, rings, grid = self.b, self.rings, source.grid
@@ -451,7 +433,7 @@ class _Tiles:
         def quick() -> None:
             k = b.mutable("k", ir.floormod(run.y0 + low, depth))
             with b.loop("j", 0, count) as j:
-                b.set(run.into[j + source.start], self.ring(grid) + k * rings.pitch(grid) + shift)
+                b.set(run.into[j + source.start], self.rings.ring(self.own, grid) + k * rings.pitch(grid) + shift)
                 b.set(k, ir.select((k + 1).equals(depth), 0, k + 1))
 
         if self.problem.wraps(grid, 0):
@@ -478,9 +460,8 @@ class _Tiles:
         for k, grid in enumerate(run.operands.stored):
             plane = ir.floormod(run.y0, rings.depth(grid)) * rings.slab(grid)
             row = (line - l0 + run.step.halo[1][0]) * rings.pitch(grid)
-            begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
-            b.set(run.out[k], self.ring(grid) + plane + row + begin)
-        self.call(run)
+            b.set(run.out[k], rings.ring(self.own, grid) + plane + row + self.shift(run, grid))
+        b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
         for k, grid in enumerate(run.operands.stored):
             if grid in rings.ends and not self.problem.wraps(grid, 2):
                 with b.when(self.at_end(run)):
@@ -517,3 +498,22 @@ def choose(b: ir.Builder, cases: Sequence[tuple[ir.Expr, Callable[[], None]]], o
         write()
     with b.otherwise():
         choose(b, others, otherwise)
+
+
+def beyond(
+    b: ir.Builder,
+    sides: Sequence[tuple[ir.Expr, Boundary, ir.Expr, ir.Expr]],  # tests, with what is mapped into which extent
+    maps: Mapping[str, ir.Function],
+    constant: Callable[[Boundary], None],
+    inside: Callable[[], None],
+) -> None:
+    """Write what stands for a cell: a constant beyond a side of one, else what lies where the other sides map it to."""
+
+    def mapped() -> None:
+        for test, side, place, extent in sides:
+            if side.kind != "constant":
+                b.set(place, ir.select(test, b.call(maps[map_name(side.kind)], place, extent), place))
+        inside()
+
+    constants = [(test, functools.partial(constant, side)) for test, side, *_ in sides if side.kind == "constant"]
+    choose(b, constants, mapped)
