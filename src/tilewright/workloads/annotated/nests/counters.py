@@ -99,12 +99,8 @@ class _Walker:
     def _signed(self, expr: Expr) -> Expr:
         """Return a bound or subscript in which sums and products of unsigned numbers do not wrap."""
         match expr:
-            case Binary("+" | "-" | "*" as op, left, right):
-                return Binary(op, self._signed(left), self._signed(right))
-            case nest.Unary("-" | "+" as op, operand):
-                return nest.Unary(op, self._signed(operand))
-            case nest.Call("min" | "max" as function, args):
-                return nest.Call(function, tuple(map(self._signed, args)))
+            case Binary("+" | "-" | "*") | nest.Unary("-" | "+") | nest.Call("min" | "max"):
+                return nest.with_children(expr, self._signed)
             case Convert(ctype, Name(name)) if self.unsigned.get(name) == ctype:
                 return Name(name)
         return Convert("long", expr) if any(self._wraps(part) for part in nest.walk(expr)) else expr
@@ -119,25 +115,19 @@ class _Walker:
         value = self._read(value)
         if isinstance(target, Item):
             target = Item(target.array, tuple(self._signed(self._read(each)) for each in target.index))
-            self._changed({target.array})
-            return Assign(target, op, value)
-        if op != "=" and target.name in self.left:
-            stmt = Assign(target, "=", Binary(op[0], self._read(target), value))
-        else:
-            stmt = Assign(target, op, value)
-        self.left.pop(target.name, None)
-        self._changed({target.name})
-        return stmt
+        elif op != "=" and target.name in self.left:
+            op, value = "=", Binary(op[0], self._read(target), value)
+        self.left.pop(stmt.variable, None)
+        self._changed({stmt.variable})
+        return Assign(target, op, value)
 
     def _if(self, test: Expr, then: Stmt, other: Stmt | None) -> nest.If:
         before = dict(self.left)
         new = self.visit(then)
-        one = self.left
-        self.left = before
+        one, self.left = self.left, before
         more = None if other is None else self.visit(other)
-        ends = one.keys() | self.left.keys()
-        same = {name: self.left.get(name) for name in ends}
-        self.left = {name: value if one.get(name) == value else None for name, value in same.items()}
+        ends = {name: (one.get(name), self.left.get(name)) for name in one.keys() | self.left.keys()}
+        self.left = {name: value if value == known else None for name, (known, value) in ends.items()}
         return nest.If(test, new, more)
 
     def _loop(self, loop: Loop) -> Loop:

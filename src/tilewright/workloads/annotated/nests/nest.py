@@ -11,34 +11,25 @@ from typing import Any, TypeVar
 from tilewright.codegen import ir
 
 
+def _operator(sign: str) -> Callable[[Any, "Expr | int"], "Binary"]:
+    def joined(left: Any, right: "Expr | int") -> "Binary":  # noqa: ANN401  (a part of an expression)
+        return Binary(sign, left, integer(right) if isinstance(right, int) else right)
+
+    return joined
+
+
 class _Operand:
     """What operators of Python join to C's expressions; whole numbers beside it are literals."""
 
     __slots__ = ()
-
-    def __add__(self, other: "Expr | int") -> "Binary":
-        return _binary("+", self, other)
-
-    def __sub__(self, other: "Expr | int") -> "Binary":
-        return _binary("-", self, other)
-
-    def __mul__(self, other: "Expr | int") -> "Binary":
-        return _binary("*", self, other)
-
-    def __truediv__(self, other: "Expr | int") -> "Binary":
-        return _binary("/", self, other)
-
-    def __lt__(self, other: "Expr | int") -> "Binary":
-        return _binary("<", self, other)
-
-    def __le__(self, other: "Expr | int") -> "Binary":
-        return _binary("<=", self, other)
-
-    def __gt__(self, other: "Expr | int") -> "Binary":
-        return _binary(">", self, other)
-
-    def __ge__(self, other: "Expr | int") -> "Binary":
-        return _binary(">=", self, other)
+    __add__ = _operator("+")
+    __sub__ = _operator("-")
+    __mul__ = _operator("*")
+    __truediv__ = _operator("/")
+    __lt__ = _operator("<")
+    __le__ = _operator("<=")
+    __gt__ = _operator(">")
+    __ge__ = _operator(">=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +102,6 @@ Expr = Num | Name | Item | Call | Unary | Binary | Choose | Convert
 def integer(value: int) -> Num:
     """Return a whole number as a literal."""
     return Num(str(int(value)))
-
-
-def _binary(op: str, left: Any, right: Expr | int) -> Binary:  # noqa: ANN401  (a part of an expression)
-    return Binary(op, left, integer(right) if isinstance(right, int) else right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +234,11 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return _held(expr, _OPERANDS)
 
 
+def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression with its operands changed."""
+    return _changed(expr, _OPERANDS, change)
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield an expression and all its parts, outermost first."""
     stack = [expr]
@@ -258,7 +250,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return an expression with every part changed, innermost first."""
-    return change(_changed(expr, _OPERANDS, lambda part: rebuild(part, change)))
+    return change(with_children(expr, lambda part: rebuild(part, change)))
 
 
 def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
