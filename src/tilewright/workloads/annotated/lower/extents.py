@@ -77,7 +77,7 @@ def _mentions(
             inside = [(target, loops, tests), (value, loops, tests)]
         case tree.Declare(value=value):
             inside = [(each, loops, tests) for each in (value if isinstance(value, tuple) else (value,))]
-        case tree.Block() | tree.Transform() | tree.Directive() | tree.Verbatim():
+        case tree.Block() | tree.Transform() | tree.Directive() | tree.Verbatim() | tree.Foreign():
             inside = [(each, loops, tests) for each in tree.parts(node)]
         case _:
             if isinstance(node, tree.Item):

@@ -171,6 +171,11 @@ class Declare:
 
 
 @dataclass(frozen=True, slots=True)
+class Foreign:
+    """A statement of somebody else's, who prints it: nothing here looks inside it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Transform:
     """``transform NAME(arguments) body``: arguments by name, each still an expression's text."""
 
@@ -183,7 +188,7 @@ Directive = ir.Directive
 """A ``#pragma`` that the region itself holds."""
 Verbatim = ir.Verbatim
 """Text that a generator wrote."""
-Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Transform
+Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Foreign | Transform
 _Node = TypeVar("_Node", Expr, Stmt)
 ONE = Num("1")
 MAX_DEPTH = 64
