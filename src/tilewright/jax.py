@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ToolchainError, UsageError, needed
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.runtime import xla
 from tilewright.verbs.gradients.vjp import gradients

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import UsageError, needed
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs.gradients.vjp import gradients

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.verbs.running.record import Run

@@ -15,8 +15,8 @@ from tilewright.costs.setting import make_setting
 from tilewright.costs.work import tiles
 from tilewright.costs.work.families import tiles_of
 from tilewright.costs.work.tiles import Fronts
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import load
-from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue

@@ -23,7 +23,7 @@ from tilewright.costs import time as time_model
 from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.legality import Legal

@@ -10,7 +10,7 @@ from tilewright.codegen.gpu.emit import made
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
-from tilewright.machines.device import GpuDescription, gpu_machine
+from tilewright.machines.defaults import GpuDescription, gpu_machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem

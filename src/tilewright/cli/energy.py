@@ -79,7 +79,7 @@ def _fitted(path: Path, machine: "MachineLike", fitted: FitOptions, save: Path |
 
     found = api.fit_energy(api.read_runs(path), machine, **fitted.keywords())
     if save is not None:
-        from tilewright.machines.dump import to_toml
+        from tilewright.machines.files import to_toml
 
         write_text(save, to_toml(api.with_fit(machine, found)))
     return found.to_dict()

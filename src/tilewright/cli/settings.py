@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.base.paths import read_bounded
 
 KEYS: dict[str, type] = {

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.machines.machine import Machine
-from tilewright.machines.vectors import VectorUnits
+from tilewright.machines.numbers import VectorUnits
 from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.powers import reduce_powers

@@ -12,9 +12,8 @@ from tilewright.costs.facts import Facts
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
 from tilewright.costs.regions import Part
 from tilewright.machines.machine import Machine
-from tilewright.machines.numbers import Numbers
+from tilewright.machines.numbers import Numbers, vector_units
 from tilewright.machines.parameters import Quantity, estimated
-from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.identity import identity
 from tilewright.programs.stencil.program import Program

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from tilewright.base.arguments import checked
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.dtypes import real_numbers
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed
 from tilewright.base.tables import small_page
 from tilewright.base.units import format_bytes
 from tilewright.runtime.call import overlap, packed, scratch

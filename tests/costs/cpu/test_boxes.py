@@ -9,7 +9,7 @@ from tilewright.costs.cpu import boxes
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.costs.work import hexagonal
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse

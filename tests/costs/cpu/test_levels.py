@@ -12,7 +12,7 @@ from tilewright.costs.rates import blocked_seconds, iteration_seconds, operation
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, predict, sizes_of
 from tilewright.costs.work import sweep
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import UsageError, needed
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.energy.constants import NAMES
 from tilewright.costs.energy.price import Usage

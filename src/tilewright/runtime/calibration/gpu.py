@@ -26,7 +26,7 @@ from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.costs.work import hexagonal
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem, make_problem

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from tilewright.base.records import Resources
 from tilewright.codegen.source import KernelSource
-from tilewright.machines.device import GpuDescription
+from tilewright.machines.defaults import GpuDescription
 from tilewright.runtime.devices.views import Box, DeviceView, Memory
 from tilewright.runtime.memory import Array
 

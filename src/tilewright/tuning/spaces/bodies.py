@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
-from tilewright.machines.vectors import FEW, VectorUnits, vector_units
+from tilewright.machines.numbers import FEW, VectorUnits, vector_units
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.regions import inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage

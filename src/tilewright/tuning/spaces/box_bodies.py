@@ -9,7 +9,7 @@ from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.cpu.boxes import SHORT_ROW
-from tilewright.machines.vectors import MANY
+from tilewright.machines.numbers import MANY
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Apply, Const, Read
 from tilewright.programs.stencil.operators import SPECIAL

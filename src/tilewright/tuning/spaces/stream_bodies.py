@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.machines.vectors import FEW, MANY, VectorUnits
+from tilewright.machines.numbers import FEW, MANY, VectorUnits
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart, columns, equal_box, equal_boxes

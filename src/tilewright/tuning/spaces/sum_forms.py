@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.operations import sum_cycles
-from tilewright.machines.vectors import FEW, VectorUnits
+from tilewright.machines.numbers import FEW, VectorUnits
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.documents import today, version
 from tilewright.base.errors import TilewrightError, ToolchainError
-from tilewright.base.made import today, version
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.setting import make_setting

@@ -7,8 +7,7 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 
 MATRICES = ("BLOSUM45", "BLOSUM62", "BLOSUM80", "PAM250")
 """The protein matrices that are shipped; see ``matrices/README.md`` for where they come from."""

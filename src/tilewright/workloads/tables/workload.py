@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, meant
 from tilewright.base.intmath import ceil_div
-from tilewright.base.names import meant
 from tilewright.base.tables import Pairs, Shown
 from tilewright.costs.bottleneck import Resource, ordered
 from tilewright.costs.energy.price import Usage
