@@ -254,13 +254,8 @@ def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: 
 def _table_tile(panel: "Axes", wavefront: int, boxes: list[tuple[tuple[int, int], ...]]) -> None:
     (top, bottom), (left, _) = boxes[0]
     right = boxes[-1][1][1]
-    panel.fill(
-        [left, right, right, left],
-        [top, top, bottom, bottom],
-        facecolor=_WAVEFRONTS[wavefront % len(_WAVEFRONTS)],
-        edgecolor=_EDGE,
-        linewidth=0.9,
-    )
+    corners = [left, right, right, left], [top, top, bottom, bottom]
+    panel.fill(*corners, facecolor=_WAVEFRONTS[wavefront % len(_WAVEFRONTS)], edgecolor=_EDGE, linewidth=0.9)
     x, y = (left + right) / 2, (top + bottom) / 2
     panel.text(x, y, str(wavefront), ha="center", va="center", fontsize=10, color="#10161d", fontweight="bold")
 
