@@ -32,7 +32,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.devices import nvdisasm, nvrtc
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling, parse
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.verbs.tuning.screen import Built, architecture, compile_candidate
 

@@ -144,7 +144,7 @@ def _tilings(
 @fact
 def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extended | None], ...]:
     """Return a GPU's tilings, best first by its cost model; ``none``, which fits every device, is last."""
-    from tilewright.tuning.gpu_default import gpu_defaults
+    from tilewright.tuning.choice import gpu_defaults
 
     blocks = choose_blocks(problem, machine)
     found: list[tuple[Tiling, Extended | None]] = []

@@ -87,12 +87,12 @@ class _Commands(Mapping[str, Any]):
 
 def _loaded(name: str, module: str) -> Any:  # noqa: ANN401  (typer's)
     home = import_module(f"tilewright.cli.{module}")
-    found = getattr(home, "app", None)
-    if found is None:
-        found = typer.Typer(add_completion=False)
+    typer_app = getattr(home, "app", None)
+    if typer_app is None:
+        typer_app = typer.Typer(add_completion=False)
         panel = "Research: hardware, energy, what if" if name in _RESEARCH else None
-        found.command(name, rich_help_panel=panel)(with_options(getattr(home, name)))
-    command = typer.main.get_command(found)
+        typer_app.command(name, rich_help_panel=panel)(with_options(getattr(home, name)))
+    command = typer.main.get_command(typer_app)
     if shutil.get_terminal_size().columns < _FRAMED:
         for each in getattr(command, "commands", {name: command}).values():
             each.rich_markup_mode = None  # plain text, where a group's frame folds what that would cut
@@ -211,8 +211,8 @@ def _root(
 def _settings_of(command: Any, values: dict[str, str]) -> dict[str, str]:  # noqa: ANN401  (typer's)
     """Return the settings of a command's options; boundaries are set for runs, pipelines have other ones."""
     flags = {flag: each.name for each in command.params for flag in each.opts}
-    known = {key: value for key, value in values.items() if key != "boundary" or command.name not in _PIPELINES}
-    return {flags[f"--{key}"]: value for key, value in known.items() if f"--{key}" in flags}
+    own = {key: value for key, value in values.items() if key != "boundary" or command.name not in _PIPELINES}
+    return {flags[f"--{key}"]: value for key, value in own.items() if f"--{key}" in flags}
 
 
 def settings(environ: Mapping[str, str], file: Path) -> dict[str, str]:

@@ -45,18 +45,18 @@ def calibrate(measured: Measured, asked: CalibrateOptions, as_json: Json = False
         return
     barred = sys.stderr.isatty() and not read_target(asked.backend).on_device  # a bar says what the notes say
     asked = replace(asked, note=None if barred else output.note)
-    found = api.calibrate(measured.programs or None, **asked.keywords())
-    output.tell(found, as_json)
+    calibration = api.calibrate(measured.programs or None, **asked.keywords())
+    output.tell(calibration, as_json)
 
 
 def _large(folder: Path | None, target: str | Path | None, *, as_json: bool) -> None:
     """Measure the disk of a folder, or the network where there is none; the first rank prints."""
     from tilewright.verbs.calibrate import calibrate_disk, calibrate_network
 
-    found = calibrate_network(output=target) if folder is None else calibrate_disk(folder, target)
-    if found is None:
+    calibration = calibrate_network(output=target) if folder is None else calibrate_disk(folder, target)
+    if calibration is None:
         return
-    output.tell(found, as_json)
+    output.tell(calibration, as_json)
 
 
 def doctor(as_json: Json = False) -> None:

@@ -64,21 +64,21 @@ def predict(
         options.refuse("--tile", selected)
     if shown.thread_shapes:
         warn_of("threads=")
-    known = load_any(program)
-    asked = replace(asked, steps=steps_of(known, asked.steps))
+    definition = load_any(program)
+    asked = replace(asked, steps=steps_of(definition, asked.steps))
     if asked.ranks is not None:
         options.refuse("--ranks", asked, selected, shown)
-        _show_cluster(api.predict(known, **asked.keywords()), shown.scaling, as_json=as_json)
+        _show_cluster(api.predict(definition, **asked.keywords()), shown.scaling, as_json=as_json)
         return
     options.refuse("a prediction of one machine", asked, shown)
     if not ranking and by_time:
-        one = api.predict(known, **asked.keywords())
+        one = api.predict(definition, **asked.keywords())
     else:
         top = selected.top if ranking else 1
-        many = api.select(known, **replace(selected, steps=asked.steps, top=top).keywords())
+        many = api.select(definition, **replace(selected, steps=asked.steps, top=top).keywords())
         one = many[0]
     if not ranking and (by_time or shown.explain):
-        title = f"{known.name} {format_shape(asked.shape)}, {asked.steps} steps on {one.machine}"
+        title = f"{definition.name} {format_shape(asked.shape)}, {asked.steps} steps on {one.machine}"
         document = one.to_dict()
         costs = tables.prediction(str(one.tiling), one.costs, one.interval, one.constants, title)
         parts: list[Shown] = [costs, *one.notes]
@@ -87,7 +87,7 @@ def predict(
             document["explanation"] = why
             parts.append(energies.explanation(why))
         if one.tiling.family.hexagons and one.model == "exact":
-            parts += _terms(one, _stencil(known), machine)
+            parts += _terms(one, _stencil(definition), machine)
         parts += _exported([one], shown.export, document)
         output.show(document, lambda: parts, as_json)
         return
@@ -96,7 +96,7 @@ def predict(
         from tilewright.verbs.tuning.supertune import supertune
 
         compared = options.SupertuneOptions.of(replace(selected, steps=asked.steps).keywords())
-        rivals = supertune(_stencil(known), **compared.keywords()).to_dict()
+        rivals = supertune(_stencil(definition), **compared.keywords()).to_dict()
         document["strategies"] = rivals
     parts = _ranked(many, rivals, selected.within) + _exported(many, shown.export, document)
     output.show(document, lambda: parts, as_json)
@@ -111,10 +111,10 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
 
         plots.check_format(path)
         plots.matplotlib()
-        found = scaling(cluster)
-        document["scaling"] = found.to_dict()
+        scaled = scaling(cluster)
+        document["scaling"] = scaled.to_dict()
         panels = {}
-        for name, points in {"strong": found.strong, "weak": found.weak}.items():
+        for name, points in {"strong": scaled.strong, "weak": scaled.weak}.items():
             counts, first = [each.ranks for each in points], points[0]
             ideal = [first.seconds / (each if name == "strong" else 1) for each in counts]
             panels[f"{name} scaling"] = {
@@ -140,27 +140,27 @@ def _stencil(program: "Named") -> "Program":
     return program
 
 
-def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
+def _ranked(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
     """Make the table of ranked tilings, and of the strategies if they were compared."""
     from tilewright.report import energy as energies
     from tilewright.report import tables
 
-    rows = [(str(each.tiling), each.costs, each.interval) for each in many]
-    band = "" if within is None else f", {len(many)} tiling{'s'[: len(many) > 1]} within {within:.4g} of the best"
-    shown = tables.candidates(rows, many[0].constants, f"{many[0].title}{band}")
-    return [shown, *many[0].notes, *([] if rivals is None else [energies.strategies(rivals)])]
+    rows = [(str(each.tiling), each.costs, each.interval) for each in ranked]
+    band = "" if within is None else f", {len(ranked)} tiling{'s'[: len(ranked) > 1]} within {within:.4g} of the best"
+    shown = tables.candidates(rows, ranked[0].constants, f"{ranked[0].title}{band}")
+    return [shown, *ranked[0].notes, *([] if rivals is None else [energies.strategies(rivals)])]
 
 
-def _exported(many: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
+def _exported(ranked: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
     """Write the kernels of the predicted tilings if asked, and say where they are and which have none."""
     if path is None:
         return []
     from tilewright.verbs.kernel_files import export
 
-    done = export([each.kernel for each in many], path, many[0].dialect)
+    done = export([each.kernel for each in ranked], path, ranked[0].dialect)
     document["export"] = done.to_dict()
     reasons = [f"no code of {tiling}: {reason}" for tiling, reason in done.left_out]
-    return [*reasons, f"{len(done.tilings)} of {len(many)} tilings written to {path}"]
+    return [*reasons, f"{len(done.tilings)} of {len(ranked)} tilings written to {path}"]
 
 
 def _terms(one: "Prediction", program: "Program", machine: "MachineLike") -> list[Shown]:
@@ -170,7 +170,14 @@ def _terms(one: "Prediction", program: "Program", machine: "MachineLike") -> lis
 
     if as_machine(machine).kind != "gpu" or len(one.shape) == 1:
         return []
-    terms = gpu_terms(program, shape=one.shape, steps=one.steps, machine=machine, tiling=one.tiling, dtype=one.dtype)
+    terms = gpu_terms(
+        program,
+        shape=one.shape,
+        steps=one.steps,
+        machine=machine,
+        tiling=one.tiling,
+        dtype=one.dtype,
+    )
     facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}
     return [Pairs(facts, "terms of the time, seconds by part")]
 
@@ -193,20 +200,20 @@ def whatif(program: ProgramName, asked: options.WhatIfOptions, more: WhatIfOutpu
     from tilewright.verbs.dispatch import server_of
     from tilewright.verbs.load import load_any, load_program, steps_of
 
-    known = load_any(program)
-    asked = replace(asked, steps=steps_of(known, asked.steps))
-    if more.reuse is not None and not isinstance(known, Program):
-        raise typer.BadParameter(f"--reuse compares stencils, and {known.name} is a {server_of(known).KIND}")
-    one = api.whatif(known, **asked.keywords()).to_dict()
-    parts: list[Shown] = [tables.sweep(one)]
+    definition = load_any(program)
+    asked = replace(asked, steps=steps_of(definition, asked.steps))
+    if more.reuse is not None and not isinstance(definition, Program):
+        raise typer.BadParameter(f"--reuse compares stencils, and {definition.name} is a {server_of(definition).KIND}")
+    document = api.whatif(definition, **asked.keywords()).to_dict()
+    parts: list[Shown] = [tables.sweep(document)]
     if more.reuse is not None:
         names = [load_program(name) for name in (program, *more.reuse.split(","))]
         lost = api.reuse(names, **options.ReuseOptions.of(asked.keywords()).keywords())
-        one["reuse"] = lost
+        document["reuse"] = lost
         parts.append(tables.losses(lost))
     if more.plot is not None:
-        tables.draw_sweep(one, more.plot)
-    output.show(one, lambda: parts, as_json)
+        tables.draw_sweep(document, more.plot)
+    output.show(document, lambda: parts, as_json)
 
 
 class EnergyFiles(Options):
@@ -247,12 +254,12 @@ def energy(
     from tilewright.verbs.energy import energy as api
     from tilewright.verbs.load import load_any
 
-    known = load_any(program)
-    one = api.energy(known, **asked.keywords()).to_dict()
-    if asked.tiling is not None or not isinstance(known, Program):
+    definition = load_any(program)
+    one = api.energy(definition, **asked.keywords()).to_dict()
+    if asked.tiling is not None or not isinstance(definition, Program):
         output.show(one, lambda: tables.metered(one), as_json)
         return
-    many = api.compare(known, **compared.keywords()).to_dict()
+    many = api.compare(definition, **compared.keywords()).to_dict()
     output.show({**one, "comparison": many}, lambda: (tables.metered(one), tables.comparison(many)), as_json)
 
 
@@ -262,20 +269,20 @@ def _metered(
     """Run a program under a power meter, or take a recorded trace, and possibly keep the run."""
     from tilewright.verbs.energy import meter as api
 
-    found = api.meter_run(program, shape=asked.shape, steps=asked.steps, tiling=asked.tiling, **metered.keywords())
+    run = api.meter_run(program, shape=asked.shape, steps=asked.steps, tiling=asked.tiling, **metered.keywords())
     if append is not None:
-        count = api.append_run(append, found)
+        count = api.append_run(append, run)
         output.note(f"{append} holds {count} run{'s' * (count != 1)}")
-    output.tell(found, as_json)
+    output.tell(run, as_json)
 
 
 def _fitted(path: Path, machine: "MachineLike", fitted: options.FitOptions, save: Path | None) -> dict[str, object]:
     """Fit the runs of a file and possibly write the machine."""
     from tilewright.verbs.energy import fit as api
 
-    found = api.fit_energy(api.read_runs(path), machine, **fitted.keywords())
+    fit = api.fit_energy(api.read_runs(path), machine, **fitted.keywords())
     if save is not None:
         from tilewright.machines.files import to_toml
 
-        write_text(save, to_toml(api.with_fit(machine, found)))
-    return found.to_dict()
+        write_text(save, to_toml(api.with_fit(machine, fit)))
+    return fit.to_dict()

@@ -41,11 +41,11 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
             output.tell(done, as_json)
         return
     refuse("a run on one process", options, files)
-    known = load_run(program, options.steps)
-    if isinstance(known, Program):
-        report = run_files(known, once, files, output.note)
+    definition = load_run(program, options.steps)
+    if isinstance(definition, Program):
+        report = run_files(definition, once, files, output.note)
     else:
-        report = server_of(known).run_files(known, once, files, output.note)
+        report = server_of(definition).run_files(definition, once, files, output.note)
     output.tell(report, as_json)
     report.raise_if_wrong()
 
@@ -74,9 +74,9 @@ def tune(program: ProgramName, asked: TuneOptions, made: TuneOutput, as_json: Js
     from tilewright.verbs.tuning import study
     from tilewright.verbs.tuning import tune as api
 
-    known = stencil_of(load_any(program), "tune")
-    values: dict[str, Any] = dict(scalar_values(known, made.scalars)) if made.scalars else {}
-    plan = api.tune(known, **asked.keywords() | {"steps": steps_of(known, asked.steps)}, **values)
+    definition = stencil_of(load_any(program), "tune")
+    values: dict[str, Any] = dict(scalar_values(definition, made.scalars)) if made.scalars else {}
+    plan = api.tune(definition, **asked.keywords() | {"steps": steps_of(definition, asked.steps)}, **values)
     if made.export is not None:
         plan.export(made.export)
     if made.plot is not None:

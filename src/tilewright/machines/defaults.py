@@ -130,9 +130,9 @@ def gpu_machine(description: GpuDescription) -> Machine:
 def _of_catalogue(name: str) -> Machine | None:
     words = re.sub(r"[^a-z0-9]+", " ", name.lower()).split()
     joined = "".join(words)
-    for known in sorted(files.names(), key=len, reverse=True):
-        if known in words or (len(known) > 5 and known in joined):
-            machine = files.load(known)
+    for listed in sorted(files.names(), key=len, reverse=True):
+        if listed in words or (len(listed) > 5 and listed in joined):
+            machine = files.load(listed)
             return machine if machine.kind == "gpu" else None
     return None
 

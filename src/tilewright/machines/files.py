@@ -21,7 +21,7 @@ import functools
 import importlib.resources
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -196,7 +196,7 @@ def to_toml(machine: Machine) -> str:
     True
     """
     tables = {"quantities": machine.known().items(), "c_iter": machine.c_iter, "area": machine.area}
-    head = {"schema": SCHEMA, "name": machine.name, "title": machine.title, "kind": machine.kind}
+    head = {"schema": SCHEMA} | {key: getattr(machine, key) for key in ("name", "title", "kind")}
     lines = [f"{key} = {_value(value)}" for key, value in head.items()]
     for title, rows in tables.items():
         if rows:
@@ -205,14 +205,7 @@ def to_toml(machine: Machine) -> str:
 
 
 def _inline_table(quantity: Quantity) -> str:
-    parts: dict[str, float | str | None] = {
-        "value": quantity.value,
-        "unit": quantity.unit,
-        "source": quantity.source,
-        "note": quantity.note or None,
-        "low": quantity.low,
-        "high": quantity.high,
-    }
+    parts = {**asdict(quantity), "note": quantity.note or None}
     return "{ " + ", ".join(f"{key} = {_value(value)}" for key, value in parts.items() if value is not None) + " }"
 
 

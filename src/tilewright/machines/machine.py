@@ -525,8 +525,8 @@ class Machine:
 
         Four dimensions have those of three: a row's loop is the same, and loops over planes and volumes are short work.
         """
-        found: Quantity = getattr(self, f"{name}_{min(rank, 3)}d")
-        return found
+        quantity: Quantity = getattr(self, f"{name}_{min(rank, 3)}d")
+        return quantity
 
     def known(self) -> dict[str, Quantity]:
         """Return what is known of the machine by name: the parameters of its kind that it has."""

@@ -94,10 +94,10 @@ def _cut_axes(tiling: Tiling, tree: Node, pieces: list[Piece]) -> dict[int, int]
     """The axes along which tiles have sub-tiles, each with its place in the sub-tiles' numbers; some may not be cut."""
     axes = _axes_of_subtiles(tree)
     every = len(axes) == len(tiling.space)
-    places = {axis: place for place, axis in enumerate(axes)}
+    positions = {axis: place for place, axis in enumerate(axes)}
     return {
         axis: place
-        for axis, place in sorted(places.items())
+        for axis, place in sorted(positions.items())
         if not every or len({piece.sub[place] for piece in pieces}) > 1
     }
 
@@ -114,9 +114,9 @@ def _several(inside: list[Piece], axis: int, number: int) -> bool:
 def _section(shown: Problem, pieces: list[Piece], axis: int) -> list[Piece]:
     """The pieces with the cell in the middle of every axis but one: what a cut through the grid shows."""
     middle = [extent // 2 for extent in shown.shape]
-    others = [each for each in range(len(middle)) if each != axis]
-    kept = [p for p in pieces if all(p.box[each][0] <= middle[each] < p.box[each][1] for each in others)]
-    return kept or pieces
+    across = [each for each in range(len(middle)) if each != axis]
+    cut = [p for p in pieces if all(p.box[each][0] <= middle[each] < p.box[each][1] for each in across)]
+    return cut or pieces
 
 
 def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
@@ -148,7 +148,7 @@ def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key 
     parts: dict[Key, list[Piece]] = {}
     for piece in pieces:
         parts.setdefault((piece.wavefront, piece.tile), []).append(piece)
-    tiles = {key: spans(some, axis) for key, some in parts.items()}
+    tiles = {key: spans(part, axis) for key, part in parts.items()}
     number = {wave: i for i, wave in enumerate(sorted({piece.wavefront for piece in pieces}))}
     labels = {key: (str(number[key[0]]), _COLOURS[key[0] % 2][key[0] // 2 % 2]) for key in tiles}
     title = "tiles, numbered by wavefront: equal numbers run at the same time"
@@ -263,8 +263,8 @@ def _table_tile(panel: "Axes", wavefront: int, boxes: list[tuple[tuple[int, int]
 def _axis_of_tiles(tree: Node) -> int:
     """Return the axis along which tiles of a wavefront lie side by side, the first if there are several; 0 for none."""
     axes = _axes_of(tree)
-    found = (axes.get(each.ranges[0].name, 0) for each in nodes(tree) if isinstance(each, Parallel))
-    return next(found, 0)
+    tile_axes = (axes.get(each.ranges[0].name, 0) for each in nodes(tree) if isinstance(each, Parallel))
+    return next(tile_axes, 0)
 
 
 def _axes_of_subtiles(tree: Node) -> tuple[int, ...]:
@@ -276,10 +276,10 @@ def _axes_of_subtiles(tree: Node) -> tuple[int, ...]:
 
 def _axes_of(tree: Node) -> dict[str, int]:
     """Per loop and range the first axis on which cells depend on it."""
-    found: dict[str, int] = {}
+    first_axes: dict[str, int] = {}
     for axis, name in sorted(_dependent(tree, {})):
-        found.setdefault(name, axis)
-    return found
+        first_axes.setdefault(name, axis)
+    return first_axes
 
 
 def _dependent(node: Node, roots: Roots) -> Iterator[tuple[int, str]]:

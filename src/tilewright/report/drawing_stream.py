@@ -71,8 +71,8 @@ def moment(problem: Problem, tiling: Tiling) -> Moment:
         advances[-1][piece.time] = piece.box[0]
     if not advances:
         raise UsageError("there is nothing to draw of a problem without a step")
-    whole = max(len(one) for one in advances)
-    full = [one for one in advances if len(one) == whole]
+    whole = max(len(rows) for rows in advances)
+    full = [rows for rows in advances if len(rows) == whole]
     now = full[len(full) // 2]
     last = max(now) + 1
     kept = {time: (low - keep[time % stages], low) for time, (low, _) in now.items() if time < last - stages}

@@ -139,8 +139,8 @@ def _times(each: StudiedTiling) -> tuple[str, str]:
 
 
 def _with_range(seconds: float, ends: tuple[float, float] | None) -> str:
-    shown = [format_seconds(value, keep=True) for value in (seconds, *(ends or ()))]
-    return f"{shown[0]} ({shown[1]} to {shown[2]})" if ends and shown[1] != shown[2] else shown[0]
+    texts = [format_seconds(value, keep=True) for value in (seconds, *(ends or ()))]
+    return f"{texts[0]} ({texts[1]} to {texts[2]})" if ends and texts[1] != texts[2] else texts[0]
 
 
 def _outcome(each: StudiedTiling) -> str:
@@ -148,8 +148,8 @@ def _outcome(each: StudiedTiling) -> str:
     return f"{each.outcome or each.bound_by}{spread}"
 
 
-def _choices(many: Sequence[StudiedTiling]) -> str:
-    rows = [(each.tiling, format_seconds(each.predicted, keep=True), f"{each.joules:.4g}") for each in many]
+def _choices(tilings: Sequence[StudiedTiling]) -> str:
+    rows = [(each.tiling, format_seconds(each.predicted, keep=True), f"{each.joules:.4g}") for each in tilings]
     return as_html(Table(("tiling", ">predicted", ">joules"), tuple(rows)), MOST_ROWS)
 
 
@@ -197,8 +197,8 @@ def _roofline(axes: "Axes", study: Study) -> None:
     """The roofs, and every candidate under them: hollow as predicted, filled as measured."""
     assert study.roof is not None  # noqa: S101  (the table of plots asks first)
     dots = [each for each in study.candidates if each.intensity and each.flops]
-    places = [each.intensity or 1.0 for each in dots]
-    low, high = min([*places, study.roof.ridge]) / 2, max([*places, study.roof.ridge]) * 2
+    intensities = [each.intensity or 1.0 for each in dots]
+    low, high = min([*intensities, study.roof.ridge]) / 2, max([*intensities, study.roof.ridge]) * 2
     line = np.geomspace(low, high, 200)
     axes.loglog(line, [study.roof.at(float(x)) / 1e9 for x in line], color=_ROOF, linewidth=2)
     axes.axhline(study.roof.flops_per_second / 1e9, color=_ROOF, linewidth=0.7, linestyle=":")
@@ -259,10 +259,15 @@ def _scatter(axes: "Axes", study: Study) -> None:
 
 def _ranking(axes: "Axes", study: Study) -> None:
     """Times of the first candidates as dots with their ranges, on an axis that need not begin at 0."""
-    shown = [each for each in study.candidates if each.known or each.measured][:_BARS][::-1]
+    first = [each for each in study.candidates if each.known or each.measured][:_BARS][::-1]
     kinds = (
-        ("predicted", _PREDICTED, 0.12, [(each.predicted if each.known else None, each.interval) for each in shown]),
-        ("measured", _MEASURED, -0.12, [(each.measured, each.measured_range) for each in shown]),
+        (
+            "predicted",
+            _PREDICTED,
+            0.12,
+            [(each.predicted if each.known else None, each.interval) for each in first],
+        ),
+        ("measured", _MEASURED, -0.12, [(each.measured, each.measured_range) for each in first]),
     )
     for kind, colour, shift, times in kinds:
         for row, (seconds, ends) in enumerate(times):
@@ -271,9 +276,14 @@ def _ranking(axes: "Axes", study: Study) -> None:
             low, high = ends or (seconds, seconds)
             axes.plot([low, high], [row + shift] * 2, "-", color=colour, linewidth=1.5, alpha=0.6)
             axes.plot(
-                seconds, row + shift, "o", color=colour, markersize=5, label=kind if row == len(shown) - 1 else None
+                seconds,
+                row + shift,
+                "o",
+                color=colour,
+                markersize=5,
+                label=kind if row == len(first) - 1 else None,
             )
-    axes.set_yticks(range(len(shown)), [each.tiling for each in shown], fontsize="x-small")
+    axes.set_yticks(range(len(first)), [each.tiling for each in first], fontsize="x-small")
     axes.locator_params(axis="x", nbins=5)
     axes.ticklabel_format(axis="x", scilimits=(-3, 3))
     axes.set_xlabel("seconds; lines: four of five times as expected, and all samples", fontsize="small")
@@ -296,7 +306,7 @@ def _pareto(axes: "Axes", study: Study) -> None:
         label = f"best {each.tiling.partition(':')[0]}"
         axes.plot(each.predicted, each.joules or 0.0, "s", color=colour, markersize=6, linestyle="none", label=label)
     front = [(each.predicted, each.joules) for each in study.front]
-    style = {"color": _CHOSEN, "markersize": 9, "markerfacecolor": "none", "linewidth": 1}
+    style: dict[str, Any] = {"color": _CHOSEN, "markersize": 9, "markerfacecolor": "none", "linewidth": 1}
     axes.plot(*zip(*front, strict=True), "o-", **style, label="Pareto set")
     axes.set(xlabel="predicted seconds", ylabel="predicted joules", title="Time and energy")
     _near(axes, [*dots, *front, *((each.predicted, each.joules) for each in study.families)])
@@ -313,11 +323,11 @@ def _near(axes: "Axes", points: Sequence[tuple[float, float | None]]) -> None:
 
 def _resources(axes: "Axes", study: Study) -> None:
     """How much of every resource the chosen tiling uses."""
-    shown = study.used[::-1]
-    colours = [_PREDICTED if each.kind == "work" else _MEMORY for each in shown]
-    axes.barh(range(len(shown)), [100 * each.use for each in shown], color=colours, alpha=0.8)
+    used = study.used[::-1]
+    colours = [_PREDICTED if each.kind == "work" else _MEMORY for each in used]
+    axes.barh(range(len(used)), [100 * each.use for each in used], color=colours, alpha=0.8)
     kinds: Mapping[str, str] = {"work": "share of the time", "held": "share of what there is"}
-    axes.set_yticks(range(len(shown)), [f"{each.name}\n({kinds[each.kind]})" for each in shown], fontsize="small")
+    axes.set_yticks(range(len(used)), [f"{each.name}\n({kinds[each.kind]})" for each in used], fontsize="small")
     axes.axvline(100, color=_CHOSEN, linewidth=1)
     axes.set(xlabel="per cent in use", title="What the chosen tiling uses")
 

@@ -300,7 +300,7 @@ class _Bench:
 def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
     """Return the first legal hexagonal or hybrid tiling, with threads, of a short list, that fits on chip, or ``none``.
 
-    What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.gpu_default`.
+    What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.choice`.
     """
     if problem.steps < 2:
         return NONE

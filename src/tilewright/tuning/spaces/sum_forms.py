@@ -24,19 +24,19 @@ _OVERLAPPING = 16
 
 def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
     """The form of weighted sums that a tiling asks for, or that must be; empty where every sum's own is chosen."""
-    asked, name = tiling.sums or "", problem.program.name
+    form, name = tiling.sums or "", problem.program.name
     if strict or not problem.rounds:
-        if asked not in {"", "outputs"}:
+        if form not in {"", "outputs"}:
             raise UsageError(
-                f"sums={asked} changes the order of sums, which strict runs and whole numbers keep", "leave sums out"
+                f"sums={form} changes the order of sums, which strict runs and whole numbers keep", "leave sums out"
             )
         return "outputs"
-    sums = (apart(each, pairs=asked == "winograd").sums for each in problem.program.statements)
-    if asked not in {"", "outputs"} and not any(sums):
-        raise UsageError(f"sums={asked} is for long weighted sums of different weights, which {name!r} has not")
-    if asked in {"columns", "winograd", "loop"} and problem.program.rank == 1:
-        raise UsageError(f"sums={asked} is for programs in 2D and 3D, {name!r} is 1D", "write sums=inputs")
-    return asked
+    sums = (apart(each, pairs=form == "winograd").sums for each in problem.program.statements)
+    if form not in {"", "outputs"} and not any(sums):
+        raise UsageError(f"sums={form} is for long weighted sums of different weights, which {name!r} has not")
+    if form in {"columns", "winograd", "loop"} and problem.program.rank == 1:
+        raise UsageError(f"sums={form} is for programs in 2D and 3D, {name!r} is 1D", "write sums=inputs")
+    return form
 
 
 def column_sum(terms: Terms, results: int) -> Sum:
@@ -66,14 +66,14 @@ def statement_cycles(
     statement: Statement, results: Block, sums: tuple[Sum, ...], units: VectorUnits, *, pairs: bool = False
 ) -> float:
     """Return the cycles of one statement per vector; as it stands where ``sums`` has no forms."""
-    found = apart(statement, pairs=pairs or not sums)
+    split = apart(statement, pairs=pairs or not sums)
     if sums:
-        parts = [work(terms, results, form) for terms, form in zip(found.sums, sums, strict=True)]
+        parts = [work(terms, results, form) for terms, form in zip(split.sums, sums, strict=True)]
     else:
         loads = input_loads(statement.reads, results)
-        parts = [_grouped_work(terms, results) for terms in found.sums]
+        parts = [_grouped_work(terms, results) for terms in split.sums]
         parts.append(SumWork(products=0, additions=0, fused=0, loads=loads, weights=0))
-    rest = _plain_work(found.tape, results)
+    rest = _plain_work(split.tape, results)
     every = functools.reduce(_both, parts, rest)
     constants = {abs(node.value) for node in statement.tape if isinstance(node, Const)} - {1.0}
     return sum_cycles(every, units, results.count, len(constants)) / results.count

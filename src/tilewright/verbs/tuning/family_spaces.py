@@ -14,9 +14,9 @@ from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import choose_blocks
-from tilewright.tuning.energy import DEGREE
-from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.ranking import evaluated
+from tilewright.tuning.select import DEGREE
+from tilewright.tuning.select import cost as metric_cost
 from tilewright.tuning.sensitivity import machine_slopes
 from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.spaces import space

@@ -20,7 +20,7 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.runtime.warn import warn_once
-from tilewright.tuning.spaces.unrolling import blocking
+from tilewright.tuning.spaces.bodies import blocking
 from tilewright.verbs.predict import as_machine
 from tilewright.workloads.chains import times as chain_times
 from tilewright.workloads.chains.fused import DTYPES, fused_product

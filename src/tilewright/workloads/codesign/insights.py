@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.tuning.pareto import best_within, pareto
+from tilewright.tuning.select import best_within, pareto
 from tilewright.workloads.codesign.area import AreaCoefficients
 from tilewright.workloads.codesign.designs import DesignTable, Exploration, Weights
 

@@ -15,7 +15,7 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.energy import of_costs
+from tilewright.tuning.select import of_costs
 from tilewright.tuning.sensitivity import moved
 from tilewright.workload import Points, Request
 from tilewright.workloads.tables import catalogue, orthogonal, report
