@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import predict
+from tilewright.costs.time import predict, run_seconds
 from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import load, parse, to_toml
 from tilewright.machines.machine import PARAMETERS

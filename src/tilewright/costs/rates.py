@@ -8,9 +8,8 @@ from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
-from tilewright.costs.facts import Facts
+from tilewright.costs.facts import Facts, Part
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
-from tilewright.costs.regions import Part
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers, vector_units
 from tilewright.machines.parameters import Quantity, estimated

@@ -16,8 +16,8 @@ import numpy as np
 
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.run import copy_seconds, run_seconds
-from tilewright.costs.transfers.disk import Passes, candidates
+from tilewright.costs.time import copy_seconds, run_seconds
+from tilewright.costs.transfers import Passes, candidates
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
 from tilewright.distributed.windows import Range

@@ -1,6 +1,8 @@
 """The parameters of a machine as plain numbers, as the models of costs read them, and the vector units of CPUs.
 
-Files may leave parameters of GPUs out: then the models take what holds for most GPUs, here alone.
+Files may leave parameters of GPUs out: then the models take what holds for most GPUs, here alone. Vector units are
+numbers of instruction sets and not of machines, since one text serves all processors with as many vector registers: how
+fast the vectors of one machine are is in its file.
 """
 
 from collections.abc import Callable, Mapping

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
-from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import run_seconds, whole_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem

@@ -3,6 +3,10 @@
 Two questions, and a model can do well in one only. As *numbers*: the RMSE of the relative error over all points and
 over those whose measured time lies within 20 % of the best. As a *selector*: whoever tries the model's first n choices,
 what share of the best measured speed do they reach?
+
+Ways to choose a tile are judged side by side: the paper's four (section 6: compiler default, model minimum, best
+within 10 % of it, exhaustive), what it compares with (baseline best, largest footprint), half the capacity, the
+thesis's choice without C_iter (8.1.2: the largest hexagon face), and chance.
 """
 
 from dataclasses import dataclass

@@ -14,8 +14,7 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cpu.boxes import overlapped
-from tilewright.costs.cpu.levels import grid_seconds, off_chip
+from tilewright.costs.cpu.boxes import grid_seconds, off_chip, overlapped
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
 from tilewright.costs.reuse import lost_at_random, lost_in_order

@@ -11,12 +11,11 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cpu.boxes import overlapped
-from tilewright.costs.cpu.levels import missed_inside, off_chip, share_missed
+from tilewright.costs.cpu.boxes import missed_inside, off_chip, overlapped, share_missed
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
 from tilewright.costs.reuse import lost_at_random
-from tilewright.costs.work.sweep import SweepWork
+from tilewright.costs.work.tiles import SweepWork
 
 _PIECE_ROWS = 2
 """Rows over which the statements of a step follow each other, where rows are wide."""

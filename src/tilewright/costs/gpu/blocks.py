@@ -15,8 +15,7 @@ from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import Rates
-from tilewright.costs.work.sweep import SweepWork
-from tilewright.costs.work.tiles import BlockWork
+from tilewright.costs.work.tiles import BlockWork, SweepWork
 
 
 def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:

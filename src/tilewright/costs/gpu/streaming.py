@@ -42,7 +42,7 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu.terms import CompiledCounts, double_cost
 from tilewright.costs.rates import Rates
-from tilewright.costs.work.stream_blocks import StreamTiles, TileGrid, band_lengths, footing
+from tilewright.costs.work.streaming import StreamTiles, TileGrid, band_lengths, footing
 from tilewright.costs.work.threads import body
 from tilewright.machines.numbers import Numbers
 
@@ -54,7 +54,7 @@ TESTED_SLOTS = {2: 5.0, 3: 10.0}
 sm_90 has 4.4 to 5.1 of them in 2D and 8 to 12 in 3D, in float64 up to twice as many."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
-is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
+is what the simulation of machine code (:mod:`tilewright.costs.machine_code.bound`) shows between two rounds."""
 LEVEL_SLOTS, GENERAL_ADVANCE_SLOTS = {2: 70.0, 3: 96.0}, 100.0
 """Of the general kernel: instructions of a warp per level of an advance, by rank, and per advance, that no cell needs.
 They are those of machine code for sm_90, as the next ones; no GPU has confirmed what follows from them."""
@@ -65,7 +65,7 @@ GENERAL_REGISTERS = 64
 """Registers of a thread of the general kernel."""
 CHAIN, ISSUE = 3.3, 1.2
 """Cycles per instruction of a warp that has a scheduler to itself, and of a scheduler that has many warps: by the
-simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`)."""
+simulation of machine code (:mod:`tilewright.costs.machine_code.bound`)."""
 PARTS = ("arithmetic", "on-chip memory", "latency", "transfers")
 """What the cycles of blocks are for: issuing instructions, and beyond that the path to shared memory, the last block's
 waits, and DRAM. They add up."""

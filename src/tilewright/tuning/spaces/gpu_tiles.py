@@ -27,7 +27,7 @@ from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
-from tilewright.costs.work import hexagonal, stream_blocks
+from tilewright.costs.work import hexagonal, streaming
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.families import hybrid
 from tilewright.schedules.streaming.block import BlockGrowth
@@ -261,7 +261,7 @@ def stream_points(setting: Setting) -> TileSizes:
                 rows += [(time, height, *own, 1, *threads) for height in _heights(setting, across)]
     columns = np.unique(np.array(rows, dtype=np.int64).reshape(len(rows), 2 * rank + 1), axis=0).T.copy()
     sizes = TileSizes.of(*columns[: rank + 1], threads=tuple(columns[rank + 1 :]))
-    block = stream_blocks.blocks(sizes, setting.facts)
+    block = streaming.blocks(sizes, setting.facts)
     fits = (block.chip_bytes <= setting.rates.block_bytes) & (block.reads <= foot.most_reads)
     return sizes.take(fits)
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.rates import entry_name
-from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import evaluate
+from tilewright.costs.time import evaluate, run_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
