@@ -58,14 +58,14 @@ def resources(result: Breakdown, index: int, setting: Setting, family: Family | 
         }
     else:
         work = {_PARTS[name]: float(part[index]) / seconds for name, part in result.parts.items()}
-    held = {
+    occupied = {
         "on-chip memory": resident * float(result.shared_bytes[index]) / setting.rates.shared_bytes,
         "resident tiles": resident / setting.rates.max_tiles,
         "multiprocessors": tiles / (-(-tiles // parallel) * parallel),
     }
     if setting.cpu:
-        del held["resident tiles"]
-    return (*ordered(work, "work"), *ordered(held, "held"))
+        del occupied["resident tiles"]
+    return (*ordered(work, "work"), *ordered(occupied, "held"))
 
 
 def ordered(uses: dict[str, float], kind: str) -> list[Resource]:

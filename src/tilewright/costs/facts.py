@@ -156,14 +156,14 @@ def bulk(problem: Problem) -> Problem:
         if each.field in boxes
         and math.prod(high - low for low, high in problem.update_box(each)) < _THIN * problem.cells
     }
-    rest = tuple(each for each in problem.program.statements if each.field not in thin)
-    if not thin or not rest:
+    statements = tuple(each for each in problem.program.statements if each.field not in thin)
+    if not thin or not statements:
         return problem
-    read = {read.field for each in rest for read in each.reads} | {each.field for each in rest}
+    read = {read.field for each in statements for read in each.reads} | {each.field for each in statements}
     fields = tuple(field for field in problem.program.fields if field in read)
     return replace(
         problem,
-        program=replace(problem.program, fields=fields, statements=rest),
+        program=replace(problem.program, fields=fields, statements=statements),
         boundaries=tuple(problem.sides(field) for field in fields),
         regions=tuple(pair for pair in problem.regions if pair[0] in read),
     )
@@ -203,13 +203,13 @@ def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None 
     share = [(high - low) / extent for (low, high), extent in zip(ends, problem.shape, strict=True)]
     if across is not None:
         share[last] = 1.0
-    found, left, known = [], 1.0, program
+    cells, rest, inner_program = [], 1.0, program
     for count in range(1, len(order) + 1) if nested else (len(order),):
-        here = math.prod(share[axis] for axis in order[:count])
-        found.append(Part(share=left - here, program=_used(known, subdomains)))
-        left, known = here, inner[tuple(sorted(order[:count]))]
-    found.append(Part(share=left, program=_used(known, subdomains)))
-    return tuple(each for each in found if each.share > 0)
+        inside = math.prod(share[axis] for axis in order[:count])
+        cells.append(Part(share=rest - inside, program=_used(inner_program, subdomains)))
+        rest, inner_program = inside, inner[tuple(sorted(order[:count]))]
+    cells.append(Part(share=rest, program=_used(inner_program, subdomains)))
+    return tuple(each for each in cells if each.share > 0)
 
 
 def row_ends(problem: Problem, subdomains: Subdomains = ()) -> int:
@@ -219,7 +219,6 @@ def row_ends(problem: Problem, subdomains: Subdomains = ()) -> int:
 
 
 def _ends(problem: Problem, subdomains: Subdomains) -> tuple[tuple[int, int], ...]:
-    """Where the middle begins and ends, per axis."""
     nodes = conditions(problem.program)
     if not nodes and not subdomains:  # axes may be longer than memory
         return tuple((0, extent) for extent in problem.shape)
@@ -232,19 +231,19 @@ def _ends(problem: Problem, subdomains: Subdomains) -> tuple[tuple[int, int], ..
 
 def _used(program: Program, subdomains: Subdomains) -> Program:
     """Leave out what no result depends on, and statements of fields that are not kept where they are 0."""
-    kept = dict(subdomains)
-    every = [replace(each, tape=flatten(values_of(each.tape, Value)[-1])) for each in program.statements]
-    some = tuple(each for each in every if each.field not in kept or not isinstance(each.tape[-1], Const))
-    held = {each.field for each in some} | {read.field for each in some for read in each.reads}
-    return replace(program, statements=some, fields=tuple(field for field in program.fields if field in held))
+    bounded = {field for field, _ in subdomains}
+    statements = [replace(each, tape=flatten(values_of(each.tape, Value)[-1])) for each in program.statements]
+    computed = tuple(each for each in statements if each.field not in bounded or not isinstance(each.tape[-1], Const))
+    fields = {each.field for each in computed} | {read.field for each in computed for read in each.reads}
+    return replace(program, statements=computed, fields=tuple(field for field in program.fields if field in fields))
 
 
-def counts(whole: Program, some: tuple[Part, ...]) -> Counts:
+def counts(whole: Program, cells: tuple[Part, ...]) -> Counts:
     """Return how many values a step keeps, reads and writes per cell, as means to the nearest whole number."""
     copies = dict(zip(whole.fields, whole.analysis.copies, strict=True))
 
     def mean(of: Callable[[Program], int], least: int = 0) -> int:
-        return max(least, round(sum(each.share * of(each.program) for each in some)))
+        return max(least, round(sum(each.share * of(each.program) for each in cells)))
 
     return Counts(
         copies=mean(lambda program: sum(copies[field] for field in program.fields), 1),
@@ -261,7 +260,6 @@ def counts(whole: Program, some: tuple[Part, ...]) -> Counts:
 
 
 def _further(axis: int, program: Program) -> int:
-    """Count how often a step reads values again at further places along an axis, over the versions of all fields."""
     return sum(_places(axis, statement) for statement in program.statements)
 
 
@@ -274,7 +272,7 @@ def _again(program: Program) -> int:
 
 def _places(axis: int, statement: Statement) -> int:
     """Count at how many further places along an axis a statement reads, over the versions of all fields."""
-    places: dict[tuple[str, int], set[int]] = {}
+    offsets: dict[tuple[str, int], set[int]] = {}
     for read in statement.reads:
-        places.setdefault((read.field, read.level), set()).add(read.offset[axis])
-    return sum(max(each) - min(each) for each in places.values())
+        offsets.setdefault((read.field, read.level), set()).add(read.offset[axis])
+    return sum(max(each) - min(each) for each in offsets.values())

@@ -113,17 +113,17 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
     if len(seconds) < 2 or factors.ndim != 2 or len(factors) != len(seconds) or not (seconds > 0).all():
         raise UsageError(f"a fit needs two instances or more with times above 0, got {len(seconds)}")
     scaled = factors / seconds[:, None]
-    found = _not_negative(scaled)
-    each = (1.0 - scaled[:, 1:] @ found[1:]) / scaled[:, 0]
+    values = _not_negative(scaled)
+    each = (1.0 - scaled[:, 1:] @ values[1:]) / scaled[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
-        iteration=float(found[0]),
-        low=float(min(max(0.0, low), found[0])),
-        high=float(max(high, found[0])),
-        row=float(found[1]) if len(found) > 1 else 0.0,
-        deviation=float(np.median(np.abs(scaled @ found - 1.0))),
+        iteration=float(values[0]),
+        low=float(min(max(0.0, low), values[0])),
+        high=float(max(high, values[0])),
+        row=float(values[1]) if len(values) > 1 else 0.0,
+        deviation=float(np.median(np.abs(scaled @ values - 1.0))),
         instances=len(seconds),
-        box=float(found[2]) if len(found) > 2 else 0.0,
+        box=float(values[2]) if len(values) > 2 else 0.0,
     )
 
 
@@ -135,18 +135,18 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float, cpu: Number
     all that could be.
     """
     tried = _candidates(factors, seconds, start, _TRIED)
-    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, cpu)))])
-    said = _beside(factors, found, cpu) + start * factors[:, 1]
-    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2], 0.0, cpu), 0.0)
+    best = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, cpu)))])
+    expected = _beside(factors, best, cpu) + start * factors[:, 1]
+    each = np.maximum(seconds - expected + both(best * factors[:, 0], factors[:, 2], 0.0, cpu), 0.0)
     power = cpu.overlap_exponent
     each = np.maximum(each**power - factors[:, 2] ** power, 0.0) ** (1.0 / power) / factors[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
-        iteration=found,
-        low=float(min(low, found)),
-        high=float(max(high, found)),
+        iteration=best,
+        low=float(min(low, best)),
+        high=float(max(high, best)),
         row=start,
-        deviation=float(np.median(np.abs(said / seconds - 1.0))),
+        deviation=float(np.median(np.abs(expected / seconds - 1.0))),
         instances=len(seconds),
     )
 
@@ -194,23 +194,22 @@ def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, cpu: 
 
 
 def _beside(factors: Floats, iteration_seconds: float | Floats, cpu: Numbers) -> Floats:
-    """Seconds of arithmetic beside lines, per instance."""
     return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], cpu)
 
 
 def _not_negative(scaled: Floats) -> Floats:
     """Fit by all columns; while a start-up is negative, or C_iter is not above 0, without the worst start-up."""
-    found: Floats = np.zeros(scaled.shape[1])
-    kept = [column for column in range(scaled.shape[1]) if scaled[:, column].any()]
-    while len(kept) > 1:
-        values = _least_absolute(scaled[:, kept])
+    result: Floats = np.zeros(scaled.shape[1])
+    columns = [column for column in range(scaled.shape[1]) if scaled[:, column].any()]
+    while len(columns) > 1:
+        values = _least_absolute(scaled[:, columns])
         if values[0] > 0 and (values[1:] >= 0).all():
-            found[kept] = values
-            return found
-        kept.pop(1 + int(np.argmin(values[1:])) if (values[1:] < 0).any() else len(kept) - 1)
+            result[columns] = values
+            return result
+        columns.pop(1 + int(np.argmin(values[1:])) if (values[1:] < 0).any() else len(columns) - 1)
     single = scaled[:, 0] > 0
-    found[0] = float(np.median(1.0 / scaled[single, 0]))
-    return found
+    result[0] = float(np.median(1.0 / scaled[single, 0]))
+    return result
 
 
 def _least_absolute(scaled: Floats) -> Floats:
@@ -255,10 +254,10 @@ def capacity(described: Quantity, ways: int, memory: float, copies: Sequence[Cop
     least = min(each.size for each in copies)
     tried = described.value * 2.0 ** (-np.arange(_OCTAVES * _PER_OCTAVE + 1) / _PER_OCTAVE)
     tried = tried[tried >= min(least, described.value)]
-    found = [_explained(float(room), ways, memory, copies) for room in tried]
-    deviations = np.array([deviation for deviation, _ in found])
+    fits = [_explained(float(room), ways, memory, copies) for room in tried]
+    deviations = np.array([deviation for deviation, _ in fits])
     best = int(np.argmin(deviations))
-    if best == 0 or found[best][1] * _FASTER > memory:
+    if best == 0 or fits[best][1] * _FASTER > memory:
         return described
     alike = tried[deviations <= _ALIKE * deviations[best]]
     return Quantity(
@@ -275,6 +274,6 @@ def _explained(room: float, ways: int, memory: float, copies: Sequence[Copies]) 
     """Root mean square of the relative deviations with a cache of so much room, and its seconds per byte."""
     lost = np.array([lost_at_random(each.size / room, ways) for each in copies])
     seconds = np.array([each.seconds for each in copies])
-    kept, rest = (1.0 - lost) / seconds, 1.0 - lost * memory / seconds
-    byte = float(kept @ rest / max(float(kept @ kept), np.finfo(float).tiny))
-    return float(np.sqrt(np.mean((kept * byte - rest) ** 2))), byte
+    hits, targets = (1.0 - lost) / seconds, 1.0 - lost * memory / seconds
+    byte = float(hits @ targets / max(float(hits @ hits), np.finfo(float).tiny))
+    return float(np.sqrt(np.mean((hits * byte - targets) ** 2))), byte

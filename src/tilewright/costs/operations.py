@@ -97,7 +97,7 @@ def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
 
     total = 0.0
     for statement in program.statements:
-        around = [
+        chains = [
             (machine.chain_store_cycles.value * (read.offset[-1] < -1) + _way(statement.tape, read, cycles))
             / -read.offset[-1]
             for read in statement.reads
@@ -105,7 +105,7 @@ def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
         ]
         count = count_operations(statement.tape, dtype)
         instructions = count.plain + len(statement.reads) + _AROUND
-        total += max([instructions / _ISSUED + hard_cycles(count, machine), *around])
+        total += max([instructions / _ISSUED + hard_cycles(count, machine), *chains])
     return total
 
 

@@ -133,8 +133,8 @@ def lost_in_order(between: float, lines: int, ways: int) -> float:
     low = math.floor(between)
     share = between - low
     own = min(whole, 1)  # a row of more than 64 lines meets itself
-    found = [_tail(count + own, rest / _L1_SETS, ways + own - (count + own) * whole) for count in (low, low + 1)]
-    return (1.0 - share) * found[0] + share * found[1]
+    lost = [_tail(count + own, rest / _L1_SETS, ways + own - (count + own) * whole) for count in (low, low + 1)]
+    return (1.0 - share) * lost[0] + share * lost[1]
 
 
 def _tail(count: int, chance: float, least: int) -> float:

@@ -158,8 +158,8 @@ def _lengthened(setting: Setting, family: Family, ratio: float) -> Setting:
     if ratio == 1.0 or not isinstance(setting.rates, CpuRates):
         return setting
 
-    def longer(known: Quantity) -> Quantity:
-        return replace(known, value=ratio * known.value, source="estimated", low=None, high=None)
+    def longer(quantity: Quantity) -> Quantity:
+        return replace(quantity, value=ratio * quantity.value, source="estimated", low=None, high=None)
 
     rates = setting.rates
     if family.streams:
@@ -174,13 +174,13 @@ def models_threads(family: Family, setting: Setting) -> bool:
     return family.hexagons and not setting.cpu and len(setting.facts.shape) > 1
 
 
-def thread_terms(sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None" = None) -> "selector.Terms":
+def thread_terms(sizes: TileSizes, setting: Setting) -> "selector.Terms":
     """Return the terms of the exact model with thread blocks, of hybrid tilings on a GPU."""
     from tilewright.costs.gpu import threads as selector
 
     if setting.gpu is None:
         raise UsageError("the model of thread blocks is for GPUs")
-    return selector.evaluate(selector.case_of(sizes, setting.facts), setting.gpu, compiled=compiled)
+    return selector.evaluate(selector.case_of(sizes, setting.facts), setting.gpu)
 
 
 def _compiled(resources: Resources | None) -> "CompiledCounts | None":
@@ -206,11 +206,11 @@ def evaluate(
     if model not in MODELS:
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if family.tables:
-        known = ", ".join(each for each in families() if not each.tables)
-        raise UsageError(f"the time model covers {known}, got {str(family)!r}")
+        names = ", ".join(each for each in families() if not each.tables)
+        raise UsageError(f"the time model covers {names}, got {str(family)!r}")
     if not (setting.cpu or family.gpu):
-        known = ", ".join(each for each in families() if each.gpu)
-        raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {known}")
+        names = ", ".join(each for each in families() if each.gpu)
+        raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {names}")
     facts, rates = setting.facts, setting.rates
     if family.hexagons and model == "published":
         result = published.evaluate(sizes, setting)
@@ -363,10 +363,10 @@ def streaming_seconds(setting: Setting) -> Quantity:
         return rates.blocked
     from tilewright.costs.gpu import streaming as streams
 
-    known, value = rates.other, streams.iteration_seconds(setting.facts, rates)
-    low, high = (None if end is None else value * end / known.value for end in (known.low, known.high))
+    blocked, value = rates.other, streams.iteration_seconds(setting.facts, rates)
+    low, high = (None if end is None else value * end / blocked.value for end in (blocked.low, blocked.high))
     note = "from the instructions of a cell whose row is in registers"
-    return replace(known, value=value, source="estimated", low=low, high=high, note=note)
+    return replace(blocked, value=value, source="estimated", low=low, high=high, note=note)
 
 
 def run_seconds(family: Family, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:

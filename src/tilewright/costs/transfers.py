@@ -21,6 +21,20 @@ from dataclasses import dataclass, replace
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.breakdown import Times
 
+Range = tuple[int, int]
+
+_HIDDEN_SECONDS = 5e-3
+"""Seconds of an overlapped exchange that no count tells: a thread that asks for messages, windows that are started,
+ranks that wait for each other. On two ranks of wave2d, heat3d and wave3d (``benchmarks/ranks.py --parts overlapped``)
+3 to 15 ms were not in the model, on a machine with much other work."""
+_HIDDEN_MARGIN = 1.25
+"""How much faster an overlapped exchange must be predicted to be chosen. With the seconds above, gains of 1.27 and 1.50
+were predicted where 1.24 and 1.15 were measured, and up to 1.05 where 0.90 was: fitted to these runs, under load. For
+heat2d and star2d2r, which they were not fitted to, 0.48 to 0.86 was predicted at 2 ms, 0.41 to 0.84 measured; at 20 ms
+and 16 steps 1.3 and 1.4 was predicted and 0.8 and 0.9 measured, both cores being busy with other work."""
+_MOST_REDUNDANT = 4.0
+"""Cells of a window over those of its block beyond which more steps are not looked at."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes(Times[float]):
@@ -97,7 +111,7 @@ def passes(
 ) -> Passes | None:
     """Choose the steps of a pass and the rows of a window of the least expected time; None if nothing fits."""
     most = min(case.extent, int(case.memory // case.held_bytes))
-    found: list[Passes] = []
+    options: list[Passes] = []
     for steps in [fixed] if fixed else candidates(case.steps, case.unit):
         slabs = slab_count(case.extent, most, overlap(steps), wraps=wraps)
         if slabs == 0:
@@ -105,8 +119,8 @@ def passes(
         # What a slab shares with the one before it is in memory already; around a periodic grid it is read twice.
         again = sum(overlap(steps)) if wraps and slabs > 1 else 0
         compute = slabs * compute_seconds(most, steps)
-        found.append(case.passes(compute, steps=steps, rows=most, slabs=slabs, again=again))
-    return min(found, key=lambda each: (each.seconds, each.steps), default=None)
+        options.append(case.passes(compute, steps=steps, rows=most, slabs=slabs, again=again))
+    return min(options, key=lambda each: (each.seconds, each.steps), default=None)
 
 
 def candidates(steps: int, unit: int) -> Iterator[int]:
@@ -118,21 +132,6 @@ def candidates(steps: int, unit: int) -> Iterator[int]:
 def _octaves() -> Iterator[int]:
     for power in itertools.count():
         yield from sorted({2**power, (3 * 2**power) // 2} if power else {1})
-
-
-Range = tuple[int, int]
-
-_HIDDEN_SECONDS = 5e-3
-"""Seconds of an overlapped exchange that no count tells: a thread that asks for messages, windows that are started,
-ranks that wait for each other. On two ranks of wave2d, heat3d and wave3d (``benchmarks/ranks.py --parts overlapped``)
-3 to 15 ms were not in the model, on a machine with much other work."""
-_HIDDEN_MARGIN = 1.25
-"""How much faster an overlapped exchange must be predicted to be chosen. With the seconds above, gains of 1.27 and 1.50
-were predicted where 1.24 and 1.15 were measured, and up to 1.05 where 0.90 was: fitted to these runs, under load. For
-heat2d and star2d2r, which they were not fitted to, 0.48 to 0.86 was predicted at 2 ms, 0.41 to 0.84 measured; at 20 ms
-and 16 steps 1.3 and 1.4 was predicted and 0.8 and 0.9 measured, both cores being busy with other work."""
-_MOST_REDUNDANT = 4.0
-"""Cells of a window over those of its block beyond which more steps are not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,14 +238,14 @@ def exchanges(  # noqa: PLR0913
     best: Exchanges | None = None
     apart: Exchanges | None = None
     for each in [fixed] if fixed else _candidates(steps):
-        one, block = counted(each)
+        halo, block = counted(each)
         count = ceil_div(steps, each)
-        sent = one.cells * level_bytes
-        number = levels * one.messages
-        moving = count * link.seconds(number, sent, one.packed * level_bytes)
-        computing = steps / each * compute_seconds(one.window, each)
-        redundant = math.prod(one.window) / math.prod(block)
-        found = Exchanges(
+        sent = halo.cells * level_bytes
+        number = levels * halo.messages
+        moving = count * link.seconds(number, sent, halo.packed * level_bytes)
+        computing = steps / each * compute_seconds(halo.window, each)
+        redundant = math.prod(halo.window) / math.prod(block)
+        candidate = Exchanges(
             steps=each,
             count=count,
             messages=count * number,
@@ -255,14 +254,14 @@ def exchanges(  # noqa: PLR0913
             message_seconds=moving,
             redundant=redundant,
         )
-        if best is None or found.seconds < best.seconds:
-            best = found
-        cells = None if around is None or one.messages == 0 else around(each)
+        if best is None or candidate.seconds < best.seconds:
+            best = candidate
+        cells = None if around is None or halo.messages == 0 else around(each)
         if cells is not None:
             interior = steps / each * (apart_seconds or compute_seconds)(block, each)
             more = interior * cells / math.prod(block)
             hidden = replace(
-                found,
+                candidate,
                 terms={
                     "arithmetic": interior + more,
                     "transfers": max(0.0, moving - interior),

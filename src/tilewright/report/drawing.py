@@ -223,8 +223,7 @@ def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
         panel.set_yticks(range(low, high + 1), minor=True)
         panel.grid(which="minor", color="white", linewidth=0.4, alpha=0.6)
     panel.tick_params(which="minor", length=0)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    plots.open_frame(panel)
 
 
 def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
@@ -246,8 +245,7 @@ def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: 
     panel.set_title("tiles, numbered by wavefront: equal numbers run at the same time; dotted: sub-tiles", fontsize=10)
     panel.set_xlabel("column (axis 1)")
     panel.set_ylabel("row (axis 0)")
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    plots.open_frame(panel)
     return figure
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
+from tilewright.report import plots
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
@@ -233,5 +234,4 @@ def _time_axis(panel: "Axes", stages: int, top: int) -> None:
     panel.set_yticks(ticks, [*map(str, ticks[:-1]), f"t={top // stages}" if stages == 1 else str(top)])
     panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per step)")
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    plots.open_frame(panel)

@@ -179,8 +179,7 @@ def _svg(draw: Drawing, study: Study, name: str) -> str:
     figure = plots.matplotlib().Figure(figsize=_SIZE, layout="constrained")
     axes = figure.add_subplot()
     draw(axes, study)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    plots.open_frame(axes)
     return _text(figure, study, name)
 
 

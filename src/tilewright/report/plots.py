@@ -33,6 +33,12 @@ def save(figure: Any, path: Path, dpi: float | None = None) -> Path:  # noqa: AN
     return path
 
 
+def open_frame(axes: Any) -> None:  # noqa: ANN401
+    """Take the lines above and to the right of a plot away."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
 def scatter(pairs: Sequence[tuple[float, float, str]], path: Path, title: str) -> Path:
     """Plot predicted against measured seconds on logarithmic axes, one colour per group, with the line of equality."""
     if not pairs:

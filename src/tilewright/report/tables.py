@@ -16,6 +16,7 @@ from tilewright.programs.stencil.program import Program
 AUTHORS = "measured on the authors' code"
 """What a paper gives of a program was measured on what its authors' generator wrote."""
 _UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
+_MOST_LISTED = 12
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -202,6 +203,6 @@ def _with_prefix(value: float, unit: str) -> str:
     return f"{value:.4g} {unit}"
 
 
-def _shorten(items: list[str], most: int = 12) -> str:
-    more = [f"… and {len(items) - most} more"] if len(items) > most else []
-    return "\n".join([*items[:most], *more])
+def _shorten(items: list[str]) -> str:
+    more = [f"… and {len(items) - _MOST_LISTED} more"] if len(items) > _MOST_LISTED else []
+    return "\n".join([*items[:_MOST_LISTED], *more])

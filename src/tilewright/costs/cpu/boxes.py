@@ -86,10 +86,10 @@ def beyond(facts: Facts, rates: CpuRates) -> float:
     What a tile begins with comes from afar row by row, each on pages of its own, and nothing is fetched ahead beyond
     the ends of its pieces.
     """
-    data, known = np.array(facts.data_bytes), rates.numbers
-    own, outer = known.cache_fraction * rates.shared_bytes, known.l3_grid_fraction * rates.outer_bytes
+    data, numbers = np.array(facts.data_bytes), rates.numbers
+    own, outer = numbers.cache_fraction * rates.shared_bytes, numbers.l3_grid_fraction * rates.outer_bytes
     near, far = rates.sm_count * own, rates.sm_count * max(own, outer)
-    return 1.0 + (known.far_row_ratio - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
+    return 1.0 + (numbers.far_row_ratio - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
 
 
 def short(work: BoxWork, rates: CpuRates) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -105,8 +105,8 @@ def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     where a whole tile fits. In 3D a line is fetched once per plane that reads it, unless those planes fit L1 together.
     A box that is one run of memory is fetched ahead as much as in streaming tiles.
     """
-    known = rates.numbers
-    exposed = np.where(work.runs > 0, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
+    numbers = rates.numbers
+    exposed = np.where(work.runs > 0, numbers.l3_exposed_fraction, numbers.l3_exposed_fraction_boxes)
     lines = read_again(work, facts, rates) + work.rim
     places = work.box_values * facts.itemsize, footprint_bytes(work, facts)
     hidden, felt = _transfers(places[0], lines, exposed, facts, rates)
@@ -211,8 +211,8 @@ def added_seconds(seconds: Floats, sizes: TileSizes, facts: Facts, rates: CpuRat
     whole = (size >= extent) & (len(facts.shape) > 1)
     if not series:
         return np.where(whole, moved, moved + waits)
-    held = buffer_seconds(facts, rates)
-    return np.where(whole, overlapped(moved, seconds + held, rates.numbers) - seconds, max(moved, held) + waits)
+    room = buffer_seconds(facts, rates)
+    return np.where(whole, overlapped(moved, seconds + room, rates.numbers) - seconds, max(moved, room) + waits)
 
 
 def state_seconds(facts: Facts, rates: CpuRates) -> float:

@@ -104,9 +104,9 @@ def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats,
 def _line_seconds(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floats]:
     """Seconds of lines per vector and level: of those from L2, which run beside the arithmetic, and of all others."""
     inner, mid, last = fills(work, facts, rates)
-    known = rates.numbers
-    memory = known.bytes_per_fetch * rates.word_seconds / WORD
-    exposed = known.l3_exposed_fraction * known.bytes_per_fetch
+    numbers = rates.numbers
+    memory = numbers.bytes_per_fetch * rates.word_seconds / WORD
+    exposed = numbers.l3_exposed_fraction * numbers.bytes_per_fetch
     near = inner * rates.cache_byte_seconds * rates.line_ratio
     far = mid * exposed * rates.outer_byte_seconds + last * memory if rates.outer_bytes else mid * memory
     vector = rates.vector_width * facts.itemsize  # half of a line, or a quarter, where registers are narrower
@@ -143,6 +143,6 @@ def fills(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floa
 
 def _each(function: Callable[..., float], *columns: Ints | Floats) -> Floats:
     """The values of a function for every row of columns, each called for once."""
-    unique, places = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    found = np.array([function(*row) for row in unique.T.tolist()], dtype=np.float64)
-    return np.asarray(found[places.ravel()])
+    unique, inverse = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    values = np.array([function(*row) for row in unique.T.tolist()], dtype=np.float64)
+    return np.asarray(values[inverse.ravel()])

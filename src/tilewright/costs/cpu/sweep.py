@@ -87,14 +87,14 @@ def _from_afar(moved: float, facts: Facts, rates: CpuRates) -> tuple[float, floa
     Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core has
     too few under way to hide how long they take.
     """
-    share, known = facts.data_bytes / rates.sm_count, rates.numbers
+    share, numbers = facts.data_bytes / rates.sm_count, rates.numbers
     inside = float(missed_inside(np.array(share), rates))
-    room = known.l3_reuse_fraction * rates.outer_bytes
-    outside = lost_at_random(share / room, int(known.l3_ways)) if room else inside
+    room = numbers.l3_reuse_fraction * rates.outer_bytes
+    outside = lost_at_random(share / room, int(numbers.l3_ways)) if room else inside
     outside = min(inside, outside)
     near = moved * (inside - outside) * rates.outer_byte_seconds / rates.sm_count
     far = moved * outside * rates.byte_seconds
-    return near + far, known.l3_exposed_fraction * near + far
+    return near + far, numbers.l3_exposed_fraction * near + far
 
 
 def _line_seconds(facts: Facts, rates: CpuRates) -> float:

@@ -99,7 +99,7 @@ def calibrate(
         The constants and factors.
     """
     names = tuple(free)
-    given, stencils = stencils, sorted(stencils, key=_place)
+    in_order, stencils = stencils, sorted(stencils, key=_place)
     start = prior or GpuConstants()
     centre = np.log([getattr(start, name) for name in names])
     spread = np.array(list(free.values()))
@@ -111,33 +111,33 @@ def calibrate(
     belongs = (owners[:, None] == np.arange(len(stencils))).astype(float)
 
     def errors(values: Floats) -> Floats:
-        known = constants_of(names, values, start)
-        every = [np.log(evaluate(each.case, gpu, known).seconds / each.seconds) for each in stencils]
-        return np.asarray(np.concatenate(every) + belongs @ values[len(centre) :])
+        fitted = constants_of(names, values, start)
+        logarithms = [np.log(evaluate(each.case, gpu, fitted).seconds / each.seconds) for each in stencils]
+        return np.asarray(np.concatenate(logarithms) + belongs @ values[len(centre) :])
 
     values = np.concatenate([centre, np.zeros(len(stencils))])
     middle = values.copy()
     rigid = 1.0 / np.concatenate([spread, np.full(len(stencils), factors)])
-    damping, found = 1e-3, errors(values)
-    cost = _cost(found * root, (values - middle) * rigid)
+    damping, deviations = 1e-3, errors(values)
+    cost = _cost(deviations * root, (values - middle) * rigid)
     for _ in range(_ROUNDS):
-        slopes = np.hstack([_slopes(errors, values, found, len(centre)), belongs])
-        keep = _huber(found * root)
+        slopes = np.hstack([_slopes(errors, values, deviations, len(centre)), belongs])
+        keep = _huber(deviations * root)
         system = (slopes * (root * keep)[:, None] ** 2).T @ slopes + np.diag(rigid**2)
-        gradient = slopes.T @ ((root * keep) ** 2 * found) + rigid**2 * (values - middle)
+        gradient = slopes.T @ ((root * keep) ** 2 * deviations) + rigid**2 * (values - middle)
         trial = _bounded(names, values - np.linalg.solve(system + damping * np.diag(np.diag(system)), gradient))
         tried = errors(trial)
         lower = _cost(tried * root, (trial - middle) * rigid)
         if lower < cost:
             done = cost - lower < 1e-6 * cost
-            values, found, cost, damping = trial, tried, lower, damping / 3
+            values, deviations, cost, damping = trial, tried, lower, damping / 3
             if done:
                 break
         else:
             damping *= 10
-    known = constants_of(names, values, start)
-    scales = tuple(own_scale(each, gpu, known) for each in given)
-    return GpuFit(constants=known, scales=scales, points=total)
+    fitted = constants_of(names, values, start)
+    scales = tuple(own_scale(each, gpu, fitted) for each in in_order)
+    return GpuFit(constants=fitted, scales=scales, points=total)
 
 
 def _place(points: LogPoints) -> tuple[object, ...]:
@@ -179,12 +179,12 @@ def _bounded(names: Sequence[str], values: Floats) -> Floats:
     return np.asarray(np.minimum(values, np.array([*most, *[np.inf] * (len(values) - len(most))])))
 
 
-def _slopes(errors: Callable[[Floats], Floats], values: Floats, found: Floats, count: int) -> Floats:
+def _slopes(errors: Callable[[Floats], Floats], values: Floats, base: Floats, count: int) -> Floats:
     columns = []
     for i in range(count):
         shifted = values.copy()
         shifted[i] += _STEP
-        columns.append((errors(shifted) - found) / _STEP)
+        columns.append((errors(shifted) - base) / _STEP)
     return np.stack(columns, axis=1)
 
 

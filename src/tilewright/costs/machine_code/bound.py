@@ -191,18 +191,18 @@ def _cycles(path: WarpPath, clock: Timing) -> dict[str, float]:
     }
 
 
-def bound(found: Steady, work: LaunchWork, machine: Machine) -> Bound:
+def bound(code: Steady, work: LaunchWork, machine: Machine) -> Bound:
     """Bound the speed of a grid's launches by what one multiprocessor can do."""
     count = int(machine.sm_count.value)
-    places = max(1, found.blocks) * count
-    waves = work.tiles / (math.ceil(work.tiles / places) * places)
-    binding = min(found.rates, key=lambda name: found.rates[name])
-    rate = found.rates[binding] * count * machine.clock.value * work.useful * waves
+    resident = max(1, code.blocks) * count
+    waves = work.tiles / (math.ceil(work.tiles / resident) * resident)
+    binding = min(code.rates, key=lambda name: code.rates[name])
+    rate = code.rates[binding] * count * machine.clock.value * work.useful * waves
     dram = machine.dram_bandwidth.value / work.dram_bytes
-    if not found.blocks:
+    if not code.blocks:
         rate = 0.0
     return Bound(
-        steady=found,
+        steady=code,
         useful=work.useful,
         waves=waves,
         dram=dram,

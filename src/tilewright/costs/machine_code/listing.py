@@ -87,7 +87,7 @@ def pipe_of(name: str) -> str:
 
 def read(listing: str) -> dict[str, Code]:
     """Read the code of kernels, by name, off what ``nvdisasm -c -hex`` prints of compute capability 7.0 or above."""
-    found: dict[str, Code] = {}
+    kernels: dict[str, Code] = {}
     kernel, text = "", ""
     pending: list[str] = []
     instructions: list[Instruction] = []
@@ -95,7 +95,7 @@ def read(listing: str) -> dict[str, Code]:
 
     def end() -> None:
         if kernel and instructions:
-            found[kernel] = Code(tuple(instructions), dict(labels))
+            kernels[kernel] = Code(tuple(instructions), dict(labels))
 
     for line in listing.splitlines():
         if section := _SECTION.match(line):
@@ -110,11 +110,11 @@ def read(listing: str) -> dict[str, Code]:
             instructions.append(_instruction(text, int(second[1], 16) >> _CONTROL_BIT))
             text, pending = "", []
     end()
-    if not found:
+    if not kernels:
         raise UsageError(
             "no machine code was found in the listing", "list a cubin of sm_70 or above by nvdisasm -c -hex"
         )
-    return found
+    return kernels
 
 
 def _instruction(text: str, control: int) -> Instruction:
@@ -178,7 +178,7 @@ def computing(code: Code) -> list[WarpPath]:
     for place, targets in enumerate(after):
         for target in targets:
             before[target].append(place)
-    found: list[tuple[set[int], WarpPath]] = []
+    loops: list[tuple[set[int], WarpPath]] = []
     for tail, targets in enumerate(after):
         for head in targets:
             if head > tail or not code.instructions[tail].target:
@@ -187,21 +187,21 @@ def computing(code: Code) -> list[WarpPath]:
             places = _heaviest(code, after, body, head, {tail})
             path = WarpPath(code, places, len(body), loops=True)
             if path.count(*_ARITHMETIC):
-                found.append((body, path))
-    return [path for body, path in found if not any(other < body for other, _ in found)]
+                loops.append((body, path))
+    return [path for body, path in loops if not any(other < body for other, _ in loops)]
 
 
 def steady(code: Code, *, loops: bool = True) -> WarpPath:
     """Return the path of a kernel's steady loop, or through all of it where no loop computes anything."""
-    found = computing(code) if loops else []  # else every loop is passed once
-    if found:
-        most = max(path.count(*_ARITHMETIC) for path in found)
-        alike = [path for path in found if path.count(*_ARITHMETIC) >= _ALIKE * most]
+    paths = computing(code) if loops else []  # else every loop is passed once
+    if paths:
+        most = max(path.count(*_ARITHMETIC) for path in paths)
+        alike = [path for path in paths if path.count(*_ARITHMETIC) >= _ALIKE * most]
         return min(alike, key=lambda path: len(path.instructions))
     after = _successors(code)
     ends = {place for place, targets in enumerate(after) if not targets}
-    every = set(range(len(code.instructions)))
-    return WarpPath(code, _heaviest(code, after, every, 0, ends), len(every), loops=False)
+    candidates = set(range(len(code.instructions)))
+    return WarpPath(code, _heaviest(code, after, candidates, 0, ends), len(candidates), loops=False)
 
 
 def with_tests(code: Code) -> tuple[WarpPath, float] | None:
@@ -214,8 +214,8 @@ def with_tests(code: Code) -> tuple[WarpPath, float] | None:
     others = [path for path in computing(code) if path.instructions != usual.instructions]
     if not usual.loops or not others:
         return None
-    found = max(others, key=lambda path: path.count(*_ARITHMETIC))
-    return found, most / found.count(*_ARITHMETIC)
+    candidates = max(others, key=lambda path: path.count(*_ARITHMETIC))
+    return candidates, most / candidates.count(*_ARITHMETIC)
 
 
 def _successors(code: Code) -> list[list[int]]:

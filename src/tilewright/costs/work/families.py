@@ -52,8 +52,8 @@ class CountedTiles:
         """Return what blocks do."""
         rows_of = zip(*(column.tolist() for column in (sizes.time, *sizes.space)), strict=True)
         tilings = [Tiling(family=self.family, time=time, space=tuple(space)) for time, *space in rows_of]
-        every = [_work(facts.problem, tiling) for tiling in tilings]
-        blocks, spans = [each.block for each in every], [each.spans for each in every]
+        works = [_work(facts.problem, tiling) for tiling in tilings]
+        blocks, spans = [each.block for each in works], [each.spans for each in works]
 
         def column(parts: "list[BlockCounts] | list[Spans]", name: str) -> Floats:
             return np.array([getattr(each, name) for each in parts], dtype=np.float64)

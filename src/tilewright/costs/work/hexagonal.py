@@ -204,12 +204,12 @@ class MovingCuts:
     def of(sizes: TileSizes, facts: Facts) -> "MovingCuts":
         """Cut the lines of tilings."""
         extent = facts.shape[-1]
-        pairs, places = np.unique(np.stack([height(sizes, facts), sizes.space[-1]]), axis=1, return_inverse=True)
+        pairs, cuts = np.unique(np.stack([height(sizes, facts), sizes.space[-1]]), axis=1, return_inverse=True)
         rows, size = pairs[0], np.repeat(pairs[1], pairs[0])
         row = np.arange(len(size)) - np.repeat(np.cumsum(rows) - rows, rows)
         first = np.minimum(extent, size - facts.slopes[-1] * row % size)
         whole, last = np.divmod(extent - first, size)
-        return MovingCuts(places=places.ravel(), rows=rows, size=size, first=first, whole=whole, last=last)
+        return MovingCuts(places=cuts.ravel(), rows=rows, size=size, first=first, whole=whole, last=last)
 
     def _mean(self, values: Ints) -> Floats:
         """The mean over the rows of every tiling; shape (n,)."""

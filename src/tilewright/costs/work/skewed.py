@@ -68,14 +68,13 @@ def _axes(sizes: TileSizes, facts: Facts) -> list[tuple[Ints, int, tuple[int, in
 
 
 def _count(rows: Ints, size: Ints, extent: int, sides: tuple[int, int]) -> Ints:
-    """Tiles of a band along an axis."""
     return ceil_div(extent + sides[1] * (rows - 1), size)
 
 
 def _lag(sizes: TileSizes, facts: Facts) -> Ints:
     """Wavefronts from a band's tile to the one of the next band."""
     rows = sizes.time * facts.stages
-    found = 1 + 0 * rows
+    lag = 1 + 0 * rows
     for size, extent, sides in _axes(sizes, facts):
-        found = found + np.minimum(ceil_div(sides[1] * rows, size), _count(rows, size, extent, sides) - 1)
-    return found
+        lag = lag + np.minimum(ceil_div(sides[1] * rows, size), _count(rows, size, extent, sides) - 1)
+    return lag

@@ -114,15 +114,15 @@ class TileGrid:
 
     def before(self, number: Ints) -> Ints:
         """Return how many in the middle come before one of the tiles; shape (n,)."""
-        found, among = np.zeros_like(number), np.ones_like(number)
+        total, among = np.zeros_like(number), np.ones_like(number)
         rest, size = number, self.all
         each = self.middle
         for count, first, inside in zip(self.counts, self.first, self.inside, strict=True):
             size, each = size // count, np.where(inside > 0, each // np.maximum(inside, 1), 0)
             place, rest = rest // size, rest % size
-            found = found + among * np.clip(place - first, 0, inside) * each
+            total = total + among * np.clip(place - first, 0, inside) * each
             among = among * ((place >= first) & (place < first + inside))
-        return found
+        return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,11 +151,11 @@ class StreamTiles:
 
 def band_lengths(levels: Ints, steps: int, versions: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield the lengths of the bands of some steps, and how many a run has, both of shape (n,)."""
-    times, places = np.unique(levels, return_inverse=True)
-    found = [stream_block.lengths(steps, time, versions) for time in times.tolist()]
-    for number in range(max(map(len, found), default=0)):
-        pairs = np.array([each[number] if number < len(each) else (0, 0) for each in found], dtype=np.int64)
-        yield pairs[places, 0], pairs[places, 1]
+    times, inverse = np.unique(levels, return_inverse=True)
+    counts = [stream_block.lengths(steps, time, versions) for time in times.tolist()]
+    for number in range(max(map(len, counts), default=0)):
+        pairs = np.array([each[number] if number < len(each) else (0, 0) for each in counts], dtype=np.int64)
+        yield pairs[inverse, 0], pairs[inverse, 1]
 
 
 def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
@@ -251,21 +251,21 @@ class _Held:
 
 
 def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
-    unique, places = np.unique(np.stack([levels, *cells]), axis=1, return_inverse=True)
-    found, rims = [], []
+    unique, offsets = np.unique(np.stack([levels, *cells]), axis=1, return_inverse=True)
+    values, rims = [], []
     for time, *own in unique.T.tolist():
-        each, kept = foot.rims(tuple(own)), foot.kept(time)
+        each, levels_kept = foot.rims(tuple(own)), foot.kept(time)
         rims.append(each)
-        registers = sum(n * held for n, held in zip(kept, each.held, strict=True)) + each.passing
-        counts = [(n, field) for field, n in enumerate(kept) if n]
+        registers = sum(n * held for n, held in zip(levels_kept, each.held, strict=True)) + each.passing
+        counts = [(n, field) for field, n in enumerate(levels_kept) if n]
         words = sum(n * (len(each.ages[field]) + each.values_published(field)) for n, field in counts)
         moves = sum(n * (each.loads(field) + len(each.published[field])) for n, field in counts)
-        rows = [n * each.chip_rows * bool(each.near[field]) for field, n in enumerate(kept)]
-        groups = [each.values_published(field) for field in range(len(kept))]
-        found.append((each.rows, registers, words, moves, *each.reach, *rows, *groups))
+        rows = [n * each.chip_rows * bool(each.near[field]) for field, n in enumerate(levels_kept)]
+        groups = [each.values_published(field) for field in range(len(levels_kept))]
+        values.append((each.rows, registers, words, moves, *each.reach, *rows, *groups))
     rank = len(cells)
-    table = np.array(found, dtype=np.int64).reshape(len(found), 4 + rank + 2 * len(foot.program.fields))
-    columns = table[places.ravel()].T
+    table = np.array(values, dtype=np.int64).reshape(len(values), 4 + rank + 2 * len(foot.program.fields))
+    columns = table[offsets.ravel()].T
     reaches, chip = columns[4 : 4 + rank], np.zeros_like(levels)
     pitch = threads[-1]
     for count, reach in zip(threads[:-1], reaches[:-1], strict=True):

@@ -185,11 +185,11 @@ def _mean_vectors(extent: int, parts: Floats, lanes: int) -> Floats:
 
 def around(sizes: TileSizes, facts: Facts, axes: Sequence[int]) -> Floats:
     """Return the values per cell and time step around a block, along axes where it is cut and as wide at every step."""
-    found = np.zeros(len(sizes.time))
+    values = np.zeros(len(sizes.time))
     for axis in axes:
         size = sizes.space[axis]
-        found = found + np.where(size < facts.shape[axis], facts.further[axis] / size, 0.0)
-    return found
+        values = values + np.where(size < facts.shape[axis], facts.further[axis] / size, 0.0)
+    return values
 
 
 def plane_values(sizes: TileSizes, facts: Facts) -> Floats:
@@ -260,13 +260,13 @@ def on_cpu(facts: Facts) -> SweepWork:
 def on_gpu(facts: Facts) -> SweepWork:
     """Return a step of a GPU's code."""
     program, launches, serial_cells = facts.problem.program, 0, 0
-    if found := program.analysis.sweep:
+    if dependences := program.analysis.sweep:
         launches = facts.stages
         if program.rank == 1:
             serial_cells = facts.cells  # one thread waits for every cell
         else:
             planes = 1 + sum(w * (n - 1) for w, n in zip(plane_weights(program), facts.shape, strict=True))
-            launches += len({dependence.stage for dependence in found}) * (planes - 1)
+            launches += len({dependence.stage for dependence in dependences}) * (planes - 1)
     values = facts.levels + facts.constants + facts.updated
     return SweepWork(
         once_bytes=facts.cells * facts.itemsize * values,
@@ -279,9 +279,9 @@ def on_gpu(facts: Facts) -> SweepWork:
 def check_order(facts: Facts) -> None:
     """Refuse a recurrence of which a GPU computes one cell after the other."""
     program = facts.problem.program
-    if program.rank == 1 and (found := program.analysis.sweep):
+    if program.rank == 1 and (dependences := program.analysis.sweep):
         raise UsageError(
-            f"every cell of {program.name!r} needs the one before it ({found[0].cause}): a GPU has no parallel "
+            f"every cell of {program.name!r} needs the one before it ({dependences[0].cause}): a GPU has no parallel "
             "order of them, and no model of it",
             "ask for a CPU, such as host",
         )
