@@ -105,11 +105,9 @@ class Roofline:
 
 
 def roofline(setting: Setting) -> Roofline | None:
-    """Return the roofs of a problem on a machine, or None where a cell takes no operation.
-
-    The arithmetic roof takes the fastest code there is, whatever the family: the least C_iter of tiles, of a sweep and,
-    where streaming tiles are possible, of theirs.
-    """
+    """Return the roofs of a problem on a machine, or None where a cell takes no operation."""
+    # The arithmetic roof takes the fastest code there is, whatever the family: the least C_iter of tiles, of a sweep
+    # and, where streaming tiles are possible, of theirs.
     facts, rates = setting.facts, setting.rates
     each = [rates.c_iter.value, rates.swept.value]
     if facts.stream is not None:

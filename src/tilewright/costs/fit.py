@@ -59,10 +59,8 @@ def robust(samples: Sequence[float], unit: str, note: str) -> Quantity:
 
 
 def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
-    """Return what one instance takes per second of C_iter, of a row's start-up and of a box's.
-
-    Read off the time model itself, with transfers and synchronisation switched off, on one core.
-    """
+    """Return what one instance takes per second of C_iter, of a row's start-up and of a box's."""
+    # Read off the time model itself, with transfers and synchronisation switched off, on one core.
     zero = setting.at(
         sm_count=1,
         word_seconds=0.0,
@@ -93,10 +91,9 @@ def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
 
 
 def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
-    """Return what an instance of streaming tiles takes per second of C_iter and of an advance's start-up; shape (5,).
-
-    Behind these factors stand the seconds of lines from L2, of those from L3 that arithmetic may hide, and of the rest.
-    """
+    """Return what an instance of streaming tiles takes per second of C_iter and of an advance; shape (5,)."""
+    # Behind these factors stand the seconds of lines from L2, of those from L3 that arithmetic may hide, and of the
+    # rest.
     none = setting.rates.blocked.at(0.0)
     near = setting.at(sm_count=1, launch_seconds=0.0, advance_seconds=0.0, blocked=none)
     still = near.at(cache_byte_seconds=0.0)
@@ -128,12 +125,10 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
 
 
 def stream_iteration(factors: Floats, seconds: Floats, start: float, cpu: Numbers) -> Fit:
-    """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
-
-    An instance takes ``both(A C_iter, near, felt) + B start``, the factors being A, B, near and felt. Lines that take
-    longer than any arithmetic say nothing about C_iter, so the value with the least mean deviation is looked for among
-    all that could be.
-    """
+    """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches."""
+    # An instance takes ``both(A C_iter, near, felt) + B start``, the factors being A, B, near and felt. Lines that take
+    # longer than any arithmetic say nothing about C_iter, so the value with the least mean deviation is looked for
+    # among all that could be.
     tried = _candidates(factors, seconds, start, _TRIED)
     best = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, cpu)))])
     expected = _beside(factors, best, cpu) + start * factors[:, 1]
@@ -152,12 +147,10 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float, cpu: Number
 
 
 def stream_constants(programs: Sequence[tuple[Floats, Floats]], cpu: Numbers) -> tuple[Quantity, Quantity]:
-    """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
-
-    A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths, whose
-    rows L1 holds or not, say it beside arithmetic. One program alone cannot tell the two and its C_iter apart. The
-    speed is a ratio to the seconds of lines from L2 in the factors.
-    """
+    """Find the speed of lines and the start-up of an advance for which the instances of all programs are met best."""
+    # A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths,
+    # whose rows L1 holds or not, say it beside arithmetic. One program alone cannot tell the two and its C_iter apart.
+    # The speed is a ratio to the seconds of lines from L2 in the factors.
     ratios, starts = np.geomspace(0.25, 2.0, 37), np.linspace(0.0, 1e-7, 21)
     misses = np.zeros((len(ratios), len(starts)))
     for factors, seconds in programs:
@@ -239,16 +232,13 @@ class Copies:
 
 
 def capacity(described: Quantity, ways: int, memory: float, copies: Sequence[Copies]) -> Quantity:
-    """Return how much of a cache copies find: the capacity with which its misses explain their times best.
-
-    A CPU describes the whole L3 of its package. A virtual machine that has some of its cores, or one whose neighbours
-    are busy, finds less of it: 480 MiB were described on a host of two cores, and copies found 115 to 200 MiB.
-
-    Of X bytes that are copied again and again a cache of M bytes has lost P(X / M), as in
-    :func:`tilewright.costs.reuse.lost_at_random`, so that a byte takes ``(1 - P) b + P memory``. For every M no larger
-    than described the b with the least squares of relative deviations is known at once, and the best M counts. Where
-    memory is about as fast as the cache, the description stands.
-    """
+    """Return how much of a cache copies find: the capacity with which its misses explain their times best."""
+    # A CPU describes the whole L3 of its package. A virtual machine that has some of its cores, or one whose neighbours
+    # are busy, finds less of it: 480 MiB were described on a host of two cores, and copies found 115 to 200 MiB.
+    # Of X bytes that are copied again and again a cache of M bytes has lost P(X / M), as in
+    # :func:`tilewright.costs.reuse.lost_at_random`, so that a byte takes ``(1 - P) b + P memory``. For every M no
+    # larger than described the b with the least squares of relative deviations is known at once, and the best M counts.
+    # Where memory is about as fast as the cache, the description stands.
     if not copies:
         return described
     least = min(each.size for each in copies)

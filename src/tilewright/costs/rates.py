@@ -174,11 +174,9 @@ def _measured(program: Program, machine: Machine, dtype: str, what: str = "") ->
 
 
 def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter: seconds per loop-body iteration of one vector unit, its data being on chip.
-
-    Where the machine file gives it for this very expression in float32, that value. Else an estimate, see
-    :func:`estimated_seconds`.
-    """
+    """Return C_iter: seconds per loop-body iteration of one vector unit, its data being on chip."""
+    # Where the machine file gives it for this very expression in float32, that value. Else an estimate, see
+    # :func:`estimated_seconds`.
     measured = _measured(program, machine, dtype)
     return estimated_seconds(program, machine, dtype) if measured is None else measured
 
@@ -201,10 +199,8 @@ def estimated_seconds(program: Program, machine: Machine, dtype: str = "float32"
 
 
 def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter of a sweep without tiles: what the machine file gives for this very expression, else from C_iter.
-
-    On a GPU that is the estimate: C_iter of a machine's file is of hexagons there.
-    """
+    """Return C_iter of a sweep without tiles: what the machine file gives for this expression, else from C_iter."""
+    # On a GPU that is the estimate: C_iter of a machine's file is of hexagons there.
     measured = _measured(program, machine, dtype, "none")
     if measured is not None:
         return measured
@@ -225,12 +221,10 @@ def start_seconds(program: Program, machine: Machine, what: str, dtype: str = "f
 
 
 def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter where rows are blocked in registers, as in streaming tiles.
-
-    Where the machine file gives it for this very expression in float32, that value. Else an estimate:
-    divisions and roots take as long as ever; of everything else the vectors that several rows share are in registers,
-    so that it goes with the operations. Machine files that do not say how long these take have a ratio to C_iter.
-    """
+    """Return C_iter where rows are blocked in registers, as in streaming tiles."""
+    # Where the machine file gives it for this very expression in float32, that value. Else an estimate: divisions and
+    # roots take as long as ever; of everything else the vectors that several rows share are in registers, so that it
+    # goes with the operations. Machine files that do not say how long these take have a ratio to C_iter.
     measured = _measured(program, machine, dtype, "streaming")
     if measured is not None:
         return measured
@@ -249,10 +243,9 @@ def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") 
 
 
 def _held_weights(machine: Machine) -> int:
-    """Weights of a sum that stay in a CPU's registers, 32 of 64 bytes or 16: others are loaded with every value.
-
-    Boxes of 25 to 125 reads take 1.3 to 1.9 times as long as their reads alone say, and 1.05 to 1.2 times as this does.
-    """
+    """Weights of a sum that stay in a CPU's registers, 32 of 64 bytes or 16: others are loaded with every value."""
+    # Boxes of 25 to 125 reads take 1.3 to 1.9 times as long as their reads alone say, and 1.05 to 1.2 times as this
+    # does.
     return vector_units(machine).registers - 12
 
 

@@ -101,33 +101,16 @@ class Costs(Times[float]):
 
 def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     problem: Problem,
-    tiling: Tiling,
+    tiling: Tiling,  # its legality is not checked here
     machine: Machine,
     *,
-    model: str = "exact",
-    scope: str | None = None,
-    resources: Resources | None = None,
-    arithmetic: float = 1.0,
-    storage: Storage = PLAIN,
+    model: str = "exact",  # or ``published`` for the equations as printed
+    scope: str | None = None,  # who shares the bandwidth, see :data:`tilewright.costs.rates.SCOPES`
+    resources: Resources | None = None,  # what a compiler says of the code of a tiling with threads on a GPU
+    arithmetic: float = 1.0,  # how long a cell's takes over what the machine's file says: by another form of sums
+    storage: Storage = PLAIN,  # where the fields' versions and cells lie
 ) -> Costs:
-    """Predict what one tiling of a problem costs on a machine.
-
-    Args:
-        problem: What is computed.
-        tiling: How it is cut. Legality is not checked here.
-        machine: Where it runs.
-        model: ``exact``, or ``published`` for the equations as printed.
-        scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
-        resources: What a compiler says of the code, for a hybrid or streaming tiling with threads on a GPU.
-        arithmetic: How long the arithmetic of a cell takes over what the machine's file says: by another form of sums.
-        storage: Where the fields' versions and cells lie.
-
-    Returns:
-        The costs.
-
-    Raises:
-        UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
-    """
+    """Predict what one tiling of a problem costs on a machine, or say why it cannot run there."""
     setting = _lengthened(make_setting(problem, machine, scope, storage=storage), tiling.family, arithmetic)
     if not setting.cpu:
         tiles.check_order(setting.facts)

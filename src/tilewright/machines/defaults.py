@@ -28,11 +28,9 @@ class CpuDescription:
 
 
 def host_machine(description: CpuDescription) -> Machine:
-    """Make a machine from a CPU's description; what the description does not say is estimated, with a range.
-
-    The time model's parameters on a CPU: n_SM is the number of cores, n_V the float32 lanes of a vector, M_SM the L2
-    cache per core, T_sync one barrier of all threads.
-    """
+    """Make a machine from a CPU's description; what the description does not say is estimated, with a range."""
+    # The time model's parameters on a CPU: n_SM is the number of cores, n_V the float32 lanes of a vector, M_SM the L2
+    # cache per core, T_sync one barrier of all threads.
     cores = max(1, description.cores)
     clock = description.clock_hz if description.clock_hz > 0 else 2.5e9
     bandwidth = cores * _CORE_BANDWIDTH if cores <= 8 else 8 * _CORE_BANDWIDTH * (cores / 8) ** 0.5

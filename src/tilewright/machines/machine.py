@@ -443,10 +443,9 @@ class Machine:
         return dict(self.c_iter).get(f"{program} {family}".strip())
 
     def of_rank(self, name: str, rank: int) -> Quantity:
-        """Return a parameter that depends on the dimensions: ``loop_cycles`` and 2 are ``loop_cycles_2d``.
-
-        Four dimensions have those of three: a row's loop is the same, and loops over planes and volumes are short work.
-        """
+        """Return a parameter that depends on the dimensions: ``loop_cycles`` and 2 are ``loop_cycles_2d``."""
+        # Four dimensions have those of three: a row's loop is the same, and loops over planes and volumes are short
+        # work.
         quantity: Quantity = getattr(self, f"{name}_{min(rank, 3)}d")
         return quantity
 

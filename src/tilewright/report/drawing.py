@@ -52,13 +52,11 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
 
 
 def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
-    """Return the figure of a tiling: its tiles, numbered in the order in which they run.
-
-    One panel shows time and the axis along which tiles of a wavefront lie side by side, axis 0 if there are several,
-    with the number of the wavefront in every tile; one panel per classically cut axis shows the sub-tiles of the
-    outlined tile with their place in its sequence. Everything drawn comes from the family's schedule tree of the
-    problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
-    """
+    """Return the figure of a tiling: its tiles, numbered in the order in which they run."""
+    # One panel shows time and the axis along which tiles of a wavefront lie side by side, axis 0 if there are several,
+    # with the number of the wavefront in every tile; one panel per classically cut axis shows the sub-tiles of the
+    # outlined tile with their place in its sequence. Everything drawn comes from the family's schedule tree of the
+    # problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
     tiling = catalogue.legal(problem, tiling)
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")

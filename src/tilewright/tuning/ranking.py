@@ -19,11 +19,9 @@ from tilewright.tuning.spaces import space
 
 
 def families_of(problem: Problem, setting: Setting, model: str) -> tuple[Family, ...]:
-    """Return the families among which a model of this name chooses: equations are printed for hexagons.
-
-    On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
-    alone promises what no thread block keeps.
-    """
+    """Return the families among which a model of this name chooses: equations are printed for hexagons."""
+    # On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
+    # alone promises what no thread block keeps.
     families = space.families(problem, setting.facts.storage, cpu=setting.cpu, every=setting.cpu and model == "exact")
     if setting.cpu or model == "exact":
         return families

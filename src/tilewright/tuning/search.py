@@ -264,10 +264,8 @@ def _learn(state: _State, family_spaces: Sequence[FamilySpace], count: int) -> N
 
 
 def _repeat(state: _State) -> None:
-    """Sample the best candidates again, one after the other and all over again, so that drift hits them alike.
-
-    So are those that the winner will be compared with, as long as there is time: one sample may have been disturbed.
-    """
+    """Sample the best candidates again, one after the other and all over again, so that drift hits them alike."""
+    # So are those that the winner will be compared with, as long as there is time: one sample may have been disturbed.
     good = [trial for trial in state.trials.values() if trial.ok]
     if not good or state.effort.repeats < 2:
         return
@@ -319,10 +317,8 @@ def _confirm(state: _State) -> bool:
 
 
 def _second(state: _State, winner: Trial) -> Tiling:
-    """Return what the winner is compared with, never one that failed: its fault would be the winner's.
-
-    Untiled order for a tiled winner; else the fastest of another family; else the winner itself.
-    """
+    """Return what the winner is compared with, never one that failed: its fault would be the winner's."""
+    # Untiled order for a tiled winner; else the fastest of another family; else the winner itself.
     own = winner.candidate.tiling
     untried = NONE not in state.trials
     if own != NONE and (untried or state.trials[NONE].ok):

@@ -88,10 +88,8 @@ def effort_level(name: str, seconds: float | None = None, candidates: int | None
 
 
 def ranked(family_spaces: Sequence[FamilySpace], top: int) -> tuple[Candidate, ...]:
-    """Return the ``top`` candidates of lowest predicted cost over all families, best first.
-
-    Ties go to the family that comes first, then to the smaller sizes.
-    """
+    """Return the ``top`` candidates of lowest predicted cost over all families, best first."""
+    # Ties go to the family that comes first, then to the smaller sizes.
     heads = [(family_space, _best(family_space, top)) for family_space in family_spaces]
     points = [
         (float(s.cost[i]), number, place, s, i)
@@ -103,14 +101,12 @@ def ranked(family_spaces: Sequence[FamilySpace], top: int) -> tuple[Candidate, .
 
 
 def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candidate, ...]:
-    """Choose what to try, in an order of which every beginning is a sensible shortlist itself.
-
-    The model's first choice, then ``none``, which every other must beat, then what the model puts first among families
-    and heights that differ: what is like those tried before tells less. After ten of these the model's first choices
-    alternate with a walk over the whole space: the best of every family, the best of every height, family by family,
-    then points at even steps of predicted cost from the best to the worst. So a model that errs about one family, one
-    height or one cost does not hide a better candidate.
-    """
+    """Choose what to try, in an order of which every beginning is a sensible shortlist itself."""
+    # The model's first choice, then ``none``, which every other must beat, then what the model puts first among
+    # families and heights that differ: what is like those tried before tells less. After ten of these the model's first
+    # choices alternate with a walk over the whole space: the best of every family, the best of every height, family by
+    # family, then points at even steps of predicted cost from the best to the worst. So a model that errs about one
+    # family, one height or one cost does not hide a better candidate.
     first = _varied(family_spaces, TOP)
     untiled = [
         family_space.at(index)

@@ -55,10 +55,9 @@ class StencilWorkload:
     setting: Setting  # what the models take of all these
 
     def c_iter(self, tiling: Tiling) -> Quantity:
-        """Seconds per loop-body iteration of one vector unit, in the code of a tiling's family.
-
-        On a GPU what a file has is of hexagons: what a paper measured on its authors' code enters its equations alone.
-        """
+        """Seconds per loop-body iteration of one vector unit, in the code of a tiling's family."""
+        # On a GPU what a file has is of hexagons: what a paper measured on its authors' code enters its equations
+        # alone.
         kind, setting = tiling.family, self._setting(tiling)
         if kind.streams and setting.gpu is not None:
             return streaming_seconds(setting)

@@ -69,11 +69,9 @@ class Surrogate:
         self._closed.add(index)
 
     def ask(self, count: int = 1) -> list[int]:
-        """Return the candidates to measure next: those from which most is expected, one after the other.
-
-        A later one is chosen as if the earlier ones had taken what is expected of them (Ginsbourger, Le Riche and
-        Carraro, Kriging is well-suited to parallelize optimization, 2010: the Kriging believer).
-        """
+        """Return the candidates to measure next: those from which most is expected, one after the other."""
+        # A later one is chosen as if the earlier ones had taken what is expected of them (Ginsbourger, Le Riche and
+        # Carraro, Kriging is well-suited to parallelize optimization, 2010: the Kriging believer).
         errors, chosen = dict(self._known), list[int]()
         closed = np.zeros(len(self.predicted), dtype=bool)
         closed[list(self._closed)] = True

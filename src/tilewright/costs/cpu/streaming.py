@@ -114,11 +114,9 @@ def _line_seconds(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floa
 
 
 def fills(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floats, Floats]:
-    """Return the values per cell and level that L1, L2 and a core's part of L3 lack and fetch.
-
-    Rows that a level uses again within an advance find between the two uses what
-    :func:`tilewright.costs.reuse.uses` counts; of those that outlive an advance the whole tile lies in between.
-    """
+    """Return the values per cell and level that L1, L2 and a core's part of L3 lack and fetch."""
+    # Rows that a level uses again within an advance find between the two uses what :func:`tilewright.costs.reuse.uses`
+    # counts; of those that outlive an advance the whole tile lies in between.
     uses, row = work.uses, work.width * facts.itemsize
     lines, ways = ceil_div(row, CACHE_LINE), max(1, rates.l1_bytes // PAGE)
     apart = [((between + 1.0) * work.side - 1.0, count) for between, count in uses.near]

@@ -82,11 +82,9 @@ def _serial(work: SweepWork, facts: Facts, rates: CpuRates) -> Breakdown:
 
 
 def _from_afar(moved: float, facts: Facts, rates: CpuRates) -> tuple[float, float]:
-    """Seconds of a step's bytes that come from beyond L2, and how much of them the arithmetic does not hide.
-
-    Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core has
-    too few under way to hide how long they take.
-    """
+    """Seconds of a step's bytes that come from beyond L2, and how much of them the arithmetic does not hide."""
+    # Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core
+    # has too few under way to hide how long they take.
     share, numbers = facts.data_bytes / rates.sm_count, rates.numbers
     inside = float(missed_inside(np.array(share), rates))
     room = numbers.l3_reuse_fraction * rates.outer_bytes
@@ -107,11 +105,9 @@ def _line_seconds(facts: Facts, rates: CpuRates) -> float:
 
 
 def _step_bytes(work: SweepWork, facts: Facts, rates: CpuRates) -> int:
-    """Bytes of a step from beyond L2, or from memory where no cache holds the grid, and back.
-
-    Statements follow each other over pieces of a few rows, which wide rows do not leave in L2; and what is in no cache
-    is fetched again by every row or plane that reads it.
-    """
+    """Bytes of a step from beyond L2, or from memory where no cache holds the grid, and back."""
+    # Statements follow each other over pieces of a few rows, which wide rows do not leave in L2; and what is in no
+    # cache is fetched again by every row or plane that reads it.
     room = rates.shared_bytes * rates.numbers.cache_fraction
     rows = _PIECE_ROWS + 2 * (facts.stages - 1) * facts.slopes[0]
     apart = float(share_missed(np.array(rows * facts.data_bytes // facts.shape[0]), room))
@@ -123,10 +119,8 @@ def _step_bytes(work: SweepWork, facts: Facts, rates: CpuRates) -> int:
 
 
 def fetched_again(room: float, facts: Facts) -> float:
-    """Return the values per cell that a sweep fetches once more from beyond a cache with so much room per core.
-
-    A cell is read first in the foremost of the rows or planes that a result reads, and again in every other one.
-    """
+    """Return the values per cell that a sweep fetches once more from beyond a cache with so much room per core."""
+    # A cell is read first in the foremost of the rows or planes that a result reads, and again in every other one.
     row = facts.shape[-1] * facts.itemsize * facts.levels
     reach = [sum(side) for side in facts.sides[:-1]]
     windows = [(sum(reach) + 1) * row]

@@ -97,11 +97,10 @@ def require_known(machine: Machine) -> Constants:
 
 
 def at_clock(machine: Machine, ratio: float) -> Machine:
-    """Return a machine at another clock: the clock as a variable of its own.
-
-    Our assumption, not the papers': the voltage falls with the clock as 0.6 + 0.4 f, on-chip energy goes with its
-    square, static power with the voltage; memory keeps its bandwidth and its energy per word, kernel calls their time.
-    """
+    """Return a machine at another clock: the clock as a variable of its own."""
+    # Our assumption, not the papers': the voltage falls with the clock as 0.6 + 0.4 f, on-chip energy goes with its
+    # square, static power with the voltage; memory keeps its bandwidth and its energy per word, kernel calls their
+    # time.
     if not 0.2 <= ratio <= 2:
         raise UsageError(f"a clock is given as a share of the machine's own, 0.2 to 2, got {ratio!r}")
     if ratio == 1:
@@ -157,11 +156,9 @@ def _scaled(machine: Machine, name: str, reference: float) -> Quantity:
 
 
 def _supplied(machine: Machine, static: Quantity, energies: dict[str, Quantity]) -> dict[str, Quantity]:
-    """Bring estimated energies down to what the board of a GPU supplies when everything runs at full rate.
-
-    In a cycle a lane completes a multiplication and an addition, and a bank of shared memory a word; DRAM moves what
-    its data sheet says.
-    """
+    """Bring estimated energies down to what the board of a GPU supplies when everything runs at full rate."""
+    # In a cycle a lane completes a multiplication and an addition, and a bank of shared memory a word; DRAM moves what
+    # its data sheet says.
     if machine.kind != "gpu" or machine.tdp_watts is None:
         return energies
     sms = machine.sm_count.value * machine.clock.value

@@ -76,28 +76,15 @@ def sample(predicted: Floats, count: int, seed: int | Sequence[int]) -> Ints:
 def calibrate(
     stencils: Sequence[LogPoints],
     gpu: Numbers,
-    prior: GpuConstants | None = None,
+    prior: GpuConstants | None = None,  # where to start, and what holds without evidence; the shipped ones by default
     *,
-    free: Mapping[str, float] = SPREADS,
-    fastest: float = 1.0,
-    factors: float = SCALE_SPREAD,
+    free: Mapping[str, float] = SPREADS,  # constants that may change, with the prior spread of each one's logarithm
+    fastest: float = 1.0,  # how much more fast points count: with this power of their speed
+    factors: float = SCALE_SPREAD,  # prior spread of the logarithm of every stencil's own factor
 ) -> GpuFit:
-    """Fit the constants, and one factor per stencil, to measured points.
-
-    Minimises the squared logarithms of predicted over measured time, weighted towards fast points and robust against
-    outliers (Huber), plus the squared distance from the prior in units of its spread: Gauss-Newton with damping.
-
-    Args:
-        stencils: The measured points, possibly of several stencils.
-        gpu: The machine.
-        prior: Where to start, and what holds without evidence; the shipped constants by default.
-        free: The constants that may change, and how far: the prior spread of each one's logarithm.
-        fastest: How much more fast points count: with the power of their speed.
-        factors: Prior spread of the logarithm of every stencil's own factor.
-
-    Returns:
-        The constants and factors.
-    """
+    """Fit the constants, and one factor per stencil, to measured points."""
+    # Minimises the squared logarithms of predicted over measured time, weighted towards fast points and robust against
+    # outliers (Huber), plus the squared distance from the prior in units of its spread: Gauss-Newton with damping.
     names = tuple(free)
     in_order, stencils = stencils, sorted(stencils, key=_place)
     start = prior or GpuConstants()

@@ -260,12 +260,10 @@ def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Numbers) -> 
 
 
 def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats], dram: Floats) -> Floats:
-    """Return the cycles of blocks that are resident together, one tile each, by :data:`PARTS`; 0 for no block.
-
-    Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until
-    the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block; of all blocks
-    ``busy`` is those of their instructions and of these or shared memory, ``dram`` those of DRAM.
-    """
+    """Return the cycles of blocks that are resident together, one tile each, by :data:`PARTS`; 0 for no block."""
+    # Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy
+    # until the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block; of all
+    # blocks ``busy`` is those of their instructions and of these or shared memory, ``dram`` those of DRAM.
     issue, work = busy
     each = work / np.maximum(np.asarray(together), 1)
     time = np.maximum(alone, work + each * (1.0 - each / alone))
@@ -409,11 +407,9 @@ def general_blocks(
 
 
 def _warp_turns(tiles: tuple[TileSizes, tuple[Ints, ...]], facts: Facts, left: Ints) -> Ints:
-    """Times that warps go through the cells of a row or plane with so many levels to come, over all warps of a block.
-
-    Cells go to threads in turn along every axis; in the last turn of the outermost of these some warps have none, and
-    in 2D of the only one.
-    """
+    """Times that all warps of a block go through the cells of a row or plane with so many levels to come."""
+    # Cells go to threads in turn along every axis; in the last turn of the outermost of these some warps have none, and
+    # in 2D of the only one.
     (sizes, parts), foot = tiles, footing(facts)
     extents = [
         np.minimum(part + base + rate * left, extent)

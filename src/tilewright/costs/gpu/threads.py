@@ -216,11 +216,9 @@ def default_threads(space: Threads) -> Threads:
 
 
 def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[str, Floats]:
-    """Return the cycles of a wavefront in which every block has one tile: whole waves and the last, partial one.
-
-    A partial wave shares bandwidths among its own blocks only. Blocks fall out of step, and those of the last wave
-    start as others end: the share :attr:`GpuConstants.drift` of the rounding to whole waves is not felt.
-    """
+    """Return the cycles of a wavefront in which every block has one tile: whole waves and the last, partial one."""
+    # A partial wave shares bandwidths among its own blocks only. Blocks fall out of step, and those of the last wave
+    # start as others end: the share :attr:`GpuConstants.drift` of the rounding to whole waves is not felt.
     sms = model.gpu.sm_count
     turns = np.floor(queue / together)
     left = queue - turns * together
@@ -335,11 +333,9 @@ class _Model:
         return self.case.work.reads_plain if "reuse" in self.off else self.case.work.reads
 
     def _fetch(self, slots: Floats) -> Floats:
-        """Cycles per block in which instructions come that a scheduler's own cache does not hold, or no cache.
-
-        Every tile runs all of its code once. Warps of one block that share a scheduler share what it fetches; blocks
-        do not, since each is elsewhere in the code.
-        """
+        """Cycles per block in which instructions come that a scheduler's own cache does not hold, or no cache."""
+        # Every tile runs all of its code once. Warps of one block that share a scheduler share what it fetches; blocks
+        # do not, since each is elsewhere in the code.
         if "instruction_cache" in self.off:
             return np.zeros_like(slots)
         work, fitted = self.case.work, self.constants
@@ -425,10 +421,8 @@ class _Model:
         return np.asarray(np.where(self.resident.shared, copied, stores + self._dram() + times * work.rows * again))
 
     def _miss(self, together: Floats | Ints) -> Floats:
-        """Share of what a step reads that L1 does not hold, for tiles that do not live in shared memory.
-
-        Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do.
-        """
+        """Share of what a step reads that L1 does not hold, for tiles that do not live in shared memory."""
+        # Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do.
         work = self.case.work
         if self._by_chance:
             return self._beyond_sets(self._lines(work.held_rows * work.last, work.held_rows), together)
@@ -452,11 +446,9 @@ class _Model:
         return "l1_sets" not in self.off and self._pitch >= self.gpu.unified_bytes // _L1_WAYS
 
     def _beyond(self, words: Floats, rows: Floats, together: Floats | Ints) -> Floats:
-        """Share of lines that the part of L1 that is used does not hold.
-
-        Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
-        the pitch and a way in lines, so that each takes the room of g lines, however short it is.
-        """
+        """Share of lines that the part of L1 that is used does not hold."""
+        # Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
+        # the pitch and a way in lines, so that each takes the room of g lines, however short it is.
         wanted, way = words * self.case.facts.itemsize, self.gpu.unified_bytes // _L1_WAYS
         if "l1_sets" not in self.off and self._pitch < way:
             wanted = np.maximum(wanted, rows * math.gcd(self._pitch, way))

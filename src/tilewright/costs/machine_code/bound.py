@@ -212,11 +212,9 @@ def bound(code: Steady, work: LaunchWork, machine: Machine) -> Bound:
 
 
 def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
-    """Return the updates of cells that a thread computes in a round of its kernel's steady path; None where unknown.
-
-    Known of ``none``, whose kernels have no loop, and of streaming tiles in thread blocks, whose steady loop advances
-    by as many rows as a ring has. Other families have loops inside loops.
-    """
+    """Return the updates of cells that a thread computes in a round of its kernel's steady path; None where unknown."""
+    # Known of ``none``, whose kernels have no loop, and of streaming tiles in thread blocks, whose steady loop advances
+    # by as many rows as a ring has. Other families have loops inside loops.
     tiling = schedule.tiling
     analysis = problem.program.analysis
     if tiling.family.untiled and len(analysis.stages) == 1 and not analysis.sweep:
@@ -228,10 +226,8 @@ def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
 
 
 def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
-    """Return what a grid asks of the kernel of a tiling; None where :func:`round_updates` is.
-
-    Bytes are what a tile loads and stores, halos included, though part of them is still in L2 from its neighbours.
-    """
+    """Return what a grid asks of the kernel of a tiling; None where :func:`round_updates` is."""
+    # Bytes are what a tile loads and stores, halos included, though part of them is still in L2 from its neighbours.
     updates = round_updates(problem, schedule)
     if updates is None:
         return None

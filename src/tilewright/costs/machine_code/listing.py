@@ -205,10 +205,8 @@ def steady(code: Code, *, loops: bool = True) -> WarpPath:
 
 
 def with_tests(code: Code) -> tuple[WarpPath, float] | None:
-    """Return the longest other form of the steady loop, and its rounds per round of that one; None if there is none.
-
-    A form may be written out for fewer advances: its share of the arithmetic says for how many.
-    """
+    """Return the longest other form of the steady loop, and its rounds per round of that one; None if there is none."""
+    # A form may be written out for fewer advances: its share of the arithmetic says for how many.
     usual = steady(code)
     most = usual.count(*_ARITHMETIC)
     others = [path for path in computing(code) if path.instructions != usual.instructions]

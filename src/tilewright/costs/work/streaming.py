@@ -209,11 +209,9 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
 
 
 def _steady(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints, ...]) -> TileGrid:
-    """The tiles that the steady kernel computes: ``whole_test`` of :mod:`tilewright.codegen.gpu.streaming.tile`.
-
-    In the middle are those that pass its ``inner_test``: all that they load lies in the grid. Whatever the extents are,
-    rows start in memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
-    """
+    """The tiles that the steady kernel computes: ``whole_test`` of :mod:`tilewright.codegen.gpu.streaming.tile`."""
+    # In the middle are those that pass its ``inner_test``: all that they load lies in the grid. Whatever the extents
+    # are, rows start in memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
     levels = foot.whole(sizes.time)
     axes: list[tuple[Ints, Ints, Ints]] = []
     for axis, (size, extent) in enumerate(zip(sizes.space, facts.shape, strict=True)):

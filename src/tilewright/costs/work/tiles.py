@@ -52,11 +52,9 @@ class Fronts:
         return np.asarray(sum(count for count, _ in self.kinds))
 
     def turns(self, places: Ints | int) -> Floats:
-        """Return the turns over all wavefronts if so many tiles run at a time: ceil(w / places) each, fewer on ramps.
-
-        While it fills, wavefronts have ``u w`` tiles, u running from 0 to 1; a wavefront takes a turn at least. A width
-        below 1 is a tile wider than the grid, which costs its part inside.
-        """
+        """Return the turns over all wavefronts, so many tiles at a time: ceil(w / places) each, fewer on ramps."""
+        # While it fills, wavefronts have ``u w`` tiles, u running from 0 to 1; a wavefront takes a turn at least. A
+        # width below 1 is a tile wider than the grid, which costs its part inside.
         total = np.zeros(self.kinds[0][0].shape)
         for count, width in self.kinds:
             share = width / places
@@ -70,12 +68,10 @@ class Fronts:
         return total
 
     def shared_turns(self, tiles: Ints | Floats, cores: int) -> Floats:
-        """Return the turns of a few cores over all wavefronts of one kind, which have so many tiles in all.
-
-        As :meth:`turns`, but a width that is an average stands for whole numbers around it, which take
-        ``w / cores + (cores - 1) / (2 cores)`` turns on average; and tiles that the start and the end of a run cut off
-        count as what is left of them.
-        """
+        """Return the turns of a few cores over all wavefronts of one kind, which have so many tiles in all."""
+        # As :meth:`turns`, but a width that is an average stands for whole numbers around it, which take
+        # ``w / cores + (cores - 1) / (2 cores)`` turns on average; and tiles that the start and the end of a run cut
+        # off count as what is left of them.
         ((count, width),) = self.kinds
         inside = width <= 1
         full = np.where(inside, width, np.ceil(width / cores))
@@ -146,11 +142,9 @@ class BoxWork:
 
 
 def clipped_boxes(sizes: TileSizes, facts: Facts, whole: BlockWork, parts: Floats, **own: Any) -> BoxWork:  # noqa: ANN401
-    """Return the boxes of whole tiles that share the grid's cells, a block after the other, lines cut into ``parts``.
-
-    Partial blocks are what they compute and move. What a block overwrites is read first; ``own`` is what a family says
-    besides.
-    """
+    """Return the boxes of whole tiles that share the grid's cells, block by block, lines cut into ``parts``."""
+    # Partial blocks are what they compute and move. What a block overwrites is read first; ``own`` is what a family
+    # says besides.
     extent, cells = facts.shape[-1], 1.0 * facts.cells * facts.steps * facts.stages
     share = whole.count * np.minimum(1.0, cells / np.maximum(whole.tiles * whole.count * whole.points, 1.0))
     values = np.minimum(1.0 * whole.shared_values, 1.0 * facts.copies * facts.cells)

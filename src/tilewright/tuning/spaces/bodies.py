@@ -138,11 +138,10 @@ def _check(problem: Problem, tiling: Tiling) -> None:
 
 
 def arithmetic_ratio(problem: Problem, tiling: Tiling, machine: Machine) -> float:
-    """Return by how much a tiling's ``sums`` lengthen the arithmetic of a cell, over the rule's choice.
-
-    The model's seconds per vector are of code as the rule writes it, calibrated or estimated; what another form of its
-    sums takes is to that as the cycles of both are by their counts (:func:`tilewright.costs.operations.sum_cycles`).
-    """
+    """Return by how much a tiling's ``sums`` lengthen the arithmetic of a cell, over the rule's choice."""
+    # The model's seconds per vector are of code as the rule writes it, calibrated or estimated; what another form of
+    # its sums takes is to that as the cycles of both are by their counts
+    # (:func:`tilewright.costs.operations.sum_cycles`).
     if tiling.sums is None or machine.kind != "cpu":
         return 1.0  # GPUs have no such forms
     units = vector_units(machine)
@@ -195,14 +194,12 @@ def box_code(
 
 
 def rows_together(rank: int, statement: Statement, family: Family, *, batch: bool = False) -> int:
-    """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
-
-    More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
-    in tiles, four for sweeps, in batches, and where several fields are read and one of them in many rows: most lines
-    of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
-    those of a cube, and two of others, in tiles those of two planes
-    (:func:`tilewright.schedules.code.planes_together`).
-    """
+    """How many neighbouring rows are computed together where the tiling does not say; measured on the catalogue."""
+    # More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
+    # in tiles, four for sweeps, in batches, and where several fields are read and one of them in many rows: most lines
+    # of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
+    # those of a cube, and two of others, in tiles those of two planes
+    # (:func:`tilewright.schedules.code.planes_together`).
     if rank == 1:
         return 1
     if rank == 2:
@@ -265,11 +262,9 @@ def sums_in_turn(reads: int, rows: int) -> int:
 
 
 def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, results: code.Block, *, loops: bool) -> str:
-    """Decide whether the rows read at several places are loaded once per vector, or at each of these places.
-
-    A vector that lies in two cache lines takes longer to load than to put together from two others. That pays where
-    loads and stores take longer than the arithmetic.
-    """
+    """Decide whether the rows read at several places are loaded once per vector, or at each of these places."""
+    # A vector that lies in two cache lines takes longer to load than to put together from two others. That pays where
+    # loads and stores take longer than the arithmetic.
     rows = results.count
     offsets: dict[tuple[object, ...], set[int]] = {}
     for read, place in itertools.product(statement.reads, results.places):

@@ -193,11 +193,9 @@ def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
 
 
 def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR, fewest: int = 0) -> TileSizes:
-    """Return what takes at most ``share`` longer than the best, of every size with every shape, at least ``fewest``.
-
-    Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
-    point that is wanted is missed.
-    """
+    """Return what takes at most ``share`` longer than the best, of every size with every shape, at least ``fewest``."""
+    # Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
+    # point that is wanted is missed.
     tiles = _joined(setting, coarse=False)
     none = _with_shapes(tiles.take(slice(0)), setting)
     if setting.gpu is None or not len(tiles.time):
@@ -272,10 +270,8 @@ def _even_bands(steps: int, most: int) -> list[int]:
 
 
 def _stream_axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> Iterator[tuple[int, int]]:
-    """Own cells along an axis and the threads for them: of tiles that cut the grid into equal parts, the fewest each.
-
-    Own cells and those that are loaded below them are multiples of what an instruction moves.
-    """
+    """Own cells along an axis and the fewest threads for them, of tiles that cut the grid into equal parts."""
+    # Own cells and those that are loaded below them are multiples of what an instruction moves.
     extent, rank = setting.facts.shape[axis], len(setting.facts.shape)
     unit = math.gcd(cells, foot.lanes) if axis == rank - 1 else 1
     grown = foot.halo_base[axis] + foot.halo_rate[axis] * time

@@ -55,11 +55,9 @@ _LARGEST = 4096
 def families(
     problem: Problem, storage: Storage = PLAIN, *, cpu: bool = False, every: bool = True
 ) -> tuple[Family, ...]:
-    """Return the tiling families that can cut a problem, ``none`` first.
-
-    Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
-    kernels are left out.
-    """
+    """Return the tiling families that can cut a problem, ``none`` first."""
+    # Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
+    # kernels are left out.
     if problem.steps < 2 or problem.program.rank > MAX_TILED_RANK or untileable(problem):
         return (NONE.family,)
     tiled = (family for family in catalogue.families() if not (family.untiled or family.tables))
@@ -70,14 +68,12 @@ def families(
 def feasible(
     setting: Setting, *, coarse: bool = False, family: Family | None = None, model: str = "exact"
 ) -> TileSizes:
-    """Enumerate the tile sizes that a machine can hold.
-
-    On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
-    in 1D and where ``coarse`` a grid of them. By the exact model hybrid tiles have thread blocks there, see
-    :func:`tilewright.tuning.spaces.gpu_tiles.points`. On a CPU, where nothing fails but only spills, a grid of
-    sizes whose innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the
-    problem's own. Sizes are in lexicographic order of (t_T, t_S1, …), k left open.
-    """
+    """Enumerate the tile sizes that a machine can hold."""
+    # On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may
+    # use; in 1D and where ``coarse`` a grid of them. By the exact model hybrid tiles have thread blocks there, see
+    # :func:`tilewright.tuning.spaces.gpu_tiles.points`. On a CPU, where nothing fails but only spills, a grid of sizes
+    # whose innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the problem's
+    # own. Sizes are in lexicographic order of (t_T, t_S1, …), k left open.
     return TileSizes.join(list(parts(setting, coarse=coarse, family=family, model=model)))
 
 

@@ -40,13 +40,11 @@ def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
 
 
 def column_sum(terms: Terms, results: int) -> Sum:
-    """How a sum is written column by column for so many results.
-
-    With 16 registers weights come from memory, and written input by input every product loads its own: two vectors can
-    be loaded per cycle, and multiply-adds wait for them. A column's weights are held while its inputs go by, so that n
-    weights and m results take 2 n + m - 1 loads for n m products. Where few results are computed together, columns are
-    added to two sums of every one in turn.
-    """
+    """How a sum is written column by column for so many results."""
+    # With 16 registers weights come from memory, and written input by input every product loads its own: two vectors
+    # can be loaded per cycle, and multiply-adds wait for them. A column's weights are held while its inputs go by, so
+    # that n weights and m results take 2 n + m - 1 loads for n m products. Where few results are computed together,
+    # columns are added to two sums of every one in turn.
     two = len(terms) > _OVERLAPPING and 2 * results <= UNDER_WAY
     # Processors with more registers keep the weights of most sums in them all the time.
     most = max(2, FEW.registers - _WORK - results * (1 + two))
