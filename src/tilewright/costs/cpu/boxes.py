@@ -102,12 +102,12 @@ def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     numbers = rates.numbers
     exposed = np.where(work.runs > 0, numbers.l3_exposed_fraction, numbers.l3_exposed_fraction_boxes)
     lines = read_again(work, facts, rates) + work.rim
-    places = work.box_values * facts.itemsize, footprint_bytes(work, facts)
-    hidden, felt = _transfers(places[0], lines, exposed, facts, rates)
+    footprints = work.box_values * facts.itemsize, footprint_bytes(work, facts)
+    hidden, felt = _transfers(footprints[0], lines, exposed, facts, rates)
     if np.any(work.strip):
-        far = _transfers(places[1], lines, exposed, facts, rates)
+        far = _transfers(footprints[1], lines, exposed, facts, rates)
         hidden, felt = ((1.0 - work.strip) * a + work.strip * b for a, b in zip((hidden, felt), far, strict=True))
-    felt = felt + again_seconds(work, facts, rates) + beside_seconds(work.around, places[1], facts, rates)
+    felt = felt + again_seconds(work, facts, rates) + beside_seconds(work.around, footprints[1], facts, rates)
     compute = rates.c_iter.value + facts.further[-1] * rates.short_row_seconds * short(work, rates)
     return np.asarray(overlapped(compute, hidden, rates.numbers) + felt)
 

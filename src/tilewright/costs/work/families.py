@@ -77,10 +77,7 @@ class CountedTiles:
 
     def boxes(self, sizes: TileSizes, facts: Facts) -> BoxWork:
         """Return what a CPU's cores do."""
-        parts = tiles.moving_pieces(sizes, facts)
-        around = tiles.around(sizes, facts, range(len(sizes.space)))
-        whole = self.blocks(sizes, facts)
-        return tiles.clipped_boxes(sizes, facts, whole, parts, breaks=tiles.breaks(sizes, parts), around=around)
+        return tiles.clipped_boxes(sizes, facts, self.blocks(sizes, facts), tiles.moving_pieces(sizes, facts))
 
 
 @fact

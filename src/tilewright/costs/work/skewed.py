@@ -51,15 +51,7 @@ def boxes(sizes: TileSizes, facts: Facts) -> BoxWork:
     *_, last = (_count(rows, *axis) for axis in _axes(sizes, facts))
     parts = tiles.pieces((sizes.sub or sizes.space)[-1], last, facts)
     beside = np.minimum(tiles.product(sizes.space) * whole.fronts.kinds[0][1], 1.0 * facts.cells)
-    return tiles.clipped_boxes(
-        sizes,
-        facts,
-        whole,
-        parts,
-        breaks=tiles.breaks(sizes, parts),
-        around=tiles.around(sizes, facts, range(len(sizes.space))),
-        between=facts.copies * _lag(sizes, facts) * beside,
-    )
+    return tiles.clipped_boxes(sizes, facts, whole, parts, between=facts.copies * _lag(sizes, facts) * beside)
 
 
 def _axes(sizes: TileSizes, facts: Facts) -> list[tuple[Ints, int, tuple[int, int]]]:

@@ -144,7 +144,8 @@ class BoxWork:
 def clipped_boxes(sizes: TileSizes, facts: Facts, whole: BlockWork, parts: Floats, **own: Any) -> BoxWork:  # noqa: ANN401
     """Return the boxes of whole tiles that share the grid's cells, block by block, lines cut into ``parts``."""
     # Partial blocks are what they compute and move. What a block overwrites is read first; ``own`` is what a family
-    # says besides.
+    # says besides, or otherwise.
+    own = {"breaks": breaks(sizes, parts), "around": around(sizes, facts, range(len(sizes.space))), **own}
     extent, cells = facts.shape[-1], 1.0 * facts.cells * facts.steps * facts.stages
     share = whole.count * np.minimum(1.0, cells / np.maximum(whole.tiles * whole.count * whole.points, 1.0))
     values = np.minimum(1.0 * whole.shared_values, 1.0 * facts.copies * facts.cells)
