@@ -184,8 +184,8 @@ def computing(code: Code) -> list[WarpPath]:
             if head > tail or not code.instructions[tail].target:
                 continue
             body = _natural(before, head, tail)
-            places = _heaviest(code, after, body, head, {tail})
-            path = WarpPath(code, places, len(body), loops=True)
+            path_places = _heaviest(code, after, body, head, {tail})
+            path = WarpPath(code, path_places, len(body), loops=True)
             if path.count(*_ARITHMETIC):
                 loops.append((body, path))
     return [path for body, path in loops if not any(other < body for other, _ in loops)]
@@ -200,8 +200,8 @@ def steady(code: Code, *, loops: bool = True) -> WarpPath:
         return min(alike, key=lambda path: len(path.instructions))
     after = _successors(code)
     ends = {place for place, targets in enumerate(after) if not targets}
-    candidates = set(range(len(code.instructions)))
-    return WarpPath(code, _heaviest(code, after, candidates, 0, ends), len(candidates), loops=False)
+    whole = set(range(len(code.instructions)))
+    return WarpPath(code, _heaviest(code, after, whole, 0, ends), len(whole), loops=False)
 
 
 def with_tests(code: Code) -> tuple[WarpPath, float] | None:
@@ -212,17 +212,17 @@ def with_tests(code: Code) -> tuple[WarpPath, float] | None:
     others = [path for path in computing(code) if path.instructions != usual.instructions]
     if not usual.loops or not others:
         return None
-    candidates = max(others, key=lambda path: path.count(*_ARITHMETIC))
-    return candidates, most / candidates.count(*_ARITHMETIC)
+    longest = max(others, key=lambda path: path.count(*_ARITHMETIC))
+    return longest, most / longest.count(*_ARITHMETIC)
 
 
 def _successors(code: Code) -> list[list[int]]:
     count = len(code.instructions)
-    found = []
+    successors = []
     for place, each in enumerate(code.instructions):
         targets = [place + 1] if each.falls and place + 1 < count else []
-        found.append([*targets, *([code.labels[each.target]] if each.target else [])])
-    return found
+        successors.append([*targets, *([code.labels[each.target]] if each.target else [])])
+    return successors
 
 
 def _natural(before: list[list[int]], head: int, tail: int) -> set[int]:
