@@ -124,9 +124,7 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
             }
         title = f"{cluster.problem.program.name}, {cluster.hardware.name}, {cluster.network.title}"
         plots.draw_scaling(panels, path, title)
-    if as_json:
-        output.emit(document)
-    output.say(str(cluster), as_json)
+    output.show(document, lambda: str(cluster), as_json)
 
 
 def _stencil(program: "Named") -> "Program":

@@ -67,9 +67,6 @@ def report(
     if not studies and chosen is not None:
         studies = [api.of_problem(chosen, defaults, asked.top)]
     path = api.report(studies, asked.target, title=asked.title, command=shlex.join(["tilewright", *sys.argv[1:]]))
-    document = {"output": str(path), "bytes": path.stat().st_size, "results": [each.title for each in studies]}
-    if as_json:
-        output.emit(document)
-    output.say(
-        f"wrote {path}, {path.stat().st_size / 1024:.0f} KiB: {'; '.join(each.title for each in studies)}", as_json
-    )
+    size, titles = path.stat().st_size, [each.title for each in studies]
+    document = {"output": str(path), "bytes": size, "results": titles}
+    output.show(document, lambda: f"wrote {path}, {size / 1024:.0f} KiB: {'; '.join(titles)}", as_json)
