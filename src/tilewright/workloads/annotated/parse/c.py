@@ -212,6 +212,16 @@ def extent(node: Node) -> Expr:
         return nest.Num("0")
 
 
+def shape(declaration: Node) -> tuple[Node, list[Node], int]:
+    """Return what a declaration has elements of, its extents in brackets, and how many pointers there are."""
+    inner, extents, stars = declaration.type, [], 0
+    while kind(inner) in {"ArrayDecl", "PtrDecl"}:
+        stars += kind(inner) == "PtrDecl"
+        extents += [inner.dim] if kind(inner) == "ArrayDecl" else []
+        inner = inner.type
+    return inner, extents, stars
+
+
 def _unit(text: str, converter: "_Converter") -> Node:  # noqa: RET503
     try:
         found = parsed(text)
@@ -376,15 +386,8 @@ class _Converter:
     def _decl(self, node: Node, _depth: int) -> Stmt:
         if node.name is None or set(node.storage or ()) - {"register", "static", "auto", "extern"}:
             self.fail("a declaration is of a variable", node)
-        dims: list[Expr] = []
-        inner = node.type
-        while kind(inner) == "ArrayDecl":
-            dims.append(ONE if inner.dim is None else self.expression(inner.dim))
-            inner = inner.type
-        stars = 0
-        while kind(inner) == "PtrDecl":
-            stars += 1
-            inner = inner.type
+        inner, sizes, stars = shape(node)
+        dims = [ONE if each is None else self.expression(each) for each in sizes]
         if kind(inner) != "TypeDecl" or stars > 2:
             self.fail(f"the declaration of {node.name!r} is of no number or array", node)
         ctype = self.ctype(inner)
