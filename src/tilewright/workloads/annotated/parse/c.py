@@ -187,13 +187,15 @@ def parsed(text: str) -> Node:
     place = -1
     for _ in range(int(line) - 1):
         place = text.find("\n", place + 1)
-    place = place + int(column) if said else len(text[: place + int(column)].rstrip()) - 1
+    place += int(column)
     reason = message[said.end() :] if said else message.lstrip(": ")
-    if reason.startswith("before:"):
-        word = re.match("before: [A-Za-z_*]", reason) and _WORD_BEFORE.search(text, 0, place)
-    else:
-        word = said and _WORD.match(text, place)
+    word = None
+    if said and not reason.startswith("before:"):
+        word = _WORD.match(text, place)
+    elif re.match(r"[A-Za-z_*]", text[place : place + 1]):
+        word = _WORD_BEFORE.search(text, 0, place)
     name = word[0].strip("() \t\n") if word else ""
+    place = place if said else len(text[:place].rstrip()) - 1
     return Misread(place, "" if name in NO_TYPES | TYPES else name, reason)
 
 
