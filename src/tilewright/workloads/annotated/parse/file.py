@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded
-from tilewright.workloads.annotated.lower.aliases import ALIASES
+from tilewright.workloads.annotated.lower.apply import MODULES, TRANSFORMS
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
@@ -47,8 +47,6 @@ LOOPS = frozenset({"Loop", "Loops"})
 PASSED = frozenset({"Align"})
 """Modules whose annotation is accepted and has no effect: only what is inside counts."""
 STENCILS = frozenset({"Stencil"})
-MODULES = frozenset({*ALIASES, "Chill"})
-"""The original tool's other modules, read as transforms of loops that stand behind them."""
 _CHILL = ("permute", "tile", "unroll")
 _QUIET = frozenset({"original", "known", "print", "print_code", "remove_dep"})
 """Commands of CHiLL that have no effect."""
@@ -443,7 +441,7 @@ def _as_transform(
         raise UsageError(f"{where} holds NAME = expression; once for every name, got {given[''][:60]!r}")
     if module == "PolySyn":
         return module, tuple(given.items()), ""
-    taken = tuple((name, value) for name, value in given.items() if name in ALIASES[module].arguments)
+    taken = tuple((name, value) for name, value in given.items() if name in TRANSFORMS[module].arguments)
     return module, taken, _product(given, where)
 
 
