@@ -180,15 +180,17 @@ def parsed(text: str) -> Node:
         raise
     except Exception as error:  # noqa: BLE001  (pycparser has several, some without a common base)
         message = str(error)
-    said = re.match(r":?(\d+):(\d+):?\s*", message)
-    # Where it does not say it, the error is before the next token that would have been read.
-    token = None if said else reader.clex.token()
-    line, column = (said[1], said[2]) if said else (token.lineno, token.column) if token else (text.count("\n") + 2, 1)
+    if said := re.match(r":?(\d+):(\d+):?\s*", message):
+        line, column, reason = int(said[1]), int(said[2]), message[said.end() :]
+    else:
+        # It is before the next token that would have been read.
+        token = reader.clex.token()
+        line, column = getattr(token, "lineno", text.count("\n") + 2), getattr(token, "column", 1)
+        reason = message.lstrip(": ")
     place = -1
-    for _ in range(int(line) - 1):
+    for _ in range(line - 1):
         place = text.find("\n", place + 1)
-    place += int(column)
-    reason = message[said.end() :] if said else message.lstrip(": ")
+    place += column
     word = None
     if said and not reason.startswith("before:"):
         word = _WORD.match(text, place)
