@@ -28,31 +28,30 @@ _THREADED_CELLS = 2**15
 """Cells below which a second thread costs more than it brings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """How a user wants a pipeline to run."""
-
-    fusion: str | None  # the fusion that is asked for; None for the model's choice
-    strict: bool  # whether every operation keeps its own rounding
-    backend: str  # ``auto``, ``c`` or ``numpy``
-    threads: int
-
-
-def run(problem: PipelineProblem, arrays: Sequence[Array], values: Sequence[float], how: Call) -> list[Array]:
+def run(
+    problem: PipelineProblem,
+    arrays: Sequence[Array],
+    values: Sequence[float],
+    *,
+    fusion: str | None,  # the fusion that is asked for; None for the model's choice
+    strict: bool,
+    backend: str,
+    threads: int,
+) -> list[Array]:
     """Return the outputs of a pipeline, from its inputs and scalars."""
     program = problem.pipeline
-    if how.backend != "numpy":
+    if backend != "numpy":
         try:
-            steps = _compiled(problem, how.fusion, how.strict)
+            steps = _compiled(problem, fusion, strict)
         except ToolchainError as error:
-            if how.backend == "c":
+            if backend == "c":
                 raise
             warn_once(f"running with NumPy, which is many times slower: {error}")
         else:
             grids = dict(zip(program.inputs, arrays, strict=True))
             for step in steps:
                 grids |= {grid: new_grid(problem, grid) for grid in step.layout.outputs}
-            execute(problem, steps, grids, values, how.threads, _workspace)
+            execute(problem, steps, grids, values, threads, _workspace)
             return [grids[grid] for grid in program.outputs]
     every = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
     return [every[grid] for grid in program.outputs]
