@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.arguments import checked
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
+from tilewright.base.errors import ArrayError, UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.codegen import ir
@@ -18,9 +18,8 @@ from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.inputs.arrays import as_array
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.runtime.call import compiled, packed, scratch
+from tilewright.runtime.call import compiled, or_by_numpy, packed, scratch
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
-from tilewright.runtime.warn import warn_once
 from tilewright.verbs.options import ImageOptions
 from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
@@ -229,14 +228,12 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
     """
     given = packed(values)
-    try:
-        (kernel,) = compiled(emit_hysteresis, str(given.dtype))
-    except ToolchainError as error:
-        warn_once(f"running with NumPy, which is many times slower: {error}")
+    kernels = or_by_numpy(lambda: compiled(emit_hysteresis, str(given.dtype)))
+    if kernels is None:
         return _with_numpy(given, low, high)
     stack, edges = scratch(8 * given.size, given.size), np.empty(given.shape, dtype=np.uint8)
     limits = np.array([low, high], dtype=np.float64)
-    kernel((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
+    kernels[0]((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
     return edges
 
 
