@@ -15,8 +15,7 @@ from tilewright.codegen.products.product import function_name, panel_columns
 from tilewright.schedules.code import Blocking
 from tilewright.workloads.annotated.lower.harness import region_text
 from tilewright.workloads.annotated.lower.lowering import text
-from tilewright.workloads.annotated.lower.openmp import on_cpu
-from tilewright.workloads.annotated.lower.parallel import distributed
+from tilewright.workloads.annotated.lower.parallel import distributed, on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.products import ProductLoops, product_loops, summed_in_place
@@ -57,8 +56,8 @@ def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
         return None
     nest = setting.nest(loop)
     apart = all(nest.carried(each) is None for each in (loops.row, loops.column))
-    bounds = {name for each in loops.loops for bound in (each.first, each.last) for name in tree.names(bound)}
-    return loops if apart and not bounds & tree.written(loop) else None
+    bounds = (bound for each in loops.loops for bound in (each.first, each.last))
+    return loops if apart and not tree.names(*bounds) & tree.written(loop) else None
 
 
 def _threaded(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:

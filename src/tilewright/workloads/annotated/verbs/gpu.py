@@ -15,7 +15,7 @@ from tilewright.machines.device import gpu_machine
 from tilewright.machines.files import of_architecture
 from tilewright.machines.machine import Machine
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.devices.oclgrind import OclgrindReport, only_oclgrind
+from tilewright.runtime.devices.opencl import OclgrindReport, only_oclgrind
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command
 from tilewright.runtime.warn import warn_once
@@ -118,7 +118,7 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
     def of(loop: LoopRegion, program: DeviceProgram) -> RegionGuard:
         def build(code: tree.Stmt, setting: NestContext) -> object:
             found = _program(loop, case, code, values, options, setting)[0]
-            return found.steps, found.streams
+            return found.host, found.streams
 
         away = not program.launch.resident
         fixed = sized_arrays(case, program.extents) if away else {}
