@@ -1,8 +1,7 @@
 """The search for a fusion: every legal group has its best configuration, and a fusion costs the sum of its groups.
 
 A configuration is a block of threads on a GPU, a tile of rows on a CPU. What a machine offers is :class:`Blocks` or
-:class:`Strips`, and what is chosen says itself in JSON, in words and in a table: nothing else tells the two kinds of
-machines apart. Nothing is run.
+:class:`Strips`, and what is chosen says itself in JSON, in words and in a table. Nothing is run.
 """
 
 import functools
