@@ -2,7 +2,8 @@
 
 A loop is parallel if no dependence is carried by it, reductions apart. Where the outermost one is not, its statements
 are distributed over loops of their own, an inner loop is brought outside, or a pair of loops runs tile by tile along
-the diagonals of its tiles. What is tried, in that order, is what is said when nothing helps.
+the diagonals of its tiles. What is tried, in that order, is what is said when nothing helps. Parallel loops become
+kernels of a device, or OpenMP's on a CPU.
 """
 
 import itertools
