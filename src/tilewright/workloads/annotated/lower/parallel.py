@@ -209,7 +209,7 @@ def distributed(root: tree.Stmt, loop: tree.Loop, setting: NestContext, *, fines
     variable of the body. Neighbours that are parallel together are one loop (typed fusion), unless the finest
     distribution is asked for. The loop is an object of the root's tree.
     """
-    items = loop.body.body if isinstance(loop.body, tree.Block) else (loop.body,)
+    items = tree.sequence(loop.body)
     nest = setting.nest(root)
     if (
         len(items) < 2
@@ -272,7 +272,7 @@ def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
 
 def _split_inside(root: tree.Stmt, loop: tree.Loop, setting: NestContext) -> tree.Loop:
     """Return a loop whose inner loops are distributed as finely as their dependences allow."""
-    items = loop.body.body if isinstance(loop.body, tree.Block) else (loop.body,)
+    items = tree.sequence(loop.body)
     new: list[tree.Stmt] = []
     for item in items:
         new += distributed(root, item, setting, finest=True) if isinstance(item, tree.Loop) else [item]
