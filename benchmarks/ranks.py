@@ -26,11 +26,12 @@ from mpi4py import MPI
 import environment
 import tilewright as tw
 from tilewright.costs.transfers import network
-from tilewright.distributed import ghosts, measure, runs
+from tilewright.distributed import ghosts, runs
 from tilewright.distributed.compute import Computer
 from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.verbs import calibrate
 
 # ruff: noqa: ANN401
 COMM = MPI.COMM_WORLD
@@ -160,7 +161,7 @@ def beside_both(name: str, shape: tuple[int, ...], steps: int, delay: float) -> 
     """Compare exchanges that are overlapped with others where messages are delayed, as predicted and as measured."""
     host = memo.host()
     latency = replace(host.network_latency, value=delay, low=None, high=None)
-    host = replace(host, network_latency=latency, network_bandwidth=measure.network(COMM)["network_bandwidth"])
+    host = replace(host, network_latency=latency, network_bandwidth=calibrate.network(COMM)["network_bandwidth"])
     free, found = job(name, shape, steps), []
     with delayed(delay):
         for t in BOTH:
@@ -214,7 +215,7 @@ def delayed(delay: float) -> Iterator[None]:
 
 def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> dict[str, Any]:
     """Compare the model's steps between exchanges with others where messages are delayed."""
-    measured = measure.network(COMM)
+    measured = calibrate.network(COMM)
     host = memo.host()
     latency = replace(measured["network_latency"], value=delay + measured["network_latency"].value, low=None, high=None)
     host = replace(host, network_latency=latency, network_bandwidth=measured["network_bandwidth"])

@@ -16,10 +16,10 @@ from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.plan import Target, read_target
 from tilewright.runtime import power
-from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.drivers import open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import toolchain
-from tilewright.verbs.energy.meter import card
+from tilewright.verbs.energy.runs import card
 from tilewright.verbs.predict import MachineLike, as_machine
 
 COLUMNS = ("round", "benchmark", "start", "end", "operations")

@@ -129,7 +129,7 @@ def _tilings(
     problem: Problem, target: Target, asked: Tiling | None
 ) -> tuple[tuple[tuple[Tiling, Extended | None], ...], str]:
     """Return a GPU's tilings, with periodic grids' copies, and the evidence for them."""
-    from tilewright.runtime.devices.found import circumstances, device_machine, open_device
+    from tilewright.runtime.devices.drivers import circumstances, device_machine, open_device
 
     if asked is not None:
         return ((asked, plain_block(problem, asked)),), "asked"

@@ -14,7 +14,7 @@ from tilewright.machines.files import load, names
 from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime.devices import found as devices
+from tilewright.runtime.devices import drivers as devices
 from tilewright.runtime.devices import nvrtc, opencl
 from tilewright.runtime.warn import forget_warnings
 from tilewright.runtime.workers.pool import Reply

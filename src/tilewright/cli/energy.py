@@ -64,7 +64,7 @@ def energy(
 
 def _metered(program: str, asked: EnergyOptions, metered: MeterOptions, append: Path | None, *, as_json: bool) -> None:
     """Run a program under a power meter, or take a recorded trace, and possibly keep the run."""
-    from tilewright.verbs.energy import meter as api
+    from tilewright.verbs.energy import runs as api
 
     found = api.meter_run(program, shape=asked.shape, steps=asked.steps, tiling=asked.tiling, **metered.keywords())
     if append is not None:
@@ -75,7 +75,7 @@ def _metered(program: str, asked: EnergyOptions, metered: MeterOptions, append: 
 
 def _fitted(path: Path, machine: "MachineLike", fitted: FitOptions, save: Path | None) -> dict[str, object]:
     """Fit the runs of a file and possibly write the machine."""
-    from tilewright.verbs.energy import fit as api
+    from tilewright.verbs.energy import runs as api
 
     found = api.fit_energy(api.read_runs(path), machine, **fitted.keywords())
     if save is not None:

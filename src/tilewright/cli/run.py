@@ -20,13 +20,11 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
     """
     from tilewright.programs.stencil.program import Program
     from tilewright.verbs.dispatch import server_of
-    from tilewright.verbs.files.run import run_files
+    from tilewright.verbs.files import run_files, run_files_on_ranks
     from tilewright.verbs.load import load_program, load_run
 
     once = replace(options, steps=1 if options.steps is None else options.steps)
     if files.distributed:
-        from tilewright.verbs.files.ranks import run_files_on_ranks
-
         done = run_files_on_ranks(load_program(program), once, files)
         if done is not None:  # the first rank tells
             output.tell(done, as_json)

@@ -184,7 +184,6 @@ class _Candidate:
 
 
 def _work(document: Mapping[str, Any], known: FileDefaults, where: str) -> stencil.StencilWorkload:
-    """Return what a document is of, checked."""
     one = documents.parse(_Problem, document, where, alone=False)
     name, machine = one.program, one.machine
     program = known.program or (study.known_program(name) if isinstance(name, str) else None)
@@ -226,7 +225,6 @@ def _tiling(row: Mapping[str, Any]) -> object:
 
 
 def _tile(row: Mapping[str, Any], where: str) -> str:
-    """Return the tiling of a candidate as text; anything printed by tilewright parses."""
     tiling = _tiling(row)
     if isinstance(tiling, dict):
         values = [("t", tiling.get("time")), ("s", tiling.get("space")), ("sub", tiling.get("sub"))]

@@ -22,7 +22,7 @@ from tilewright.costs.machine_code.paths import computing, steady, with_tests
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime.devices import nvdisasm, nvrtc
+from tilewright.runtime.devices import nvrtc
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -114,7 +114,7 @@ def test_a_listing_without_encodings_is_refused():
         read(".text.smooth:\n        /*0000*/                   EXIT ;\n")
 
 
-@pytest.mark.skipif(not (nvrtc.available() and nvdisasm._programs()), reason="needs NVRTC and nvdisasm")
+@pytest.mark.skipif(not (nvrtc.available() and nvrtc._programs()), reason="needs NVRTC and nvdisasm")
 @pytest.mark.parametrize("tile", ["none", "streaming:t=2,s=32x58,threads=1x64"])
 def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
@@ -125,7 +125,7 @@ def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     kernel = source.kernels[0]
     needs = Needs(threads=kernel.threads, registers=code.resources.registers, shared_bytes=source.shared_bytes)
     updates = round_updates(problem, schedule)
-    listed = read(nvdisasm.disassemble(code.cubin))[kernel.entry]
+    listed = read(nvrtc.disassemble(code.cubin))[kernel.entry]
     found = analyse(listed, needs, updates, h200, loops=tile != "none")
     assert found.pipes["fp32"] == pytest.approx(5.0, rel=0.01)  # its own arithmetic: what is counted is its loop
     other = with_tests(listed)

@@ -19,7 +19,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.tuning.stencil import on_machine
 from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.energy.energy import compare, energy
-from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
+from tilewright.verbs.energy.runs import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.verbs.predict import predict, select
 from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune

@@ -147,7 +147,7 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     """Return what the model predicts for so many steps of a prepared problem, copies of the arrays included."""
     if kernel.plan.target.backend == "numpy" or steps == 0:
         return None
-    from tilewright.runtime.devices.found import device_machine
+    from tilewright.runtime.devices.drivers import device_machine
     from tilewright.tuning.choice import whole_run_seconds
     from tilewright.verbs.predict import as_machine
 

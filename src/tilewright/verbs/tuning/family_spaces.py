@@ -75,10 +75,7 @@ def slopes_of(
 
 
 def _block(problem: Problem, machine: Machine, *, every: bool) -> Problem | None:
-    """Return one block of a problem that wraps, or None where nothing wraps or blocks are impossible.
-
-    Where the model expects no block to pay, one is there to be measured; without measurements there is none on a GPU.
-    """
+    # Where the model expects no block to pay, one is there to be measured; without measurements there is none on a GPU.
     if problem.steps < 2 or not wrapped_axes(problem):
         return None
     blocks = choose_blocks(problem, machine)

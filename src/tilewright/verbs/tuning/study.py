@@ -92,7 +92,6 @@ def known_program(name: str) -> Program | None:
 
 
 def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
-    """Add what the model says about a candidate; one that it knows nothing of stays as it is."""
     if each.dram_bytes is not None:
         return each
     try:
@@ -160,8 +159,8 @@ def measured_here(backend: str, threads: int) -> dict[str, str]:
         compiler = toolchain().identity.partition(" ")[2].splitlines()[0]  # without the fingerprint of its files
     except ToolchainError:
         compiler = "none"
-    found = {"date": today(), "version": version(), "backend": backend, "processor": cpu_name()}
-    return {**found, "compiler": compiler, "threads": str(threads)}
+    runs = {"date": today(), "version": version(), "backend": backend, "processor": cpu_name()}
+    return {**runs, "compiler": compiler, "threads": str(threads)}
 
 
 def read_circumstances(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -26,7 +26,7 @@ from tilewright.workloads.tables.problem import Recurrence
 from tilewright.workloads.tables.recurrence import Table, as_recurrence
 
 if TYPE_CHECKING:
-    from tilewright.verbs.files.run import Note
+    from tilewright.verbs.files import Note
     from tilewright.verbs.options import RunFiles, RunOptions
     from tilewright.workloads.tables.files import TableReport
 

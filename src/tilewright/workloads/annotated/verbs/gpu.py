@@ -15,7 +15,7 @@ from tilewright.machines.device import gpu_machine
 from tilewright.machines.files import of_architecture
 from tilewright.machines.machine import Machine
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.devices.oclgrind import OclgrindReport, only_oclgrind
+from tilewright.runtime.devices.opencl import OclgrindReport, only_oclgrind
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command
 from tilewright.runtime.warn import warn_once
