@@ -285,8 +285,8 @@ def process(
     target: Path,
     *,
     sigma: float = 1.0,
-    low: float = LOW,  # ``canny``'s thresholds, as fractions of the picture's range
-    high: float = HIGH,
+    low: float = 0.1,  # ``canny``'s thresholds, as fractions of the picture's range
+    high: float = 0.2,
     boundary: str | None = None,  # ``reflect`` by default, for ``canny`` scikit-image's way
     threads: int | None = None,
 ) -> Processed:
