@@ -2,7 +2,7 @@
 
 ``a + b * n``, ``row[i]`` and ``i < n`` are nodes: they find the type that an operation works in and fold what is known.
 A number beside an expression is of its type. Where an operation must stand in the text as written,
-:func:`~tilewright.codegen.ir.build.op` folds nothing.
+:func:`~tilewright.codegen.ir.builder.op` folds nothing.
 
 >>> Int(2) + 3, Var("x") + 0, Var("x") * 1, 0 * Var("x")
 (Int(value=5), Var(name='x', type=Index(bits=0)), Var(name='x', type=Index(bits=0)), Int(value=0))

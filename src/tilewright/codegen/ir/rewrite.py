@@ -8,24 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
+from tilewright.codegen.ir import nodes
 from tilewright.codegen.ir.expressions import Call, Expr, Intrinsic, Load, Op, Shift, Var
-from tilewright.codegen.ir.nodes import (
-    Array,
-    Assign,
-    ConstArray,
-    Declare,
-    For,
-    Function,
-    If,
-    Let,
-    Mutable,
-    Parallel,
-    Scope,
-    Stmt,
-    Store,
-    Update,
-    While,
-)
+from tilewright.codegen.ir.nodes import Function, Stmt
 
 Pass = Callable[[Function], Function]
 """What a rewriting of kernels is: a function for a function. Its docstring says what was there before and after."""
@@ -42,24 +27,24 @@ _OPERANDS: dict[type, tuple[str, ...]] = {
     Call: ("args",),
     Intrinsic: ("args",),
     Shift: ("own", "other"),
-    Let: ("value",),
-    Mutable: ("value",),
-    Assign: ("value",),
-    Store: ("base", "index", "value"),
-    For: ("low", "high", "step"),
-    While: ("condition",),
-    If: ("condition",),
-    Parallel: ("threads",),
-    Declare: ("extents", "values"),
-    Update: ("place", "value"),
+    nodes.Let: ("value",),
+    nodes.Mutable: ("value",),
+    nodes.Assign: ("value",),
+    nodes.Store: ("base", "index", "value"),
+    nodes.For: ("low", "high", "step"),
+    nodes.While: ("condition",),
+    nodes.If: ("condition",),
+    nodes.Parallel: ("threads",),
+    nodes.Declare: ("extents", "values"),
+    nodes.Update: ("place", "value"),
 }
 """Fields that hold an expression or several."""
 _BODIES: dict[type, tuple[str, ...]] = {
-    For: ("body",),
-    While: ("body",),
-    If: ("then", "otherwise"),
-    Scope: ("body",),
-    Parallel: ("body",),
+    nodes.For: ("body",),
+    nodes.While: ("body",),
+    nodes.If: ("then", "otherwise"),
+    nodes.Scope: ("body",),
+    nodes.Parallel: ("body",),
 }
 """Fields that hold statements."""
 
@@ -83,7 +68,11 @@ def bodies(node: Stmt) -> tuple[Body, ...]:
 
 def bound(node: Stmt) -> Var | None:
     """Return the name that a statement gives to what follows it; a loop's is known inside it only."""
-    return node.var if isinstance(node, Let | Mutable | Array | ConstArray | Declare) else None
+    return (
+        node.var
+        if isinstance(node, nodes.Let | nodes.Mutable | nodes.Array | nodes.ConstArray | nodes.Declare)
+        else None
+    )
 
 
 def walk(root: Expr | Stmt | Function | Iterable[Stmt]) -> Iterator[Expr | Stmt]:
@@ -196,24 +185,24 @@ def free_names(root: Expr | Stmt | Function | Iterable[Stmt]) -> frozenset[str]:
     """Return the names that are read, or assigned to, and not introduced.
 
     >>> from tilewright.codegen import ir
-    >>> loop = For(var=Var("i"), low=ir.Int(0), high=Var("n"), body=(Let(Var("j"), Var("i")),))
+    >>> loop = ir.For(var=Var("i"), low=ir.Int(0), high=Var("n"), body=(ir.Let(Var("j"), Var("i")),))
     >>> sorted(free_names(loop))
     ['n']
     """
     if isinstance(root, Function):
-        result = () if root.result is None else (Let(Var(""), root.result),)
+        result = () if root.result is None else (nodes.Let(Var(""), root.result),)
         return free_names((*root.body, *result)) - {param.name for param in root.params}
     if isinstance(root, Iterable):
         return _free_in_body(root)
     if isinstance(root, Var):
         return frozenset({root.name})
-    found: set[str] = {root.var.name} if isinstance(root, Assign) else set()
+    found: set[str] = {root.var.name} if isinstance(root, nodes.Assign) else set()
     for part in operands(root):
         found |= free_names(part)
     inner: set[str] = set()
     for name in _BODIES.get(type(root), ()):
         inner |= _free_in_body(getattr(root, name))
-    if isinstance(root, For):
+    if isinstance(root, nodes.For):
         inner -= {root.var.name}
     return frozenset(found | inner)
 
@@ -248,11 +237,11 @@ def substitute(body: Body, values: Mapping[str, Expr]) -> Body:
 def _substituted(node: Stmt, values: Mapping[str, Expr]) -> Stmt:
     if not values:
         return node
-    target = node.var if isinstance(node, Assign) else node.place if isinstance(node, Update) else None
+    target = node.var if isinstance(node, nodes.Assign) else node.place if isinstance(node, nodes.Update) else None
     if isinstance(target, Var) and target.name in values:
         raise ValueError(f"{target.name} is assigned to and cannot become an expression")
     node = _Mapper(lambda each: values.get(each.name, each) if isinstance(each, Var) else each, None).parts(node)
-    inner = _within(values, node.var.name, node.body) if isinstance(node, For) else values
+    inner = _within(values, node.var.name, node.body) if isinstance(node, nodes.For) else values
     changed: dict[str, Any] = {}
     for name in _BODIES.get(type(node), ()):
         old = getattr(node, name)
