@@ -69,7 +69,7 @@ from tilewright.codegen.ir.types import (
     Type,
     Vector,
 )
-from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
+from tilewright.codegen.print.elements import MATH_FUNCTIONS
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}

@@ -1,4 +1,4 @@
-"""Sums of a field over the steps of a run, near the sides of the grid: see :mod:`tilewright.codegen.faces`."""
+"""Sums of a field over the steps of a run, near the sides of the grid: see :mod:`tilewright.codegen.points`."""
 
 import functools
 import math

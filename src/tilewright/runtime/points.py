@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.point_sums import sums_source
+from tilewright.codegen.rows import sums_source
 from tilewright.programs.stencil import points
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index, Sums, Weights, numbered

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import inside
-from tilewright.codegen.boxes.ends import vector_beyond
-from tilewright.codegen.boxes.rows import BoxStatement, RowPointers
+from tilewright.codegen.boxes.rows import BoxStatement, RowPointers, vector_beyond
 from tilewright.codegen.layouts import stride
 from tilewright.codegen.sites import extent
 from tilewright.codegen.sums.loop import write_lines

@@ -14,20 +14,20 @@ Source: Prajapati et al. 2017, sections 3 and 4; Grosser et al. 2014.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField, chip_of
-from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, Launch, NewCell, row_index, stride, unpack
-from tilewright.codegen.gpu.tiles import told, wavefront, wavefront_launches
-from tilewright.codegen.lower.index import Names, bound, index
+from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, NewCell, row_index, stride, unpack
+from tilewright.codegen.gpu.tiles import launch_numbers, wavefront
+from tilewright.codegen.lower import Names, bound, index
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
+from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
-from tilewright.schedules.prism import geometry, wavefronts
+from tilewright.schedules.prism import geometry
 from tilewright.schedules.tree.affine import Name
 from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, nodes
 
@@ -38,17 +38,6 @@ _X, _LOW, _HIGH = ir.Var("x"), ir.Var("low"), ir.Var("high")
 """A cell along axis 0 and those of a row, from the face's left end on."""
 
 
-def hybrid_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
-    """Make the kernel of a prism tiling."""
-    return (HybridKernel(site, schedule).kernel(),)
-
-
-def hybrid_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
-    """Yield one launch per wavefront with any tile, for some steps that start at version 0."""
-    cut = geometry(problem, schedule.tiling)
-    yield from wavefront_launches(wavefronts(cut.symbolic()), problem, {"steps": steps})
-
-
 class HybridKernel:
     """The kernel; in its text ``z1``, ``z2`` are the classic tile's place, ``y1``, ``y2`` a cell's in its row."""
 
@@ -56,14 +45,14 @@ class HybridKernel:
         self.site, self.schedule, self.rank = site, schedule, site.rank
         self.cut = geometry(site.problem, schedule.tiling)
         self.face, self.skews = self.cut.hexagon, self.cut.skews
-        self.tiles = wavefront(wavefronts(self.cut.symbolic()))[1]
+        self.tiles = wavefront(catalogue.tree(site.problem, schedule.tiling))[1]
         self.rows = next(node for node in nodes(self.tiles) if isinstance(node, Loop) and not node.subtile)
         self.chip = chip_of(site.problem, self.cut, schedule.pieces)
 
     def kernel(self) -> Kernel:
         """Make the kernel."""
         shape, height = self.schedule.threads, self.face.height
-        self.b, entry = self.site.begin(0, math.prod(shape), told(self.tiles), self.chip.values)
+        self.b, entry = self.site.begin(0, math.prod(shape), launch_numbers(self.tiles), self.chip.values)
         b = self.b
         b.comment(f"{self.face.note}, {self.schedule.tiling}")
         unpack(b, ir.THREAD, self.site.axes("i"), shape)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, in_turn, unpack
-from tilewright.codegen.lower.index import Names, bound, index
+from tilewright.codegen.lower import Names, bound, index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK, Statement
 from tilewright.schedules.catalogue import tree
@@ -35,19 +35,10 @@ from tilewright.schedules.tree.nodes import (
 )
 
 
-def tile_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
-    """Make the kernel of a tree with one kind of wavefront."""
-    return (TileKernel(site, schedule).kernel(),)
-
-
 def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per wavefront with any tile, for some steps that start at version 0."""
-    yield from wavefront_launches(tree(problem, schedule.tiling), problem, {"steps": steps})
-
-
-def wavefront_launches(node: Node, problem: Problem, sizes: Mapping[str, int]) -> Iterator[Launch]:
-    """Yield one launch per wavefront of a tree with any tile; ``sizes``: its free names but the extents."""
-    yield from _launches(node, {**sizes, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}})
+    extents = {f"n{axis}": cells for axis, cells in enumerate(problem.shape)}
+    return _launches(tree(problem, schedule.tiling), {"steps": steps, **extents})
 
 
 def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
@@ -64,7 +55,7 @@ def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
         case Parallel(ranges):
             groups = math.prod(value(each.count, names) for each in ranges)
             if groups > 0 and not _idle(node.child, names):
-                yield Launch(0, groups, tuple(names[name] for name in told(node)))
+                yield Launch(0, groups, tuple(names[name] for name in launch_numbers(node)))
         case _:
             raise ValueError(f"no launch is made of a {type(node).__name__} above tiles")
 
@@ -91,8 +82,8 @@ def wavefront(node: Node) -> tuple[list[str], Parallel]:
     return notes, node
 
 
-def told(tiles: Parallel) -> tuple[str, ...]:
-    """What a group is told, in alphabetical order: all but the grid's extents, and how often the first range counts."""
+def launch_numbers(tiles: Parallel) -> tuple[str, ...]:
+    """Names of the numbers that a launch gives, sorted: all but the extents, and how often the first range counts."""
     first, *others = tiles.ranges
     used = free_names(tiles.child) - {each.name for each in tiles.ranges}
     used = used.union(names_in(first.low), *(names_in(end) for each in others for end in (each.low, each.count)))
@@ -109,7 +100,7 @@ class TileKernel:
         """Make the kernel."""
         site, threads = self.site, self.schedule.threads
         notes, tiles = wavefront(tree(site.problem, self.schedule.tiling))
-        b, entry = site.begin(0, math.prod(threads), told(tiles))
+        b, entry = site.begin(0, math.prod(threads), launch_numbers(tiles))
         self.b = b
         for note in notes:
             b.comment(note)

@@ -12,8 +12,7 @@ from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print import dialects
 from tilewright.codegen.print.base import SIGNS, Language, Printer
 from tilewright.codegen.print.c import c_literal
-from tilewright.codegen.print.elements import C_ELEMENTS
-from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
+from tilewright.codegen.print.elements import C_ELEMENTS, MATH_FUNCTIONS
 
 _CHOICE = 0
 _EITHER, _BOTH, _SHIFTED, _PRODUCT = 1, 2, 8, 10

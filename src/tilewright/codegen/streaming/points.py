@@ -7,11 +7,13 @@ import functools
 import operator
 
 from tilewright.codegen import ir
-from tilewright.codegen.faces import Face, add_to, faces_of
 from tilewright.codegen.points import (
     FIRST,
     LAST,
+    Face,
+    add_to,
     each_cell,
+    faces_of,
     function_name,
     name_cells,
     open_table,
