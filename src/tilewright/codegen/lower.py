@@ -25,9 +25,9 @@ from tilewright.codegen.boxes.kernel import call_boxes, cells_name
 from tilewright.codegen.layouts import stride
 from tilewright.codegen.sites import SIZE, Pair, Site, extent
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.tree import nodes as tree_nodes
+from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
-from tilewright.schedules.tree.nodes import Compute, Guard, Let, Loop, Mark, Node, Parallel, Sequence, Wavefronts
+from tilewright.schedules.tree.nodes import Node
 
 Names = Mapping[str, ir.Expr]
 """What the tree's names stand for, where not for variables of the same name."""
@@ -60,7 +60,7 @@ def index(expression: Expr, names: Names) -> ir.Expr:
             return _BUILD[operator](index(first, names), index(second, names))
 
 
-def bound(let: Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:
+def bound(let: nodes.Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:
     """The statement that binds a name, if it needs one, and the names below it."""
     number = index(let.value, names)
     if isinstance(number, ir.Var | ir.Int):
@@ -76,7 +76,7 @@ def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...
     for size, place in {"steps": 0, "threads": 1, **{each: at + k for k, each in enumerate(further)}}.items():
         b.let(size, SIZE[place])
     site.name_sizes(b)
-    if isinstance(tree, Loop) and not any(isinstance(node, Parallel) for node in tree_nodes.nodes(tree)):
+    if isinstance(tree, nodes.Loop) and not any(isinstance(node, nodes.Parallel) for node in nodes.walk(tree)):
         SweepKernel(b, site, tree).write()
     else:
         _TileKernel(b, site).team(tree, {})
@@ -92,13 +92,13 @@ class _TileKernel:
     def team(self, node: Node, names: Names) -> None:
         """Open a region of threads below names and comments."""
         match node:
-            case Mark():
+            case nodes.Mark():
                 self.b.comment(node.text)
                 self.team(node.child, names)
-            case Let():
+            case nodes.Let():
                 self.team(node.child, self._bound(node, names))
-            case Wavefronts():
-                self.team(tree_nodes.unfolded(node), names)
+            case nodes.Wavefronts():
+                self.team(nodes.unfolded(node), names)
             case _:
                 with self.b.parallel(ir.Var("threads")):
                     self.node(node, names)
@@ -107,46 +107,46 @@ class _TileKernel:
         """Write a node."""
         b = self.b
         match node:
-            case Mark(text, child):
+            case nodes.Mark(text, child):
                 b.comment(text)
                 self.node(child, names)
-            case Let():
+            case nodes.Let():
                 self.node(node.child, self._bound(node, names))
-            case Sequence(children):
+            case nodes.Sequence(children):
                 for child in children:
-                    if isinstance(child, Mark | Let):  # its names are its own
+                    if isinstance(child, nodes.Mark | nodes.Let):  # its names are its own
                         with b.scope():
                             self.node(child, names)
                     else:
                         self.node(child, names)
-            case Loop():
+            case nodes.Loop():
                 self._loop(node, names)
-            case Parallel():
+            case nodes.Parallel():
                 self._tiles(node, names)
-            case Wavefronts():
-                self.node(tree_nodes.unfolded(node), names)
-            case Guard():
+            case nodes.Wavefronts():
+                self.node(nodes.unfolded(node), names)
+            case nodes.Guard():
                 at = index(node.value, names)
                 with b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
                     self.node(node.child, names)
-            case Compute():
+            case nodes.Compute():
                 self._cells(node, names)
             case _:
                 raise ValueError(f"no loops are made of a {type(node).__name__}")
 
-    def _bound(self, let: Let, names: Names) -> Names:
+    def _bound(self, let: nodes.Let, names: Names) -> Names:
         lets, names = bound(let, names)
         self.b.emit(*lets)
         return names
 
-    def _loop(self, loop: Loop, names: Names) -> None:
+    def _loop(self, loop: nodes.Loop, names: Names) -> None:
         if loop.high == loop.low + 1:
-            self.node(Let(loop.name, loop.low, loop.child), names)
+            self.node(nodes.Let(loop.name, loop.low, loop.child), names)
             return
         with self.b.loop(loop.name, index(loop.low, names), index(loop.high, names), loop.step) as var:
             self.node(loop.child, {**names, loop.name: var})
 
-    def _tiles(self, tiles: Parallel, names: Names) -> None:
+    def _tiles(self, tiles: nodes.Parallel, names: Names) -> None:
         """The tiles of a wavefront, which threads take one by one, by a number whose last digit is the last range's."""
         b, ranges = self.b, tiles.ranges
         counts = [index(each.count, names) for each in ranges]
@@ -167,7 +167,7 @@ class _TileKernel:
                 rest = rest / count if more else rest
             self.node(tiles.child, inner)
 
-    def _cells(self, cells: Compute, names: Names) -> None:
+    def _cells(self, cells: nodes.Compute, names: Names) -> None:
         step = index(cells.step, names)
         box = [(index(low, names), index(high, names)) for low, high in cells.box]
         stages = self.site.problem.program.stages
@@ -189,7 +189,7 @@ _STRETCH_STEPS = 64
 class SweepKernel:
     """Writes the loops of a tree without tiles."""
 
-    def __init__(self, b: ir.Builder, site: Site, steps: Loop) -> None:
+    def __init__(self, b: ir.Builder, site: Site, steps: nodes.Loop) -> None:
         """Write into a function that has named the sizes."""
         self.b, self.site, self.program = b, site, site.problem.program
         self.step = ir.Var(steps.name)

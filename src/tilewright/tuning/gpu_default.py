@@ -13,7 +13,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning.ranking import contenders

@@ -29,7 +29,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.prism import geometry
 from tilewright.schedules.tree.affine import Name
-from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, nodes
+from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, walk
 
 Span = tuple[ir.Expr | int, ir.Expr | int]
 _LEFT, _START, _ROW, _STEP = ir.Var("left"), ir.Var("start"), ir.Var("row"), ir.Var("step")
@@ -46,7 +46,7 @@ class HybridKernel:
         self.cut = geometry(site.problem, schedule.tiling)
         self.face, self.skews = self.cut.hexagon, self.cut.skews
         self.tiles = wavefront(catalogue.tree(site.problem, schedule.tiling))[1]
-        self.rows = next(node for node in nodes(self.tiles) if isinstance(node, Loop) and not node.subtile)
+        self.rows = next(node for node in walk(self.tiles) if isinstance(node, Loop) and not node.subtile)
         self.chip = chip_of(site.problem, self.cut, schedule.pieces)
 
     def kernel(self) -> Kernel:

@@ -18,21 +18,9 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK, Statement
 from tilewright.schedules.catalogue import tree
 from tilewright.schedules.code import GpuSchedule
+from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import Whole, extent_of, names_in, value
-from tilewright.schedules.tree.nodes import (
-    Box,
-    Compute,
-    Guard,
-    Let,
-    Loop,
-    Mark,
-    Node,
-    Parallel,
-    Wavefronts,
-    children,
-    free_names,
-    unfolded,
-)
+from tilewright.schedules.tree.nodes import Node
 
 
 def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
@@ -43,16 +31,16 @@ def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterat
 
 def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
     match node:
-        case Mark():
+        case nodes.Mark():
             yield from _launches(node.child, names)
-        case Let(name, of, child):
+        case nodes.Let(name, of, child):
             yield from _launches(child, {**names, name: value(of, names)})
-        case Wavefronts():
-            yield from _launches(unfolded(node), names)
-        case Loop():
+        case nodes.Wavefronts():
+            yield from _launches(nodes.unfolded(node), names)
+        case nodes.Loop():
             for number in range(value(node.low, names), value(node.high, names), node.step):
                 yield from _launches(node.child, {**names, node.name: number})
-        case Parallel(ranges):
+        case nodes.Parallel(ranges):
             groups = math.prod(value(each.count, names) for each in ranges)
             if groups > 0 and not _idle(node.child, names):
                 yield Launch(0, groups, tuple(names[name] for name in launch_numbers(node)))
@@ -63,29 +51,29 @@ def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
 def _idle(node: Node, names: Mapping[str, int]) -> bool:
     """Whether a loop that all tiles have alike has no iteration."""
     match node:
-        case Loop():
+        case nodes.Loop():
             known = names_in(node.low) | names_in(node.high) <= names.keys()
             return (known and value(node.low, names) >= value(node.high, names)) or _idle(node.child, names)
-        case Let() | Guard():
+        case nodes.Let() | nodes.Guard():
             return _idle(node.child, names)
         case _:
             return False
 
 
-def wavefront(node: Node) -> tuple[list[str], Parallel]:
+def wavefront(node: Node) -> tuple[list[str], nodes.Parallel]:
     """The notes above the tiles of a tree, and the tiles."""
     notes: list[str] = []
-    while not isinstance(node, Parallel):
-        (below,) = children(node)
-        notes += [node.text] if isinstance(node, Mark) else []
+    while not isinstance(node, nodes.Parallel):
+        (below,) = nodes.children(node)
+        notes += [node.text] if isinstance(node, nodes.Mark) else []
         node = below
     return notes, node
 
 
-def launch_numbers(tiles: Parallel) -> tuple[str, ...]:
+def launch_numbers(tiles: nodes.Parallel) -> tuple[str, ...]:
     """Names of the numbers that a launch gives, sorted: all but the extents, and how often the first range counts."""
     first, *others = tiles.ranges
-    used = free_names(tiles.child) - {each.name for each in tiles.ranges}
+    used = nodes.free_names(tiles.child) - {each.name for each in tiles.ranges}
     used = used.union(names_in(first.low), *(names_in(end) for each in others for end in (each.low, each.count)))
     return tuple(sorted(used - {extent_of(axis).name for axis in range(MAX_RANK)}))
 
@@ -115,27 +103,27 @@ class TileKernel:
 
     def _node(self, node: Node, names: Names) -> None:
         match node:
-            case Let():
+            case nodes.Let():
                 lets, names = bound(node, names)
                 self.b.emit(*lets)
                 self._node(node.child, names)
-            case Loop() if node.high == node.low + 1:
-                self._node(Let(node.name, node.low, node.child), names)
-            case Loop():
+            case nodes.Loop() if node.high == node.low + 1:
+                self._node(nodes.Let(node.name, node.low, node.child), names)
+            case nodes.Loop():
                 low, high = index(node.low, names), index(node.high, names)
                 with self.b.loop(node.name, low, high, node.step, unroll=1) as place:
                     self._node(node.child, {**names, node.name: place})
-            case Guard():
+            case nodes.Guard():
                 at = index(node.value, names)
                 with self.b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
                     self._node(node.child, names)
-            case Compute():
+            case nodes.Compute():
                 self._cells(node, names)
                 self.b.barrier(memory=True)
             case _:
                 raise ValueError(f"no thread code is made of a {type(node).__name__} in memory")
 
-    def _cells(self, cells: Compute, names: Names) -> None:
+    def _cells(self, cells: nodes.Compute, names: Names) -> None:
         """The cells of a box, cut to the grid, each by one thread."""
         step, stage = index(cells.step, names), index(cells.stage, names)
         for number, statements in enumerate(self.site.stages):
@@ -145,7 +133,7 @@ class TileKernel:
             elif cells.stage.value == number:
                 self._box(cells.box, statements, step, names)
 
-    def _box(self, box: Box, statements: Iterable[Statement], step: ir.Expr, names: Names) -> None:
+    def _box(self, box: nodes.Box, statements: Iterable[Statement], step: ir.Expr, names: Names) -> None:
         """The cells of a box that the grid has, shared by the threads of the group."""
         spans = [(index(low, names), index(high, names)) for low, high in box]
         with in_turn(self.b, spans, self.schedule.threads):

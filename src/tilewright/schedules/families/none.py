@@ -3,8 +3,7 @@
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import Family, Tiling
-from tilewright.schedules.legality import Legal, Verdict
+from tilewright.schedules.family import Family, Legal, Tiling, Verdict
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Sequence
 

@@ -287,11 +287,11 @@ def children(node: Node) -> tuple[Node, ...]:
     return () if isinstance(node, Compute | CopyIn | CopyOut | Unit) else (node.child,)
 
 
-def nodes(node: Node) -> Iterator[Node]:
+def walk(node: Node) -> Iterator[Node]:
     """Yield a node and all that is below it."""
     yield node
     for child in children(node):
-        yield from nodes(child)
+        yield from walk(child)
 
 
 def free_names(node: Node) -> frozenset[str]:

@@ -1,4 +1,7 @@
-"""What one block of a schedule tree computes, reads and hands on, far from every edge of the grid."""
+"""What a schedule tree runs and moves: counted by running its order, or one block and the bounds of the loops above it.
+
+A block is what must be on chip at once; it is counted far from every edge of the grid.
+"""
 
 import dataclasses
 import functools
@@ -12,30 +15,15 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK, Program, Statement
-from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, extent_of, names_in, value
-from tilewright.schedules.tree.nodes import (
-    Compute,
-    CopyIn,
-    CopyOut,
-    Guard,
-    Let,
-    Loop,
-    Mark,
-    Node,
-    Parallel,
-    Pipeline,
-    Private,
-    Range,
-    Sequence,
-    Unit,
-    Wavefronts,
-    nodes,
-)
-from tilewright.schedules.tree.order import Box, volume
+from tilewright.schedules.tree import nodes
+from tilewright.schedules.tree.affine import STEPS, AffineOperator, Combined, Expr, extent_of, names_in, value
+from tilewright.schedules.tree.nodes import Node
+from tilewright.schedules.tree.order import Box, Piece, clip, order, volume
 
 _FAR = 2**40
 """Cells, or steps, of a grid that is so large that the tile in its middle is far from every edge."""
-_FEW = 64
+_FEW_TILES = 64
+"""Tiles of an axis up to which the largest is looked for."""
 _LOOKAHEAD = 4
 """A value is read at most this many time steps after its own."""
 _EXTENTS = frozenset(extent_of(axis).name for axis in range(MAX_RANK))
@@ -43,7 +31,7 @@ _EXTENTS = frozenset(extent_of(axis).name for axis in range(MAX_RANK))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockCounts:
-    """A full block: attributes as of :class:`tilewright.schedules.counting.counts.Counts`."""
+    """A full block: attributes as of :class:`Counts`."""
 
     points: int = 0
     live_in: int = 0
@@ -53,26 +41,28 @@ class BlockCounts:
 
 def endless(tree: Node) -> bool:
     """Whether tiles have the more sub-tiles the larger the grid is, so that a block is a sub-tile."""
-    return any(isinstance(each, Loop) and each.subtile and names_in(each.high) & _EXTENTS for each in nodes(tree))
+    return any(
+        isinstance(each, nodes.Loop) and each.subtile and names_in(each.high) & _EXTENTS for each in nodes.walk(tree)
+    )
 
 
 def block_of(problem: Problem, tree: Node) -> BlockCounts:
     """Count the words of a full block of a problem's tree; of a tree without tiles, those of its costliest sweep."""
-    if not any(isinstance(each, Parallel | Wavefronts) for each in nodes(tree)):
+    if not any(isinstance(each, nodes.Parallel | nodes.Wavefronts) for each in nodes.walk(tree)):
         return _sweep(problem)
-    walk = _Walk(problem=problem, parts=not endless(tree), cut=_cut_in_time(tree))
-    tiles = [walk.work(tile, names) for tile, names in walk.tiles(tree, walk.sizes())]
+    block = _Walk(problem=problem, parts=not endless(tree), cut=_cut_in_time(tree))
+    tiles = [block.work(tile, names) for tile, names in block.tiles(tree, block.sizes())]
     found = max(tiles, key=lambda work: work.points, default=_Work())
     if not found.points:
         return BlockCounts()
     if found.own:
         return BlockCounts(points=found.points, live_in=found.loaded, live_out=found.stored, footprint=found.own)
-    return _shared_memory(walk, tree, found)
+    return _shared_memory(block, tree, found)
 
 
 def _cut_in_time(tree: Node) -> bool:
     """Whether the first or the last step may cut tiles."""
-    ends = (each.high for each in nodes(tree) if isinstance(each, Loop))
+    ends = (each.high for each in nodes.walk(tree) if isinstance(each, nodes.Loop))
     return any(isinstance(end, Combined) and end.operator is AffineOperator.MIN for end in ends)
 
 
@@ -88,7 +78,7 @@ def _sweep(problem: Problem) -> BlockCounts:
     )
 
 
-def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> BlockCounts:
+def _shared_memory(block: "_Walk", tree: Node, found: "_Work") -> BlockCounts:
     """A block that reads what others have written to the same grid.
 
     What tiles without end compute belongs to another tile only through its place along the axes that no sub-tile cuts,
@@ -97,19 +87,19 @@ def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> BlockCounts:
     """
     boxes = [found.rows[time] for time in sorted(found.rows)]
     axes = list(range(len(boxes[0])))
-    if not walk.parts:
-        ((tile, names),) = walk.tiles(tree, walk.sizes())
-        beside = replace(walk, further=1).work(tile, names)
+    if not block.parts:
+        ((tile, names),) = block.tiles(tree, block.sizes())
+        beside = replace(block, further=1).work(tile, names)
         other = beside.rows[min(beside.rows)]
         axes = [axis for axis, (own, next_) in enumerate(zip(boxes[0], other, strict=True)) if own == next_]
     across = math.prod(high - low for axis, (low, high) in enumerate(boxes[0]) if axis not in axes)
     rows = [tuple(box[axis] for axis in axes) for box in boxes]
-    live_in, live_out = _words(walk.problem.program, tuple(rows), tuple(axes))
+    live_in, live_out = _words(block.problem.program, tuple(rows), tuple(axes))
     return BlockCounts(
         points=found.points,
         live_in=live_in * across,
         live_out=live_out * across,
-        footprint=_footprint(walk.problem.program, boxes),
+        footprint=_footprint(block.problem.program, boxes),
     )
 
 
@@ -141,34 +131,33 @@ class _Walk:
     def tiles(self, node: Node, names: Mapping[str, int]) -> Iterator[tuple[Node, Mapping[str, int]]]:
         """Yield tiles that nothing cuts: in the middle; where the run does not cut tiles, in the last, longest band."""
         match node:
-            case Mark(_, child):
+            case nodes.Mark(_, child):
                 yield from self.tiles(child, names)
-            case Let(name, of, child):
+            case nodes.Let(name, of, child):
                 yield from self.tiles(child, {**names, name: value(of, names)})
-            case Sequence(several):
-                for each in {id(each.child) if isinstance(each, Let) else id(each): each for each in several}.values():
+            case nodes.Sequence(several):
+                for each in {
+                    id(each.child) if isinstance(each, nodes.Let) else id(each): each for each in several
+                }.values():
                     yield from self.tiles(each, names)
-            case Loop():
+            case nodes.Loop():
                 low, high = value(node.low, names), value(node.high, names)
                 if low < high:
                     last = low + (high - 1 - low) // node.step * node.step
                     yield from self.tiles(node.child, {**names, node.name: (low + high) // 2 if self.cut else last})
-            case Parallel(ranges, child):
+            case nodes.Parallel(ranges, child):
                 yield child, self._largest(child, ranges, names)
-            case Wavefronts(ranges=ranges, child=child, bands=bands):
+            case nodes.Wavefronts(ranges=ranges, child=child, bands=bands):
                 yield child, self._largest(child, ranges if bands is None else (bands[0], *ranges), names)
             case _:
-                raise UsageError(
-                    f"the tiles of a schedule tree lie in loops alone, got a {type(node).__name__} above them",
-                    "put a Sequence inside the tiles, or into the body of a loop over them",
-                )
+                raise _not_above(node)
 
-    def _largest(self, tile: Node, ranges: tuple[Range, ...], names: Mapping[str, int]) -> Mapping[str, int]:
+    def _largest(self, tile: Node, ranges: tuple[nodes.Range, ...], names: Mapping[str, int]) -> Mapping[str, int]:
         """The tile in the middle; along axes with few tiles, whose ends are those of a problem, the largest."""
         spans = {each.name: range(low := value(each.low, names), low + value(each.count, names)) for each in ranges}
         found = {**names, **{name: span[len(span) // 2] for name, span in spans.items()}}
         for name, span in spans.items():
-            if len(span) <= _FEW:
+            if len(span) <= _FEW_TILES:
                 sizes = {at: self.work(tile, {**found, name: at}).points for at in span}
                 found[name] = max(sizes, key=lambda at: sizes[at])
         return found
@@ -181,32 +170,32 @@ class _Walk:
 
     def _inside(self, node: Node, names: Mapping[str, int], work: _Work) -> None:
         match node:
-            case Mark(_, child) | Pipeline(child=child) | Unit(cells=child):
+            case nodes.Mark(_, child) | nodes.Pipeline(child=child) | nodes.Unit(cells=child):
                 self._inside(child, names, work)
-            case Let(name, of, child):
+            case nodes.Let(name, of, child):
                 self._inside(child, {**names, name: value(of, names)}, work)
-            case Sequence(several):
+            case nodes.Sequence(several):
                 for child in several:
                     self._inside(child, names, work)
-            case Loop():
+            case nodes.Loop():
                 for number in self._numbers(node, names):
                     self._inside(node.child, {**names, node.name: number}, work)
-            case Guard():
+            case nodes.Guard():
                 if value(node.low, names) <= value(node.value, names) < value(node.high, names):
                     self._inside(node.child, names, work)
-            case Private(buffers=buffers, child=child):
+            case nodes.Private(buffers=buffers, child=child):
                 work.own = sum(buffer.depth * math.prod(buffer.lengths) for buffer in buffers)
                 self._inside(child, names, work)
-            case Compute():
+            case nodes.Compute():
                 self._cells(node, names, work)
-            case CopyIn() | CopyOut():
+            case nodes.CopyIn() | nodes.CopyOut():
                 values = volume(_box(node.box, names))
-                work.loaded += values * isinstance(node, CopyIn)
-                work.stored += values * isinstance(node, CopyOut)
+                work.loaded += values * isinstance(node, nodes.CopyIn)
+                work.stored += values * isinstance(node, nodes.CopyOut)
             case _:
                 raise ValueError(f"a block has no {type(node).__name__}")
 
-    def _numbers(self, loop: Loop, names: Mapping[str, int]) -> range:
+    def _numbers(self, loop: nodes.Loop, names: Mapping[str, int]) -> range:
         low, high = value(loop.low, names), value(loop.high, names)
         if loop.subtile and not self.parts:
             low = (low + high) // 2 + self.further
@@ -215,7 +204,7 @@ class _Walk:
             raise _unbounded(f"a loop over {loop.name!r}")
         return range(low, high, loop.step)
 
-    def _cells(self, cells: Compute, names: Mapping[str, int], work: _Work) -> None:
+    def _cells(self, cells: nodes.Compute, names: Mapping[str, int], work: _Work) -> None:
         box = _box(cells.box, names)
         if any(high - low > _FAR // 2 for low, high in box):
             raise _unbounded("what it computes at a time")
@@ -230,6 +219,13 @@ def _unbounded(what: str) -> UsageError:
     return UsageError(
         f"the work of a tile is counted where nothing cuts it, but {what} spans a whole axis of the grid",
         "cut that axis in tiles or sub-tiles",
+    )
+
+
+def _not_above(node: Node) -> UsageError:
+    return UsageError(
+        f"the tiles of a schedule tree lie in loops alone, got a {type(node).__name__} above them",
+        "put a Sequence inside the tiles, or into the body of a loop over them",
     )
 
 
@@ -350,3 +346,190 @@ def _footprint(program: Program, rows: list[Box]) -> int:
                 hulls[field] = _hull([hulls.get(field, moved), moved])
     copies = dict(zip(program.fields, analysis.copies, strict=True))
     return sum(copies[field] * volume(hull) for field, hull in hulls.items())
+
+
+_FEW_ITERATIONS = 8
+"""Iterations above tiles that are looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What a tiling runs and moves.
+
+    A *tile* runs at once with the others of its wavefront (a thread block's or a thread's work); its *sub-tiles* run
+    in sequence. What must be on chip at once is a *block*: a sub-tile where a tile has the more of them the larger the
+    grid is (hexagonal, hybrid, diamond), a whole tile elsewhere. A block is *full* if no row of it is cut by the grid
+    or by the first or last step and no read of it leaves the grid. ``points`` to ``footprint`` describe one full block
+    far from every edge; words are values of the problem's dtype.
+    """
+
+    wavefronts: int  # wavefronts with any cell
+    tiles_per_wavefront: int  # tiles in the widest wavefront
+    tiles: int  # tiles in all wavefronts
+    subtiles_per_tile: int  # sub-tiles in the longest tile
+    subtiles: int  # sub-tiles with any cell, in all tiles
+    full: int  # full blocks
+    total_points: int  # cells times logical steps of the whole problem
+    points: int = 0  # cells that a block computes, summed over its logical steps
+    # words that a block reads, that its own tile does not compute and that no earlier sub-tile of its tile has read:
+    # what must be loaded if a tile keeps on chip whatever its later sub-tiles need
+    live_in: int = 0
+    live_out: int = 0  # words that it computes and that another tile reads
+    # words of the boxes, one per field and kept version, that hold all that it reads and writes, or of a block's own
+    # memory
+    footprint: int = 0
+    blocks: int | None = None  # number of blocks where they are not the sub-tiles, else None
+    # cells times logical steps that all tiles together compute where they overlap; None where every cell is computed
+    # once
+    computed: int | None = None
+
+    @property
+    def partial(self) -> int:
+        """Blocks that are not full."""
+        return (self.subtiles if self.blocks is None else self.blocks) - self.full
+
+
+def counts_of(problem: Problem, tree: Node) -> Counts:
+    """Count what the schedule tree of a legal tiling runs and moves; the longer the more tiles there are."""
+    every = list(nodes.walk(tree))
+    block, split = block_of(problem, tree), endless(tree)
+    parts = any(isinstance(each, nodes.Loop) and each.subtile for each in every)
+    private = any(isinstance(each, nodes.Private) for each in every)
+    tiled = any(isinstance(each, nodes.Parallel | nodes.Wavefronts) for each in every)
+    reach = [_reach(problem, stage) for stage in problem.program.stages]
+    wave, widths, subtiles, longest, full, computed = None, [0], 0, 0, 0, 0
+    for (number, _), pieces in itertools.groupby(
+        order(problem, tree, cut=False), lambda piece: (piece.wavefront, piece.tile)
+    ):
+        tile = list(pieces)
+        inside = [box for piece in tile if (box := clip(piece.box, problem.shape))]
+        subs = [list(each) for _, each in itertools.groupby(tile, lambda piece: piece.sub)]
+        busy = sum(any(clip(piece.box, problem.shape) for piece in sub) for sub in subs)
+        for each in subs if split else [tile]:
+            whole = not tiled or private or sum(volume(piece.box) for piece in each) == block.points
+            full += whole and _uncut(problem, each, reach)
+        if not inside:
+            continue
+        if number != wave:
+            wave = number
+            widths.append(0)
+        widths[-1] += 1
+        subtiles, longest, computed = subtiles + busy, max(longest, busy), computed + sum(map(volume, inside))
+    return Counts(
+        wavefronts=len(widths) - 1,
+        tiles_per_wavefront=max(widths),
+        tiles=sum(widths),
+        subtiles_per_tile=longest,
+        subtiles=subtiles,
+        full=full,
+        total_points=problem.steps * len(reach) * math.prod(problem.shape),
+        points=block.points,
+        live_in=block.live_in,
+        live_out=block.live_out,
+        footprint=block.footprint,
+        blocks=sum(widths) if parts and not split else None,
+        computed=computed if private else None,
+    )
+
+
+def _reach(problem: Problem, stage: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Per axis, the least and the greatest offset of the reads of a stage, 0 among them."""
+    offsets = [read.offset for number in stage for read in problem.program.statements[number].reads]
+    return [(min(axis), max(axis)) for axis in zip((0,) * problem.program.rank, *offsets, strict=True)]
+
+
+def _uncut(problem: Problem, block: list[Piece], reach: list[list[tuple[int, int]]]) -> bool:
+    """Whether a block has cells, none of which the grid cuts, and no read of it leaves the grid."""
+    filled = [piece for piece in block if volume(piece.box)]
+    return bool(filled) and all(
+        low + least >= 0 and high + most <= extent
+        for piece in filled
+        for (low, high), (least, most), extent in zip(
+            piece.box, reach[piece.time % len(reach)], problem.shape, strict=True
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileWork:
+    """What the tiles of a tiling are."""
+
+    block: BlockCounts  # what a block does that nothing cuts: all of a tile, or a sub-tile
+    spans: "Spans"  # how many wavefronts, tiles and sub-tiles there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spans:
+    """Lengths of loops, a few of whose iterations may have no cell."""
+
+    wavefronts: int
+    tiles: float  # of all wavefronts, those between the first and the last counted as two in the middle
+    subtiles: int  # of a tile in the middle
+
+
+def work_of(problem: Problem, tree: Node) -> TileWork:
+    """Return what the tiles of a problem's schedule tree are: those of one that nothing cuts stand for all."""
+    return TileWork(block=block_of(problem, tree), spans=spans_of(problem, tree))
+
+
+def spans_of(problem: Problem, tree: Node) -> Spans:
+    """Return the lengths of the loops of a problem's tree, down one path through the middle of each."""
+    names = {STEPS.name: problem.steps}
+    names |= {extent_of(axis).name: cells for axis, cells in enumerate(problem.shape)}
+    return _above(tree, names)
+
+
+def _above(node: Node, names: Mapping[str, int]) -> Spans:  # noqa: PLR0911  (kinds of nodes)
+    match node:
+        case nodes.Mark(_, child):
+            return _above(child, names)
+        case nodes.Let(name, of, child):
+            return _above(child, {**names, name: value(of, names)})
+        case nodes.Sequence(children):
+            return _after([(1.0, _above(child, names)) for child in children])
+        case nodes.Compute():  # a sweep that threads share
+            return Spans(wavefronts=1, tiles=1, subtiles=1)
+        case nodes.Wavefronts():
+            every = node.ranges if node.bands is None else (node.bands[0], *node.ranges)
+            found = _above(nodes.unfolded(node), names)
+            return replace(found, tiles=math.prod(value(each.count, names) for each in every))
+        case nodes.Loop():
+            numbers = range(value(node.low, names), value(node.high, names), node.step)
+            if len(numbers) <= _FEW_ITERATIONS:
+                return _after([(1.0, _above(node.child, {**names, node.name: number})) for number in numbers])
+            ends, middle = (numbers[0], numbers[-1]), numbers[len(numbers) // 2 :][:2]
+            parts = [(1.0, number) for number in ends]
+            parts += [((len(numbers) - 2) / 2, number) for number in middle]
+            return _after([(times, _above(node.child, {**names, node.name: number})) for times, number in parts])
+        case nodes.Parallel():
+            counts = [max(0, value(each.count, names)) for each in node.ranges]
+            tile = {each.name: value(each.low, names) for each in node.ranges}
+            for each, count in zip(node.ranges, counts, strict=True):
+                tile[each.name] += count // 2
+            parts_of = _inside(node.child, {**names, **tile})
+            return Spans(wavefronts=int(parts_of > 0), tiles=math.prod(counts) * (parts_of > 0), subtiles=parts_of)
+        case _:
+            raise _not_above(node)
+
+
+def _inside(node: Node, names: Mapping[str, int]) -> int:
+    """Sub-tiles of a tile."""
+    match node:
+        case nodes.Let(name, of, child):
+            return _inside(child, {**names, name: value(of, names)})
+        case nodes.Loop(subtile=True):
+            numbers = range(value(node.low, names), value(node.high, names), node.step)
+            middle = {**names, node.name: numbers[len(numbers) // 2]} if numbers else names
+            return len(numbers) * _inside(node.child, middle) if numbers else 0
+        case nodes.Loop():
+            return int(value(node.low, names) < value(node.high, names))
+        case _:
+            return 1
+
+
+def _after(parts: list[tuple[float, Spans]]) -> Spans:
+    return Spans(
+        wavefronts=round(sum(times * each.wavefronts for times, each in parts)),
+        tiles=sum(times * each.tiles for times, each in parts),
+        subtiles=max((each.subtiles for _, each in parts), default=0),
+    )
