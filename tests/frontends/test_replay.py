@@ -3,8 +3,7 @@
 import pytest
 
 from tilewright.base.errors import TraceError
-from tilewright.frontends.replay import body_of
-from tilewright.frontends.trace import argument_names, trace
+from tilewright.tracing import argument_names, body_of, trace
 
 
 def wave(c, u):

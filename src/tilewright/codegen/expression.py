@@ -14,18 +14,7 @@ from dataclasses import dataclass
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.programs.stencil.expression import (
-    LOOKUP,
-    Apply,
-    Const,
-    Index,
-    Node,
-    Placed,
-    Profile,
-    Read,
-    Scalar,
-    Tape,
-)
+from tilewright.programs.stencil.expression import LOOKUP, Apply, Const, Inside, Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import BITWISE, OF_TRUTHS, OPERATORS, ORDERED, ROUNDINGS
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
@@ -111,7 +100,7 @@ class _Lowering:
         if self.leaves.placed is None:
             raise UsageError("tw.index and tw.inside have no place here", "pass the numbers as an array")
         var = self.let(self.leaves.placed(node))
-        if isinstance(node, Index | Profile) or self.is_truth(var):
+        if not isinstance(node, Inside) or self.is_truth(var):
             return var
         condition = self.truth(var)
         truth = self.named("_in", ir.type_of(condition))

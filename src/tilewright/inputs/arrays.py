@@ -12,7 +12,6 @@ from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
-from tilewright.frontends.trace import RESERVED
 from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
@@ -23,6 +22,7 @@ from tilewright.programs.stencil.program import STEP, Program, with_coefficients
 from tilewright.runtime.devices.arrays import DeviceArray, view
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.session import Inputs
+from tilewright.tracing import RESERVED
 
 Array = npt.NDArray[Any]
 _TWO_BYTES = np.dtype("V2")

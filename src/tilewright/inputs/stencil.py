@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.replay import body_of
-from tilewright.frontends.trace import argument_names, trace
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.expression import Value
 from tilewright.programs.stencil.printing import describe
 from tilewright.programs.stencil.program import FieldBuilder, Program
+from tilewright.tracing import argument_names, body_of, trace
 
 _FUNCTION = frozenset({"__wrapped__", "__annotations__", "__type_params__"})
 """Attributes that a decorated function has of the function itself."""

@@ -16,6 +16,7 @@ from tilewright.codegen.points import function_name, pieces, row_number, touches
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.codegen.tapes import fuse
+from tilewright.programs.stencil.boundaries import bend
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -295,9 +296,8 @@ def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int
     distance = read.offset[axis]
     if not bent or not distance:
         return (distance,)
-    kinds = {side.kind for side in problem.sides(read.field)[axis]}
-    bend = abs(distance) if "mirror" in kinds else abs(distance) - 1 if "reflect" in kinds else 0
-    return (distance, -bend if distance > 0 else bend)
+    back = bend(problem.sides(read.field)[axis], distance)
+    return (distance, -back if distance > 0 else back)
 
 
 def unpack(b: ir.Builder, place: ir.Expr, names: Sequence[str], counts: Sequence[ir.Operand]) -> list[ir.Expr]:

@@ -19,22 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from tilewright.codegen.ir import nodes
-from tilewright.codegen.ir.expressions import (
-    Call,
-    Expr,
-    Int,
-    Intrinsic,
-    Load,
-    Op,
-    Operand,
-    Var,
-    as_expr,
-    binary,
-    common_type,
-    operand,
-    type_of,
-)
+from tilewright.codegen.ir import expressions, nodes
+from tilewright.codegen.ir.expressions import Expr, Op, Operand, Var, operand, type_of
 from tilewright.codegen.ir.nodes import Function, Stmt
 from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.types import INDEX, Element, Index, Mask, Native, Pointer, Type, Vector
@@ -56,10 +42,10 @@ VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())
 
 def op(operator: Operator, *args: Expr | int) -> Op:
     """Return an operation as it stands: nothing is folded, and numbers are indices."""
-    operands = tuple(map(as_expr, args))
+    operands = tuple(map(expressions.as_expr, args))
     if len(operands) == 2:
-        return binary(operator, *operands)
-    return Op(operator, operands, common_type(*operands))
+        return expressions.binary(operator, *operands)
+    return Op(operator, operands, expressions.common_type(*operands))
 
 
 def total(terms: Sequence[Expr]) -> Expr:
@@ -111,7 +97,7 @@ def _extremum(a: Operand, b: Operand, of_indices: Operator, of_numbers: Operator
     return (
         first
         if first == second
-        else binary(of_indices if isinstance(kind, Index | Native) else of_numbers, first, second)
+        else expressions.binary(of_indices if isinstance(kind, Index | Native) else of_numbers, first, second)
     )
 
 
@@ -129,7 +115,7 @@ def select(condition: Expr, a: Operand, b: Operand) -> Expr:
     a, b = _alike(a, b)
     if isinstance(type_of(condition), Mask):
         return Op(Operator.WHERE, (condition, a, b), type_of(a))
-    kind, other = common_type(a, b), type_of(b)
+    kind, other = expressions.common_type(a, b), type_of(b)
     if isinstance(kind, Pointer) and isinstance(other, Pointer) and other.const:
         kind = Pointer(kind.to, const=True, space=kind.space)
     return Op(Operator.SELECT, (condition, a, b), kind)
@@ -152,7 +138,7 @@ def hold(vector: Expr) -> Expr:
 
 def aligned(address: Expr, size: int) -> Expr:
     """Return the same pointer, whose address is a multiple of ``size`` bytes: a promise to the compiler."""
-    return Op(Operator.ALIGNED, (address, Int(size)), type_of(address))
+    return Op(Operator.ALIGNED, (address, expressions.Int(size)), type_of(address))
 
 
 def writable(address: Expr) -> Expr:
@@ -229,7 +215,7 @@ class Builder:
 
     def set(self, place: Expr, value: Operand) -> None:
         """Change a mutable name, or what lies at a place in memory: ``set(x[i], value)``."""
-        if isinstance(place, Load):
+        if isinstance(place, expressions.Load):
             kind = type_of(value) if isinstance(value, Expr) and isinstance(type_of(value), Vector) else place.type
             self.emit(nodes.Store(place.base, place.index, _filled(value, kind), kind))
         elif isinstance(place, Var):
@@ -272,17 +258,17 @@ class Builder:
     def call(self, function: Function | str, *args: Operand) -> Expr:
         """Call a function, by its name only where it returns nothing; such a call is a statement."""
         if isinstance(function, str):
-            call = Call(function, tuple(map(as_expr, args)))
+            call = expressions.Call(function, tuple(map(expressions.as_expr, args)))
         else:
             values = tuple(operand(arg, param.type) for arg, param in zip(args, function.params, strict=True))
-            call = Call(function.name, values, function.result_type)
+            call = expressions.Call(function.name, values, function.result_type)
         if call.type is None:
             self.emit(call)
         return call
 
     def intrinsic(self, name: str, of: Element, *args: Operand) -> None:
         """Call a function of the dialect for what it does."""
-        self.emit(Intrinsic(name, tuple(map(as_expr, args)), of))
+        self.emit(expressions.Intrinsic(name, tuple(map(expressions.as_expr, args)), of))
 
     @contextmanager
     def _inside(self) -> Iterator[list[Stmt]]:

@@ -19,15 +19,14 @@ from tilewright.programs.stencil.adjoint_parts import Adjoint, Inner, Split, Ste
 from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
 from tilewright.programs.stencil.expression import (
     Const,
-    Index,
-    Inside,
     Leaf,
-    Profile,
+    Placed,
     Read,
     Scalar,
     Value,
     apply,
     flatten,
+    version_name,
 )
 from tilewright.programs.stencil.problem import Problem, Span, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
@@ -99,7 +98,7 @@ class _Maker:
             for read, weight in weights.items():
                 turned = tuple(-o if number == axis else o for number, o in enumerate(read.offset))
                 other = weights.get(replace(read, offset=turned))
-                if other != weight or any(isinstance(node, Read | Index | Inside | Profile) for node in weight):
+                if other != weight or any(isinstance(node, Read | Placed) for node in weight):
                     return False
         return True
 
@@ -475,12 +474,11 @@ class _Maker:
         return _masked(condition, term)
 
     def _moved(self, node: Leaf, distance: tuple[int, ...]) -> Value:
-        if isinstance(node, Index | Inside | Profile):
+        if isinstance(node, Placed):
             return Value(replace(node, shift=node.shift + distance[node.axis], wraps=self.wrapped[node.axis]))
         if not isinstance(node, Read):
             return Value(node)
-        suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[node.level]
-        name = f"{node.field}{suffix}"
+        name = version_name(node.field, node.level)
         offset = tuple(a + b for a, b in zip(node.offset, distance, strict=True))
         self.states.setdefault(name, (node.field, node.level))
         return self._read(name, offset)

@@ -1,7 +1,7 @@
 """Boundaries: what a read outside a grid yields, per field, axis and side, and how they are written."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -130,6 +130,12 @@ def _unknown(kind: str) -> UsageError:
     known = (*KINDS, *FACES, *SYNONYMS)
     hint = meant(str(kind), known, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
     return UsageError(f"a boundary is one of {', '.join((*KINDS, *FACES))}, got {kind!r}", hint)
+
+
+def bend(pair: Iterable[Boundary], distance: int) -> int:
+    """Return how far a read of a distance reaches the other way, where the sides of its axis mirror or reflect."""
+    kinds = {side.kind for side in pair}
+    return abs(distance) if "mirror" in kinds else max(0, abs(distance) - 1) if "reflect" in kinds else 0
 
 
 def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:

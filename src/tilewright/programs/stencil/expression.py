@@ -49,6 +49,15 @@ class Const:
         return self.value
 
 
+LEVEL_NAMES = {1: "new", 0: "", -1: "prev", -2: "prev2"}
+"""Time levels by the attributes of fields that they are."""
+
+
+def version_name(field: str, level: int) -> str:
+    """Return a name of a version of a field: ``u_new``, ``u``, ``u_prev``, ``u_prev2``."""
+    return f"{field}_{LEVEL_NAMES[level]}" if level else field
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """A read of a field at a constant offset."""
@@ -56,6 +65,15 @@ class Read:
     field: str
     level: int  # time level: 1 is the value computed in this step, 0 the current, -1 the previous, -2 the one before
     offset: tuple[int, ...]  # per axis, outermost first
+
+    @property
+    def text(self) -> str:
+        """The read as a stencil's body has it.
+
+        >>> Read("u", -1, (0, 1)).text
+        'u.prev[0, 1]'
+        """
+        return f"{self.field}{'.' * bool(self.level)}{LEVEL_NAMES[self.level]}[{', '.join(map(str, self.offset))}]"
 
     def beyond(self, axis: int) -> "Inside | None":
         """Return the cells from which it lies outside the grid along an axis; None where it lies in the cell's own row.

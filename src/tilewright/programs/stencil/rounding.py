@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.dtypes import is_rounded, limits
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Profile, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -43,7 +43,7 @@ def _degree(tape: Tape, updated: frozenset[str]) -> int:
     for node in tape:
         if isinstance(node, Read):
             degrees.append(int(node.field in updated))
-        elif isinstance(node, Const | Scalar | Index | Inside | Profile):
+        elif isinstance(node, Const | Scalar | Placed):
             degrees.append(0)
         else:
             args = [degrees[arg] for arg in node.args]

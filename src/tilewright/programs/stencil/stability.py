@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Profile, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -212,7 +212,7 @@ def _terms(
             values.append(_Constant(complex(node.value)))
         elif isinstance(node, Scalar):
             values.append(_Constant(complex(scalars[node.name]) if node.name in scalars else None))
-        elif isinstance(node, Index | Inside | Profile):
+        elif isinstance(node, Placed):
             values.append(_Constant(None))
         elif isinstance(node, Read):
             known = complex(coefficients[node.field]) if node.field in coefficients else None

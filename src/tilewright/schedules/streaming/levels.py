@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.facts import fact
-from tilewright.programs.stencil.boundaries import Boundary
+from tilewright.programs.stencil.boundaries import Boundary, bend
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.affine import Integer
@@ -158,9 +158,8 @@ def _reach(
     for axis in range(rank):
         distance = edge.offset[axis]
         own = boundaries[edge.field]
-        kinds = {side.kind for side in own[axis - (rank - len(own))]} if axis >= rank - len(own) else set()
-        bend = abs(distance) if "mirror" in kinds else max(0, abs(distance) - 1) if "reflect" in kinds else 0
-        result.append((max(0, -distance, bend), max(0, distance, bend)))
+        back = bend(own[axis - (rank - len(own))], distance) if axis >= rank - len(own) else 0
+        result.append((max(0, -distance, back), max(0, distance, back)))
     return tuple(result)
 
 
