@@ -120,7 +120,7 @@ def _body(function: Callable[..., Any], title: str, arguments: list[str], grid: 
 
 def _defaults(function: Callable[..., Any], title: str) -> dict[str, Number]:
     """Return the arguments that have a default, which is a number."""
-    found: dict[str, Number] = {}
+    defaults: dict[str, Number] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         value = parameter.default
         if value is parameter.empty:
@@ -131,8 +131,8 @@ def _defaults(function: Callable[..., Any], title: str) -> dict[str, Number]:
                 f"the default of {name!r} of {title!r} must be a number, got {value!r:.60}",
                 f"write it without, and give its value when it runs: {name}=…",
             )
-        found[name] = value
-    return found
+        defaults[name] = value
+    return defaults
 
 
 def _failure(error: Exception, title: str) -> TraceError:

@@ -86,8 +86,8 @@ def emit_all(
 
 
 def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: bool) -> tuple[Site, StencilLayout]:
-    tiling, storage, given = schedule.tiling, schedule.storage, problem.points
-    about = (given.sources, given.receivers, given.faces, problem.varying, problem.regions)
+    tiling, storage, point_fields = schedule.tiling, schedule.storage, problem.points
+    about = (point_fields.sources, point_fields.receivers, point_fields.faces, problem.varying, problem.regions)
     key = fingerprint(problem.fingerprint, about, schedule, dialect, strict)
     streams = tiling.family.streams
     packed = bool(storage.subdomains) and not streams
@@ -135,21 +135,21 @@ def _cells(site: Site) -> tuple[ir.Function, ...]:
     """What reads a cell that may lie outside the grid, of every field, where any does."""
     program, inner = site.problem.program, () if site.problem.program.analysis.sweep else site.inner
     sites = [site, *(each for _, each in (inner if site.packed else inner[:1]))]
-    found = [each.cell_function(field) for each in sites for field in program.fields]
-    return tuple(each for each in found if each is not None)
+    functions = [each.cell_function(field) for each in sites for field in program.fields]
+    return tuple(each for each in functions if each is not None)
 
 
 def _statements(site: Site) -> tuple[ir.Function, ...]:
     """What computes statements over rows and, but for recurrences, over boxes."""
-    found: list[ir.Function] = []
+    functions: list[ir.Function] = []
     for number, statement in enumerate(site.problem.program.statements):
         kernel = BoxKernel(site, number)
-        found.append(kernel.cells_function())
+        functions.append(kernel.cells_function())
         if not site.problem.program.analysis.sweep:
-            found += kernel.functions()
+            functions += kernel.functions()
         elif points.touches(site.problem, statement.field):
-            found.append(points.points_function(site, statement.field, STEP))
-    return tuple(found)
+            functions.append(points.points_function(site, statement.field, STEP))
+    return tuple(functions)
 
 
 def _entry(site: Site, schedule: CpuSchedule) -> ir.Function:

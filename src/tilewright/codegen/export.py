@@ -219,11 +219,11 @@ def _cuda(source: KernelSource[DeviceLayout], run: HostRun) -> str:
     cases, more = [], []
     for number, kernel in enumerate(source.kernels):
         numbers = [f"each[{2 + i}]" for i in range(len(kernel.numbers))]
-        given = ", ".join(
+        arguments = ", ".join(
             [*fields, *narrow, *wide, *numbers, *looked_up, *(f"(real){_literal(each)}" for each in run.scalars)]
         )
         start = f"{kernel.entry}<<<each[1], {kernel.threads}, {kernel.room_bytes}>>>"
-        cases.append(f"    case {number}: {start}({given}); break;")
+        cases.append(f"    case {number}: {start}({arguments}); break;")
         if kernel.room_bytes:
             most = "cudaFuncAttributeMaxDynamicSharedMemorySize"
             more.append(f"  TW_CUDA(cudaFuncSetAttribute({kernel.entry}, {most}, {kernel.room_bytes}));\n")
@@ -236,20 +236,25 @@ def _cuda(source: KernelSource[DeviceLayout], run: HostRun) -> str:
 
 def _opencl(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
     narrow, wide = _fixed(run)
-    given = ["  for (int i = 0; i < FIELDS; ++i) argument(kernel, &place, sizeof fields[i], &fields[i]);"]
+    arguments = ["  for (int i = 0; i < FIELDS; ++i) argument(kernel, &place, sizeof fields[i], &fields[i]);"]
     for kind, values in (("cl_int", narrow), ("int64_t", wide)):
-        given.append(f"  static const {kind} {kind}_given[] = {{{', '.join(values)}}};")
+        arguments.append(f"  static const {kind} {kind}_given[] = {{{', '.join(values)}}};")
         one = f"argument(kernel, &place, sizeof({kind}), &{kind}_given[i]);"
-        given.append(f"  for (int i = 0; i < {len(values)}; ++i) {one}")
-    given.append("  for (int i = 0; i < NUMBERS[each[0]]; ++i) argument(kernel, &place, sizeof(cl_int), &each[2 + i]);")
+        arguments.append(f"  for (int i = 0; i < {len(values)}; ++i) {one}")
+    arguments.append(
+        "  for (int i = 0; i < NUMBERS[each[0]]; ++i) argument(kernel, &place, sizeof(cl_int), &each[2 + i]);"
+    )
     if run.table is not None:
-        given.append("  argument(kernel, &place, sizeof table, &table);")
+        arguments.append("  argument(kernel, &place, sizeof table, &table);")
     if dated(run.problem):
-        given += ["  static const cl_int first_step = 0;", "  argument(kernel, &place, sizeof(cl_int), &first_step);"]
+        arguments += [
+            "  static const cl_int first_step = 0;",
+            "  argument(kernel, &place, sizeof(cl_int), &first_step);",
+        ]
     if run.scalars:
-        given.append(f"  static const real scalars[] = {{{', '.join(map(_literal, run.scalars))}}};")
+        arguments.append(f"  static const real scalars[] = {{{', '.join(map(_literal, run.scalars))}}};")
         one = "argument(kernel, &place, sizeof(real), &scalars[i]);"
-        given.append(f"  for (int i = 0; i < {len(run.scalars)}; ++i) {one}")
+        arguments.append(f"  for (int i = 0; i < {len(run.scalars)}; ++i) {one}")
     more = ""
     if run.table is not None:
         whole = "CL_TRUE, 0, sizeof TABLE, (void *)TABLE, 0, NULL, NULL"
@@ -257,4 +262,4 @@ def _opencl(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
         more += f"  TW_OPENCL(clEnqueueWriteBuffer(queue, table, {whole}));\n"
     options = '"-cl-fp32-correctly-rounded-divide-sqrt"' if source.strict else '""'
     table = "" if run.table is None else ", table"
-    return _text("opencl", table=table, file=f'"{file}"', options=options, more=more, arguments="\n".join(given))
+    return _text("opencl", table=table, file=f'"{file}"', options=options, more=more, arguments="\n".join(arguments))

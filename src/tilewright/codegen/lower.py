@@ -104,7 +104,6 @@ class _TileKernel:
                     self.node(node, names)
 
     def node(self, node: Node, names: Names) -> None:
-        """Write a node."""
         b = self.b
         match node:
             case nodes.Mark(text, child):
@@ -293,21 +292,20 @@ class SweepKernel:
     def _row(self, number: int, places: tuple[ir.Expr, ...], bounds: Pair) -> None:
         """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
         b, site, field = self.b, self.site, self.program.statements[number].field
-        cells, given = cells_name(site, number), (*site.params, self.step)
+        cells, arguments = cells_name(site, number), (*site.params, self.step)
         if points.touches(site.problem, field):
             with b.loop("x", *bounds) as x:
-                b.call(cells, *given, *places, x, x + 1)
+                b.call(cells, *arguments, *places, x, x + 1)
                 spans = [end for at in (*places, x) for end in (at, at + 1)]
-                b.call(points.function_name(site.prefix, site.problem, field), *given, *spans)
+                b.call(points.function_name(site.prefix, site.problem, field), *arguments, *spans)
         elif places:
-            b.call(cells, *given, *places, *bounds)
+            b.call(cells, *arguments, *places, *bounds)
         else:
             with self._asking(*bounds, BLOCK) as low:
-                b.call(cells, *given, low, ir.smallest(low + BLOCK, bounds[1]))
+                b.call(cells, *arguments, low, ir.smallest(low + BLOCK, bounds[1]))
 
     @contextmanager
     def _shared(self, parts: ir.Expr) -> Iterator[Pair]:
-        """A loop over the threads' parts of the outermost axis."""
         b, units = self.b, self._units()
         with b.loop("part", 0, parts, share="static") as part:
             first, last = units * part / parts, units * (part + 1) / parts
@@ -340,7 +338,6 @@ class SweepKernel:
         return ir.largest(together if self.site.rank == 2 else 1, values / stride(0))
 
     def _stage(self, statements: tuple[int, ...], low: ir.Expr, high: ir.Expr) -> None:
-        """The statements of a stage over rows of the grid."""
         box = [(low, high), *((ir.Int(0), extent(axis)) for axis in range(1, self.site.rank))]
         call_boxes(self.b, self.site, statements, self.step, box)
 

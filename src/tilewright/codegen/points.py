@@ -41,11 +41,11 @@ class Face:
 
     def sum_at(self, places: Sequence[ir.Expr], *, last: bool) -> ir.Expr:
         """Where the sum of a cell of one end lies."""
-        found = self.start
+        address = self.start
         for axis, (place, distance) in enumerate(zip(places, self.strides, strict=True)):
             moved = place - (self.high - self.low) if last and axis == self.axis else place
-            found += ir.op(ir.Operator.MUL, moved, distance)
-        return found
+            address += ir.op(ir.Operator.MUL, moved, distance)
+        return address
 
 
 def faces_of(b: ir.Builder, site: Site, field: str, extents: Sequence[ir.Expr]) -> list[Face]:
@@ -114,10 +114,10 @@ def touches(problem: Problem, field: str) -> bool:
 def tables(problem: Problem, field: str) -> list[tuple[int, bool]]:
     """Numbers of a field's tables, the sources' first, and whether each is of receivers."""
     points = problem.points
-    found = [(points.sources.index(field), False)] if field in points.sources else []
+    numbers = [(points.sources.index(field), False)] if field in points.sources else []
     if field in points.receivers:
-        found.append((len(points.sources) + points.receivers.index(field), True))
-    return found
+        numbers.append((len(points.sources) + points.receivers.index(field), True))
+    return numbers
 
 
 def open_table(b: ir.Builder, site: Site, table: int, step: ir.Expr) -> ir.Expr:
@@ -158,7 +158,7 @@ def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
     """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed."""
     b = ir.Builder(function_name(site.prefix, site.problem, field), kind="apart")
     b.params(*site.params, step)
-    given = [(b.param(f"low{axis}"), b.param(f"high{axis}")) for axis in range(site.rank)]
+    bounds = [(b.param(f"low{axis}"), b.param(f"high{axis}")) for axis in range(site.rank)]
     site.name_sizes(b)
     b.let("target", site.layout(field).version(1, step))
     for table, records in tables(site.problem, field):
@@ -166,12 +166,12 @@ def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
             numbers = open_table(b, site, table, step)
             box = [
                 (b.let(f"a{axis}", ir.largest(low, 0)), b.let(f"b{axis}", ir.smallest(high, extent(axis))))
-                for axis, (low, high) in enumerate(given)
+                for axis, (low, high) in enumerate(bounds)
             ]
             with b.when(ir.every(low < high for low, high in box)):
                 _in_box(b, site, box, numbers, records=records)
     if field in dict(site.problem.points.faces):
-        sum_box(b, site, field, given)
+        sum_box(b, site, field, bounds)
     return b.function()
 
 

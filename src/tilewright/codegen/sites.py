@@ -93,13 +93,13 @@ class Site:
     @property
     def versions(self) -> tuple[int, ...]:
         """All versions of each field in memory; 0 of those that have one per step, which lie elsewhere."""
-        problem, found = self.problem, []
+        problem, counts = self.problem, []
         for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
             many = max(copies, self.storage.kept) if field in problem.program.updated else copies
-            found.append(
+            counts.append(
                 0 if field in self.storage.series else copies + self.states(field) if self.streams_states else many
             )
-        return tuple(found)
+        return tuple(counts)
 
     def layout(self, field: str) -> Layout:
         """Where a field lies that box kernels read and write."""
@@ -163,19 +163,19 @@ class Site:
         names = [name for name, _ in self.storage.subdomains]
         rank, axis, cells = self.rank, dict(self.storage.subdomains)[field].axis, self._region_cells
         titles = ("low", "high", "left", "slot", *(f"stride{axis}" for axis in range(rank - 1)))
-        found = [ir.Var(f"{title}_of_{field}") for title in titles]
+        variables = [ir.Var(f"{title}_of_{field}") for title in titles]
         first = 2 * rank + names.index(field) * len(titles)
         return Packed(
             base=self.field[self.problem.program.fields.index(field)],
             copies=copies,
             axis=axis,
-            low=found[0],
-            high=found[1],
-            left=found[2],
-            apart=found[3],
-            strides=tuple(found[4:]),
+            low=variables[0],
+            high=variables[1],
+            left=variables[2],
+            apart=variables[3],
+            strides=tuple(variables[4:]),
             moved=ir.Var(f"moved_{field}") if self.packed and axis == rank - 1 else None,
-            lets=tuple(ir.Let(var, cells[first + place]) for place, var in enumerate(found)),
+            lets=tuple(ir.Let(var, cells[first + place]) for place, var in enumerate(variables)),
         )
 
     @property
@@ -209,12 +209,12 @@ class Site:
 
     def bounds(self, statement: Statement) -> tuple[Pair, ...]:
         """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
-        found: list[Pair] = []
+        spans: list[Pair] = []
         for axis, (low, high) in enumerate(self.problem.spans(statement)):
             first = ir.Int(low) if low >= 0 else ir.largest(extent(axis) + low, 0)
             last = extent(axis) + high if high <= 0 else ir.smallest(extent(axis), high)
-            found.append((first, last))
-        return tuple(found)
+            spans.append((first, last))
+        return tuple(spans)
 
     def scalars_of(self, step: ir.Expr) -> ir.Expr:
         """Where the scalars of a step lie."""

@@ -52,12 +52,14 @@ def block_of(problem: Problem, tree: Node) -> BlockCounts:
         return _sweep(problem)
     block = _Walk(problem=problem, parts=not endless(tree), cut=_cut_in_time(tree))
     tiles = [block.work(tile, names) for tile, names in block.tiles(tree, block.sizes())]
-    found = max(tiles, key=lambda work: work.points, default=_Work())
-    if not found.points:
+    largest = max(tiles, key=lambda work: work.points, default=_Work())
+    if not largest.points:
         return BlockCounts()
-    if found.own:
-        return BlockCounts(points=found.points, live_in=found.loaded, live_out=found.stored, footprint=found.own)
-    return _shared_memory(block, tree, found)
+    if largest.own:
+        return BlockCounts(
+            points=largest.points, live_in=largest.loaded, live_out=largest.stored, footprint=largest.own
+        )
+    return _shared_memory(block, tree, largest)
 
 
 def _cut_in_time(tree: Node) -> bool:
@@ -155,18 +157,17 @@ class _Walk:
     def _largest(self, tile: Node, ranges: tuple[nodes.Range, ...], names: Mapping[str, int]) -> Mapping[str, int]:
         """The tile in the middle; along axes with few tiles, whose ends are those of a problem, the largest."""
         spans = {each.name: range(low := value(each.low, names), low + value(each.count, names)) for each in ranges}
-        found = {**names, **{name: span[len(span) // 2] for name, span in spans.items()}}
+        tile_names = {**names, **{name: span[len(span) // 2] for name, span in spans.items()}}
         for name, span in spans.items():
             if len(span) <= _FEW_TILES:
-                sizes = {at: self.work(tile, {**found, name: at}).points for at in span}
-                found[name] = max(sizes, key=lambda at: sizes[at])
-        return found
+                sizes = {at: self.work(tile, {**tile_names, name: at}).points for at in span}
+                tile_names[name] = max(sizes, key=lambda at: sizes[at])
+        return tile_names
 
     def work(self, tile: Node, names: Mapping[str, int]) -> _Work:
-        """What a block of a tile does."""
-        found = _Work()
-        self._inside(tile, names, found)
-        return found
+        totals = _Work()
+        self._inside(tile, names, totals)
+        return totals
 
     def _inside(self, node: Node, names: Mapping[str, int], work: _Work) -> None:
         match node:
@@ -491,8 +492,8 @@ def _above(node: Node, names: Mapping[str, int]) -> Spans:  # noqa: PLR0911  (ki
             return Spans(wavefronts=1, tiles=1, subtiles=1)
         case nodes.Wavefronts():
             every = node.ranges if node.bands is None else (node.bands[0], *node.ranges)
-            found = _above(nodes.unfolded(node), names)
-            return replace(found, tiles=math.prod(value(each.count, names) for each in every))
+            spans = _above(nodes.unfolded(node), names)
+            return replace(spans, tiles=math.prod(value(each.count, names) for each in every))
         case nodes.Loop():
             numbers = range(value(node.low, names), value(node.high, names), node.step)
             if len(numbers) <= _FEW_ITERATIONS:
@@ -506,21 +507,20 @@ def _above(node: Node, names: Mapping[str, int]) -> Spans:  # noqa: PLR0911  (ki
             tile = {each.name: value(each.low, names) for each in node.ranges}
             for each, count in zip(node.ranges, counts, strict=True):
                 tile[each.name] += count // 2
-            parts_of = _inside(node.child, {**names, **tile})
-            return Spans(wavefronts=int(parts_of > 0), tiles=math.prod(counts) * (parts_of > 0), subtiles=parts_of)
+            subtiles = _subtiles(node.child, {**names, **tile})
+            return Spans(wavefronts=int(subtiles > 0), tiles=math.prod(counts) * (subtiles > 0), subtiles=subtiles)
         case _:
             raise _not_above(node)
 
 
-def _inside(node: Node, names: Mapping[str, int]) -> int:
-    """Sub-tiles of a tile."""
+def _subtiles(node: Node, names: Mapping[str, int]) -> int:
     match node:
         case nodes.Let(name, of, child):
-            return _inside(child, {**names, name: value(of, names)})
+            return _subtiles(child, {**names, name: value(of, names)})
         case nodes.Loop(subtile=True):
             numbers = range(value(node.low, names), value(node.high, names), node.step)
             middle = {**names, node.name: numbers[len(numbers) // 2]} if numbers else names
-            return len(numbers) * _inside(node.child, middle) if numbers else 0
+            return len(numbers) * _subtiles(node.child, middle) if numbers else 0
         case nodes.Loop():
             return int(value(node.low, names) < value(node.high, names))
         case _:

@@ -212,9 +212,9 @@ HOMES = {"orthogonal": "tilewright.workloads.tables.orthogonal"}
 @functools.cache
 def _loaded(name: str) -> Family:
     if name in FAMILIES:
-        found = importlib.import_module(HOMES.get(name, f"tilewright.schedules.families.{name}")).FAMILY
-        assert isinstance(found, Family)  # noqa: S101
-        return found
+        family = importlib.import_module(HOMES.get(name, f"tilewright.schedules.families.{name}")).FAMILY
+        assert isinstance(family, Family)  # noqa: S101
+        return family
     if name in GONE:
         raise GONE[name].error()
     hint = meant(name, FAMILIES, f"the families are {', '.join(FAMILIES)}")

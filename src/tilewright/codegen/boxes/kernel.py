@@ -260,7 +260,6 @@ class BoxKernel:
         return (short, long, b.function())
 
     def _cell_loops(self, name: str) -> ir.Function:
-        """The function for boxes of few cells a row."""
         b, box = self.begin(name)
         self.site.name_sizes(b)
         cells = self.clip(b, box)
@@ -316,7 +315,6 @@ class _VectorLoops:
             vectors.name_bounds(self.b, self.of)
 
     def function(self, block: int) -> ir.Function:
-        """The function, for blocks of so many rows."""
         if not self.of.places:
             self._block(1)
             return self.b.function()

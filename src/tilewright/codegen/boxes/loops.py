@@ -132,5 +132,5 @@ class LoopSum:
         """Compute one vector of so many rows; ``where``: the rows, the place in them, and where it is stored."""
         keeps = ((ir.Int(0) if done is None else done),) if self.of.in_place else ()
         rows, place, into = where
-        given = (self.of.target(0), stride(self.of.site.rank - 2), place, into)
-        b.call(f"{self.name}_of_{lines}", rows, *given, *keeps)
+        arguments = (self.of.target(0), stride(self.of.site.rank - 2), place, into)
+        b.call(f"{self.name}_of_{lines}", rows, *arguments, *keeps)

@@ -187,12 +187,12 @@ class RowGroup:
 
     def _foremost(self) -> tuple[ir.Var, ...]:
         """Of every version the rows that a sweep has not read before."""
-        found: list[ir.Var] = []
+        foremost: list[ir.Var] = []
         for version in dict.fromkeys(key[:2] for key in self.rows.names):
             reads = [read for read in self.of.statement.reads if (read.field, read.level) == version]
             last = max(reads, key=lambda read: read.offset[:-1])
-            found += (self.rows.of(last, shift) for shift in range(self.block))
-        return tuple(found)
+            foremost += (self.rows.of(last, shift) for shift in range(self.block))
+        return tuple(foremost)
 
     def end(self, *, low_side: bool) -> None:
         """The vector at one end of the grid."""
@@ -232,15 +232,15 @@ class RowGroup:
         """Write one vector of the new values; ``load``: the vector of a read, where not simply at its place."""
         code = self.code
         (forms,) = code.sums if load is None else code.assembled
-        found = apart(self.of.statement) if forms else Apart(self.of.statement.tape, ())
+        split = apart(self.of.statement) if forms else Apart(self.of.statement.tape, ())
         places = [(shift, 0) for shift in range(code.rows)]
         reads = _InRows(self.of.site, self.rows, place, load)
         registers = RegisterBlock(reads, places, letter="l", axis=self.rows.axis, held=True, placed=reads.placed)
         for at in places:
-            for read in (read for terms in found.sums for read in terms):
+            for read in (read for terms in split.sums for read in terms):
                 registers.load(read, at)
-        sums = write_sums(registers, found, forms, lambda number: f"s{number}")
-        tape = in_any_order(found.tape, self.of.site)
+        sums = write_sums(registers, split, forms, lambda number: f"s{number}")
+        tape = in_any_order(split.tape, self.of.site)
         new = registers.values(tape, lambda at: f"t{at[0]}_", sums, in_turn=code.in_turn)
         self.b.emit(*(registers.kept() if code.kept else registers.body))
         return [new[at] for at in places]

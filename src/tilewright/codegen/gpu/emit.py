@@ -88,8 +88,8 @@ def _kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
 def _family(schedule: GpuSchedule) -> Family:
     family = schedule.tiling.family
     if not family.gpu:
-        known = ", ".join(each for each in catalogue.families() if each.gpu)
-        raise IllegalTilingError(f"no GPU code is made for the tiling family {str(family)!r}", f"use {known}")
+        names = ", ".join(each for each in catalogue.families() if each.gpu)
+        raise IllegalTilingError(f"no GPU code is made for the tiling family {str(family)!r}", f"use {names}")
     return family
 
 

@@ -91,11 +91,11 @@ class HybridKernel:
             tests.append(place + self._row(self.face.height - 1, {})[axis][0] + low >= 0)
             # Columns that keep their first values are loaded over their whole length, which the fast load does not do.
             high += max(self.site.problem.margins(s)[axis][1] for s in self.site.problem.program.statements)
-            tests.append(place + self._size(axis) + high <= extent(axis))
+            tests.append(place + self._classic_size(axis) + high <= extent(axis))
         if self.rank > 1:
             extent_on_chip = self.chip.extent(last)
             tests.append(ir.Var(f"classic{last}") > 0)  # the tile before has filled the ring up to what is fresh
-            fresh = b.let("fresh", ir.select(tests[-1], ir.Int(extent_on_chip - self._size(last)), 0))
+            fresh = b.let("fresh", ir.select(tests[-1], ir.Int(extent_on_chip - self._classic_size(last)), 0))
             b.let("ring", ir.Var(f"z{last}") % extent_on_chip)
         else:
             fresh = b.let("fresh", 0)
@@ -112,7 +112,7 @@ class HybridKernel:
 
     def _load_whole(self) -> None:
         last = self.rank - 1
-        fresh = self.chip.extent(last) - self._size(last) if last else 0
+        fresh = self.chip.extent(last) - self._classic_size(last) if last else 0
         windows = [(fresh if axis == last else 0, self.chip.extent(axis)) for axis in range(1, self.rank)]
         for field in self.chip.fields:
             for number, slot in enumerate(field.slots):
@@ -178,9 +178,8 @@ class HybridKernel:
             self.b.let(self._slot_name(name, level).name, slot)
 
     def _over_columns(self, nest: ExitStack) -> None:
-        """Go through a thread's columns of a row."""
         for axis in range(1, self.rank):
-            nest.enter_context(self._strided(f"y{axis}", (0, self._size(axis)), axis))
+            nest.enter_context(self._strided(f"y{axis}", (0, self._classic_size(axis)), axis))
 
     # Rows of whole tiles.
 
@@ -217,7 +216,6 @@ class HybridKernel:
                 self.b.let(_beside(distance).name, self._on_ring(own + distance))
 
     def _cells(self, statement: Statement, block: int) -> None:
-        """Some cells of a column: loads, operations, stores on chip."""
         site, work, loads = self.site, ir.Builder(), dict[tuple[object, ...], ir.Let]()
         own, stores = (0,) * self.rank, list[tuple[ir.Expr, ir.Expr]]()
         for cell in range(block):
@@ -308,8 +306,7 @@ class HybridKernel:
         """The step of a row, counted from the first launch's."""
         return self._first_step + _STEP
 
-    def _size(self, axis: int) -> int:
-        """Size of a classic tile."""
+    def _classic_size(self, axis: int) -> int:
         return self.skews[axis - 1].size
 
     def _grown(self, row: ir.Expr) -> ir.Expr:
@@ -325,7 +322,7 @@ class HybridKernel:
         if self.rank < 3:
             return test
         again = self.site.copies(statement.field) * self.cut.stages
-        return test | (ir.Var("y1") >= self._size(1) - self.skews[0].slope * again)
+        return test | (ir.Var("y1") >= self._classic_size(1) - self.skews[0].slope * again)
 
     def _row(self, row: ir.Expr | int, numbers: Names) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
         """Cells of a row as the tree states them, of tiles 0 unless they are numbered and from the left end on."""

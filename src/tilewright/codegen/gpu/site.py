@@ -240,8 +240,8 @@ class GpuSite:
             return value
         at = cell.at
         row = pieces(at[0], at[0] + 1)[0] if self.rank == 1 else row_number(at[:-1])
-        given = (self.points, self.numbers, row, at[-1], FIRST + cell.step, cell.own, value)
-        return ir.Call(function_name(self.prefix, self.problem, field), given, self.dtype)
+        arguments = (self.points, self.numbers, row, at[-1], FIRST + cell.step, cell.own, value)
+        return ir.Call(function_name(self.prefix, self.problem, field), arguments, self.dtype)
 
     def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
@@ -302,11 +302,11 @@ def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int
 
 def unpack(b: ir.Builder, place: ir.Expr, names: Sequence[str], counts: Sequence[ir.Operand]) -> list[ir.Expr]:
     """Name the coordinates of a number in a box of ``counts``, the last one fastest."""
-    found = []
+    coordinates = []
     for name, count in reversed(list(zip(names, counts, strict=True))[1:]):
-        found.append(b.let(name, place % count))
+        coordinates.append(b.let(name, place % count))
         place = place / count
-    return [b.let(names[0], place), *reversed(found)]
+    return [b.let(names[0], place), *reversed(coordinates)]
 
 
 def in_turn(

@@ -124,7 +124,6 @@ class TileKernel:
                 raise ValueError(f"no thread code is made of a {type(node).__name__} in memory")
 
     def _cells(self, cells: nodes.Compute, names: Names) -> None:
-        """The cells of a box, cut to the grid, each by one thread."""
         step, stage = index(cells.step, names), index(cells.stage, names)
         for number, statements in enumerate(self.site.stages):
             if not isinstance(cells.stage, Whole):

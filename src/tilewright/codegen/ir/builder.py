@@ -383,14 +383,14 @@ class Builder:
 
     def function(self, result: Operand | None = None, kind: Type | None = None) -> Function:
         """Return the function, with what it returns."""
-        given = type_of(result) if kind is None and isinstance(result, Expr) else kind
-        node = None if result is None or given is None else operand(result, given)
+        result_type = type_of(result) if kind is None and isinstance(result, Expr) else kind
+        node = None if result is None or result_type is None else operand(result, result_type)
         return replace(
             self._function,
             params=tuple(self._params),
             body=tuple(self._bodies[0]),
             result=node,
-            result_type=None if result is None else given,
+            result_type=None if result is None else result_type,
         )
 
 

@@ -347,12 +347,12 @@ def common_type(*args: Expr) -> Type:
     >>> str(common_type(Var("p", Pointer(INDEX)), Int(1))), common_type(Int(1), Var("i", WIDE))
     ('pointer to index', Index(bits=64))
     """
-    found: Type = INDEX
+    widest: Type = INDEX
     for arg in args:
         kind = type_of(arg)
-        if kind is not found and kind is not INDEX:
-            found = _wider(found, kind)
-    return found
+        if kind is not widest and kind is not INDEX:
+            widest = _wider(widest, kind)
+    return widest
 
 
 _WIDEST = (Vector, Pointer, Mask)
@@ -360,7 +360,6 @@ _WIDER = (*_WIDEST, Element)
 
 
 def _wider(one: Type, other: Type) -> Type:
-    """The type in which values of two types are computed together."""
     if isinstance(one, _WIDEST):
         return other if isinstance(one, Vector) and isinstance(other, Vector) and _scales(one.element, other) else one
     if isinstance(one, Element) and isinstance(other, Element):

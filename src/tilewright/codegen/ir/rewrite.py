@@ -51,14 +51,14 @@ _BODIES: dict[type, tuple[str, ...]] = {
 
 def operands(node: Expr | Stmt) -> tuple[Expr, ...]:
     """Return the expressions that a node holds itself, in the order in which they are written."""
-    found: list[Expr] = []
+    expressions: list[Expr] = []
     for name in _OPERANDS.get(type(node), ()):
         part = getattr(node, name)
         if isinstance(part, tuple):
-            found += part
+            expressions += part
         else:
-            found.append(part)
-    return tuple(found)
+            expressions.append(part)
+    return tuple(expressions)
 
 
 def bodies(node: Stmt) -> tuple[Body, ...]:
@@ -109,13 +109,12 @@ class _Mapper:
         change = self.change_expr
         if change is None:
             return node
-        known = self.known.get(id(node))
-        if known is None:
-            known = self.known[id(node)] = change(self.parts(node))
-        return known
+        changed = self.known.get(id(node))
+        if changed is None:
+            changed = self.known[id(node)] = change(self.parts(node))
+        return changed
 
     def parts(self, node: _Node) -> _Node:
-        """The node with its operands changed."""
         changed: dict[str, Any] = {}
         for name in _OPERANDS.get(type(node), ()):
             old = getattr(node, name)
@@ -196,26 +195,26 @@ def free_names(root: Expr | Stmt | Function | Iterable[Stmt]) -> frozenset[str]:
         return _free_in_body(root)
     if isinstance(root, Var):
         return frozenset({root.name})
-    found: set[str] = {root.var.name} if isinstance(root, nodes.Assign) else set()
+    names: set[str] = {root.var.name} if isinstance(root, nodes.Assign) else set()
     for part in operands(root):
-        found |= free_names(part)
+        names |= free_names(part)
     inner: set[str] = set()
     for name in _BODIES.get(type(root), ()):
         inner |= _free_in_body(getattr(root, name))
     if isinstance(root, nodes.For):
         inner -= {root.var.name}
-    return frozenset(found | inner)
+    return frozenset(names | inner)
 
 
 def _free_in_body(body: Iterable[Stmt]) -> frozenset[str]:
-    found: set[str] = set()
-    known: set[str] = set()
+    names: set[str] = set()
+    bound_names: set[str] = set()
     for node in body:
-        found |= free_names(node) - known
+        names |= free_names(node) - bound_names
         var = bound(node)
         if var is not None:
-            known.add(var.name)
-    return frozenset(found)
+            bound_names.add(var.name)
+    return frozenset(names)
 
 
 def substitute(body: Body, values: Mapping[str, Expr]) -> Body:
@@ -224,13 +223,13 @@ def substitute(body: Body, values: Mapping[str, Expr]) -> Body:
     A name that the statements introduce anew is another one from there on. A value with such a name of its own, or one
     in place of a name that is assigned to, is a ValueError.
     """
-    known = values
+    visible = values
     result: list[Stmt] = []
     for number, node in enumerate(body):
-        result.append(_substituted(node, known))
+        result.append(_substituted(node, visible))
         var = bound(node)
-        if var is not None and known:
-            known = _within(known, var.name, body[number + 1 :])
+        if var is not None and visible:
+            visible = _within(visible, var.name, body[number + 1 :])
     return body if all(map(_same, result, body)) else tuple(result)
 
 

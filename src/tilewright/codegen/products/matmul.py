@@ -77,7 +77,6 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
 
 
 def _panel(real: ir.Element, blocking: Blocking) -> ir.Expr:
-    """Columns of a panel."""
     return ir.Lanes(real) * blocking.vectors
 
 
@@ -190,7 +189,6 @@ class _Product:
         self.threads = size[12]
 
     def panels(self, n: ir.Expr) -> ir.Expr:
-        """Panels of so many columns."""
         return (n + self.panel - 1) / self.panel
 
     def whole(self, n: ir.Expr) -> ir.Expr:

@@ -118,7 +118,6 @@ class Tile:
         return passing, fresh, older
 
     def _names(self, b: ir.Builder, field: StreamField, tag: str, version: ir.Expr) -> None:
-        """Name the slabs of a version."""
         for var, value in zip(field.version(tag).params, self._version(field, version), strict=True):
             b.let(var.name, value, var.type)
 
@@ -181,7 +180,7 @@ class Tile:
 
     def _asked(self, functions: StageFunctions) -> dict[str, ir.Expr]:
         """In 3D a stage asks for its share itself, row by row: a piece of every row of the next planes."""
-        found: dict[str, ir.Expr] = {}
+        arguments: dict[str, ir.Expr] = {}
         whole: ir.Expr = ir.Int(1)
         for field, age in functions.stage.loaded:
             base, plane = self._next(field, age)
@@ -189,22 +188,21 @@ class Tile:
             strides = ir.Var(f"{copies.letter}0"), ir.Var(f"{copies.letter}1")
             row = base + ir.op(ir.Operator.MUL, plane, strides[0]) + ir.op(ir.Operator.MUL, v.GY, strides[1])
             start = row + copies.first_cell + v.T * self.layout.width / v.LEVELS
-            found |= {var.name: value for var, value in zip(names, (start, *strides), strict=True)}
+            arguments |= {var.name: value for var, value in zip(names, (start, *strides), strict=True)}
             whole = whole & ((plane >= 0) & (plane + self.layout.rows <= v.N0))
         chunk = ir.select(whole, ir.ceildiv(ir.Int(self.layout.width), v.LEVELS), 0)
-        return {**found, "chunk": chunk}
+        return {**arguments, "chunk": chunk}
 
     def _compute(self, b: ir.Builder, functions: StageFunctions) -> None:
-        """Call a stage."""
-        stage, given, lines = functions.stage, {"scalar": self.site.scalars_of(v.VERSION + v.T)}, None
+        stage, arguments, lines = functions.stage, {"scalar": self.site.scalars_of(v.VERSION + v.T)}, None
         with b.scope():
             for number, level in stage.sources:
                 self._names(b, self.layout.fields[number], level_tag(level), v.T + level)
             if self.layout.rank == 3:
                 low, high = self._span(1, stage.number, (v.ZA, v.ZB))
                 lines = ir.largest(low, 0) - v.GY, ir.smallest(high, v.N1) - v.GY
-                given |= self._asked(functions)
-            functions.compute(b, lines, given)
+                arguments |= self._asked(functions)
+            functions.compute(b, lines, arguments)
 
     def _finish(self, b: ir.Builder, field: StreamField) -> None:
         """Finish the new rows of a field at the ends of the grid, and write those of the last versions."""
@@ -220,8 +218,8 @@ class Tile:
             unit, cells = self.layout.line_cells, v.X1 - v.X0
             # Between bands rows are padded to whole lines; the caller's are not.
             count = ir.select(v.TO_CALLER, cells, ir.op(ir.Operator.MUL, ir.ceildiv(cells, unit), unit))
-            kept = ir.select(v.TO_CALLER, ir.Int(1), field.history) if field.history > 1 else 1
-            with b.when(v.T >= v.LEVELS - kept):
+            versions = ir.select(v.TO_CALLER, ir.Int(1), field.history) if field.history > 1 else 1
+            with b.when(v.T >= v.LEVELS - versions):
                 self.copies[field.number].store(b, self._results(field), count)
 
 
@@ -238,7 +236,6 @@ class _Axis:
         return self.extent if self.unit == 1 else ir.ceildiv(self.extent, self.unit)
 
     def start(self, index: ir.Expr) -> ir.Expr:
-        """Where a tile starts."""
         start = ir.op(ir.Operator.MUL, self.units, index) / self.tiles * self.unit
         return start if self.unit == 1 else ir.smallest(start, self.extent)
 

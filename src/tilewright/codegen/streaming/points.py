@@ -34,8 +34,8 @@ class StreamPoints:
         if site.rank == 3:
             low, high = low * v.N1, high * v.N1
         some = [POINTS[2 * table] for table, _ in points.tables(site.problem, self.field.name)]
-        found = [rows[low] < rows[high] for rows in some] + ([self._near_sides()] if self.widths else [])
-        return functools.reduce(operator.or_, found)
+        tests = [rows[low] < rows[high] for rows in some] + ([self._near_sides()] if self.widths else [])
+        return functools.reduce(operator.or_, tests)
 
     def _near_sides(self) -> ir.Expr:
         """Whether the tile has cells near the sides of the grid in the rows, or planes, of the advance."""

@@ -111,12 +111,12 @@ class BlockWriter:
             read = Read(name, 0, (0,) * self.layout.rank)
             return {at: self.registers.load(read, at) for at in self.registers.places}
         if carried:
-            found = equal_boxes(statement)
+            split = equal_boxes(statement)
             sums: dict[str, Results] = {f"{SUM}{number}": each.results() for number, each in enumerate(carried)}
         else:
-            found = apart(statement, pairs=code.pairs) if forms else Apart(statement.tape, ())
-            sums = write_sums(self.registers, found, forms, lambda number: f"{name}_s{number}" if number else name)
-        tape = in_any_order(found.tape, self.layout.site)
+            split = apart(statement, pairs=code.pairs) if forms else Apart(statement.tape, ())
+            sums = write_sums(self.registers, split, forms, lambda number: f"{name}_s{number}" if number else name)
+        tape = in_any_order(split.tape, self.layout.site)
         return self.registers.values(tape, lambda at: f"{name}{at[0]}{at[1]}_", sums, in_turn=code.in_turn)
 
     def _placed(self, node: Placed, at: Place) -> ir.Expr:
@@ -175,14 +175,14 @@ class StageFunctions:
     @functools.cached_property
     def middles(self) -> tuple[tuple[tuple[int, ...], "StageFunctions"], ...]:
         """The same for rows that meet no edge of a region along some axes of the program, the most axes first."""
-        found = []
+        middles = []
         for number, (axes, site) in enumerate(self.site.inner):
             named = replace(site, prefix=self.site.prefix)
             inner = StreamLayout(named, self.layout.tiling, variant=f"_inner{number or ''}")
             stage = inner.stages[self.stage.number]
             if stage.statements != self.stage.statements:
-                found.append((axes, StageFunctions(stage, self.ends)))
-        return tuple(found)
+                middles.append((axes, StageFunctions(stage, self.ends)))
+        return tuple(middles)
 
     # Calls
 
@@ -220,14 +220,14 @@ class StageFunctions:
         Lines of a slab in 3D are told apart one by one.
         """
         layout, rank = self.layout, self.site.rank
-        found: ir.Expr = ir.Int(1)
+        inside: ir.Expr = ir.Int(1)
         for axis in axes:
             of_rows = layout.axis_of(axis) == 0
             if of_rows or axis == rank - 1:
                 begin, length, extent = (v.Y0, layout.rows, v.N0) if of_rows else (v.GX, layout.width, v.N)
                 low, high = self.site.middle[axis]
-                found = found & ((ir.largest(begin, 0) >= low) & (ir.smallest(begin + length, extent) <= high))
-        return found
+                inside = inside & ((ir.largest(begin, 0) >= low) & (ir.smallest(begin + length, extent) <= high))
+        return inside
 
     # Functions
 

@@ -29,15 +29,15 @@ def plane_weights(program: Program) -> tuple[int, ...]:
 
     Cells x of a plane ``w . x = tau`` do not need each other, and planes follow each other.
     """
-    found = [1]
+    weights = [1]
     for axis in range(program.rank - 2, -1, -1):
         ahead = [0]
         for dependence in program.analysis.sweep:
-            rest = sum(w * o for w, o in zip(found, dependence.offset[axis + 1 :], strict=True))
+            rest = sum(w * o for w, o in zip(weights, dependence.offset[axis + 1 :], strict=True))
             if dependence.offset[axis] < 0:
                 ahead.append(rest)
-        found.insert(0, 1 + max(ahead))
-    return tuple(found)
+        weights.insert(0, 1 + max(ahead))
+    return tuple(weights)
 
 
 def overwrites_its_input(program: Program, statement: Statement) -> bool:

@@ -326,8 +326,8 @@ class Value:
 
     def __array_ufunc__(self, ufunc: Callable[..., object], method: str, *inputs: object, **options: object) -> "Value":
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        known = name in OPERATORS or name in _COMPOSED
-        if method != "__call__" or options or not known:
+        is_operator = name in OPERATORS or name in _COMPOSED
+        if method != "__call__" or options or not is_operator:
             raise _no_operator(ufunc)
         return apply(name, *inputs) if name in OPERATORS else _COMPOSED[name](*inputs)
 
@@ -338,11 +338,11 @@ class Value:
         args: tuple[Any, ...],
         options: dict[str, Any],
     ) -> "Value":
-        found = _COMPOSED.get(function.__name__)
-        if found is None:
+        composed = _COMPOSED.get(function.__name__)
+        if composed is None:
             raise _no_operator(function)
         try:
-            return found(*args, **options)
+            return composed(*args, **options)
         except TypeError as error:
             raise TraceError(f"NumPy's {function.__name__!r} does not take that in a stencil: {error}") from None
 
@@ -415,21 +415,21 @@ def truths(tape: Tape, fields: Collection[str] = ()) -> list[bool]:
     >>> truths(flatten((x > 0) * (x < 1)))
     [False, False, True, False, True, True]
     """
-    found: list[bool] = []
+    results: list[bool] = []
     for node in tape:
         if isinstance(node, Apply):
-            found.append(node.op in BOOLEAN or (node.op in OF_TRUTHS and all(found[arg] for arg in node.args)))
+            results.append(node.op in BOOLEAN or (node.op in OF_TRUTHS and all(results[arg] for arg in node.args)))
         else:
-            found.append(node.field in fields if isinstance(node, Read) else _is_truth(node))
-    return found
+            results.append(node.field in fields if isinstance(node, Read) else _is_truth(node))
+    return results
 
 
 def of_truths(tape: Tape, fields: Collection[str]) -> Tape:
     """Return a tape whose bitwise operators on truth values, those of some fields among them, are logical ones."""
-    found = truths(tape, fields)
+    are_truths = truths(tape, fields)
     return tuple(
         Apply(OF_TRUTHS[node.op], node.args)
-        if found[place] and isinstance(node, Apply) and node.op in BITWISE
+        if are_truths[place] and isinstance(node, Apply) and node.op in BITWISE
         else node
         for place, node in enumerate(tape)
     )
@@ -543,8 +543,8 @@ def reads(tape: Tape) -> tuple[Read, ...]:
 
 def placed(*tapes: Tape) -> tuple[Placed, ...]:
     """Return the distinct leaves of some tapes that depend on the cell's place alone, in order."""
-    found = dict.fromkeys(node for tape in tapes for node in tape if isinstance(node, Placed))
-    return tuple(found)
+    leaves = dict.fromkeys(node for tape in tapes for node in tape if isinstance(node, Placed))
+    return tuple(leaves)
 
 
 def flops(tape: Tape) -> int:

@@ -91,7 +91,6 @@ def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
 
 
 def _leaf(node: Leaf) -> str:
-    """Return a leaf's text, as its author wrote it."""
     match node:
         case Const():
             return _number(node.value)

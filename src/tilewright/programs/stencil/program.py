@@ -203,9 +203,9 @@ def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
     """Refuse bitwise operators on numbers of a type that has no bits to speak of."""
     if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
         return
-    found = expression.truths(tape)
+    are_truths = expression.truths(tape)
     for place, node in enumerate(tape):
-        if isinstance(node, Apply) and node.op in BITWISE and not found[place]:
+        if isinstance(node, Apply) and node.op in BITWISE and not are_truths[place]:
             raise UsageError(
                 f"{what} applies {BITWISE[node.op]}, which works on the bits of whole numbers, to {dtype} values",
                 expression.COMPARE_FIRST,
@@ -284,19 +284,19 @@ def with_truths(program: Program, fields: frozenset[str]) -> Program:
 
     An updated field counts as long as its new values are truth values.
     """
-    known, dropped = set(fields), {""}
+    truth_fields, dropped = set(fields), {""}
     while dropped:
         dropped = {
             each.field
             for each in program.statements
-            if each.field in known and not expression.truths(each.tape, known)[-1]
+            if each.field in truth_fields and not expression.truths(each.tape, truth_fields)[-1]
         }
-        known -= dropped
+        truth_fields -= dropped
     for statement in program.statements:
         pairs = zip(
             statement.tape,
             expression.truths(statement.tape, fields),
-            expression.truths(statement.tape, known),
+            expression.truths(statement.tape, truth_fields),
             strict=True,
         )
         if any(isinstance(node, Apply) and node.op == "invert" and first and not later for node, first, later in pairs):
@@ -306,12 +306,13 @@ def with_truths(program: Program, fields: frozenset[str]) -> Program:
             )
     return replace(
         program,
-        statements=tuple(replace(each, tape=expression.of_truths(each.tape, known)) for each in program.statements),
+        statements=tuple(
+            replace(each, tape=expression.of_truths(each.tape, truth_fields)) for each in program.statements
+        ),
     )
 
 
-def _shown(index: object) -> str:
-    """Write an index for a message."""
+def _index_text(index: object) -> str:
     if isinstance(index, slice):
         parts = (index.start, index.stop) if index.step is None else (index.start, index.stop, index.step)
         return ":".join("" if part is None else repr(part) for part in parts)
@@ -348,7 +349,7 @@ class FieldBuilder:
         for item in offsets:
             if isinstance(item, bool) or not hasattr(item, "__index__"):
                 raise TraceError(
-                    f"an index of a field is whole numbers, got {self.name}[{', '.join(map(_shown, offsets))}]",
+                    f"an index of a field is whole numbers, got {self.name}[{', '.join(map(_index_text, offsets))}]",
                     "offsets are relative to the cell, the same for all: u[-1, 0] is the neighbour above",
                 )
         if self.grid is not None and self.grid.rank is None:

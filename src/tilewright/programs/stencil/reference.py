@@ -105,9 +105,9 @@ def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DT
     written = {statement.field: statement for statement in problem.program.statements}
     state: State = {}
     for field in problem.program.fields:
-        given = list(arrays[field])
-        given += [given[-1]] * (problem.program.history(field) - len(given))
-        versions = [np.array(array, dtype=chosen) for array in given]
+        levels = list(arrays[field])
+        levels += [levels[-1]] * (problem.program.history(field) - len(levels))
+        versions = [np.array(array, dtype=chosen) for array in levels]
         if field in written:
             box = tuple(slice(*span) for span in problem.update_box(written[field]))
             # cells that a ``fixed`` side never updates hold the newest values in every version

@@ -303,14 +303,14 @@ def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> t
     """Rows of all versions of a field; of a thread block, one for the rows on chip of all fields that are updated."""
     if tiling.threads:
         return (nodes.Buffer(field=0, depth=stream_block.tile_of(problem, tiling).chip_values, lengths=()),)
-    pipeline, found = stream.pipeline, []
+    pipeline, buffers = stream.pipeline, []
     largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
     for field, stage in enumerate(pipeline.stage_of):
         passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
         kept = 2 * pipeline.keep[field] * (pipeline.history[field] + levels)
         lengths = tuple(high - low for low, high in _box(stream, largest, levels, stage)[1:])
-        found.append(nodes.Buffer(field=field, depth=passing + kept, lengths=lengths))
-    return tuple(found)
+        buffers.append(nodes.Buffer(field=field, depth=passing + kept, lengths=lengths))
+    return tuple(buffers)
 
 
 def _box(

@@ -191,14 +191,14 @@ def block_growth(problem: Problem) -> BlockGrowth:
 
 def _bent(problem: Problem) -> tuple[int, ...]:
     """The axes along which a read beyond the edge is anything but a cell that keeps its value."""
-    found = {
+    axes = {
         axis
         for statement in problem.program.statements
         for read in statement.reads
         for axis, offset in enumerate(read.offset)
         if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
     }
-    return tuple(sorted(found))
+    return tuple(sorted(axes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,8 +240,8 @@ class BlockTile:
     @property
     def parts(self) -> tuple[int, ...]:
         """Size of the general kernel's tiles, see :meth:`BlockGrowth.parts`."""
-        found = self.growth.parts(np.array([self.levels]), tuple(np.array([size]) for size in self.space))
-        return tuple(int(size[0]) for size in found)
+        sizes = self.growth.parts(np.array([self.levels]), tuple(np.array([size]) for size in self.space))
+        return tuple(int(size[0]) for size in sizes)
 
     @property
     def written_reads(self) -> int:
@@ -327,10 +327,10 @@ def lengths(steps: int, most: int, versions: int) -> tuple[tuple[int, int], ...]
     whole = whole_levels(most, versions)
     count, rest = divmod(steps, whole)
     if versions > 1:
-        found = [(whole, count)]
+        pairs = [(whole, count)]
         while rest:
             levels = whole_levels(rest, versions)
-            found.append((levels, rest // levels))
+            pairs.append((levels, rest // levels))
             rest %= levels
     else:
         parts = 1 if rest else 0
@@ -340,8 +340,8 @@ def lengths(steps: int, most: int, versions: int) -> tuple[tuple[int, int], ...]
                 count, rest, parts = count - 1, rest + whole, 2 + rest
         short = rest // parts if parts else 0
         longer = rest - short * parts
-        found = [(whole, count), (short + 1, longer), (short, parts - longer)]
-    return tuple((levels, number) for levels, number in found if number)
+        pairs = [(whole, count), (short + 1, longer), (short, parts - longer)]
+    return tuple((levels, number) for levels, number in pairs if number)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:

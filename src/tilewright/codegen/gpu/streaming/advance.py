@@ -250,7 +250,7 @@ class Advance:
 
     def _lines(self, name: str, where: tuple[str, ir.Var], field: str, age: int, row: ir.Expr) -> dict[Cell, ir.Expr]:
         """Name the thread's first cell of each of its lines, of a row that is fetched or stored."""
-        found, (start, version) = {}, where
+        pointers, (start, version) = {}, where
         for line in self.tile.lines:
             if self.edge:
                 pointer = self._at_row(version, field, age, row, (*line, 0))
@@ -260,8 +260,8 @@ class Advance:
                     pointer = pointer + stride(axis) * place
                 size = self.tile.vector * self.site.problem.itemsize
                 pointer = ir.aligned(pointer, size) if self.tile.vector > 1 else pointer
-            found[line] = self.b.let(joined(name, line), pointer, ir.Pointer(self.site.dtype, const=start == "from"))
-        return found
+            pointers[line] = self.b.let(joined(name, line), pointer, ir.Pointer(self.site.dtype, const=start == "from"))
+        return pointers
 
     def _at_row(self, version: ir.Var, field: str, age: int, row: ir.Expr, cell: Cell) -> ir.Expr:
         """The first cell of the line of a row that one of a thread's cells lies in."""
@@ -287,7 +287,6 @@ class Advance:
         self.b.set(pointer, pointer + stride(0))
 
     def _in_grid(self, cell: Cell) -> ir.Expr:
-        """Whether a thread's cell lies in the grid along the axes that threads share."""
         places = [(axis, first_at(axis) + cell[axis - 1]) for axis in self.tile.inner]
         return ir.every(test for axis, at in places for test in (at >= 0, at < extent(axis)))
 

@@ -134,7 +134,6 @@ class GeneralKernel:
                     b.set(self._on_chip(field, ir.Int(-age), here), value)
 
     def _unit(self, stage: int) -> None:
-        """One stage of the step ``t``."""
         b, tile = self.b, self.tile
         with b.scope():
             left = b.let("left", LEVELS - 1 - _STEP)

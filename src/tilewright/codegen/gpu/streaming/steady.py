@@ -93,11 +93,11 @@ class Row:
                         read(each)
                 continue
             weights = sorted(tile.weights.items(), key=lambda item: item[0].offset)
-            known = self._terms([each for each in weights if not self._newest(each[0])], read)
-            parts.let(joined(f"part{self.step}_", cell), ir.total(known or [literal(0.0, self.site.dtype)]))
+            terms = self._terms([each for each in weights if not self._newest(each[0])], read)
+            parts.let(joined(f"part{self.step}_", cell), ir.total(terms or [literal(0.0, self.site.dtype)]))
         self._bring_near()
-        for (cell, row), kept in self.held.items():
-            b.let(kept.name, self.rooms.own(statement.field, self.step, cell)[row])
+        for (cell, row), name in self.held.items():
+            b.let(name.name, self.rooms.own(statement.field, self.step, cell)[row])
         b.emit(*parts.statements())
 
     def finish(self) -> None:
@@ -120,7 +120,6 @@ class Row:
         self.b.let(ROW.name, BEGIN + NOW - self.lag)
 
     def _lowered(self, b: ir.Builder, statement: Statement, cell: Cell, read: Callable[[Read], ir.Expr]) -> ir.Expr:
-        """A statement's value at a thread's cell, its operations in their order."""
         prefix = joined(f"t{self.site.number(statement.field)}_", cell) + "_"
         return self.site.lower(b, statement, read, self._new(cell), prefix)
 
@@ -323,7 +322,6 @@ class SteadyKernel:
                     self._advance(Advance(self.rooms, self.b, number, edge=edge))
 
     def _advance(self, advance: Advance) -> None:
-        """Compute a row of every level."""
         tile, b = self.tile, self.b
         advance.begin()
         if not tile.sums:
@@ -373,14 +371,14 @@ class SteadyKernel:
 
     def _ages_read(self) -> dict[tuple[str, int, tuple[Cell, Cell]], set[int]]:
         """The ages at which a band reads other threads' cells, by field, version, and thread and cell."""
-        tile, found = self.tile, dict[tuple[str, int, tuple[Cell, Cell]], set[int]]()
+        tile, ages = self.tile, dict[tuple[str, int, tuple[Cell, Cell]], set[int]]()
         for step, stage in tile.units:
             for statement, cell in itertools.product(tile.stages[stage], tile.cells):
                 for read in statement.reads:
                     key = split(tuple(a + b for a, b in zip(cell, read.offset[1:], strict=True)), tile.rims.cells)
                     if read.field in tile.updated and any(key[0]):
-                        found.setdefault((read.field, step + read.level, key), set()).add(tile.age(stage, read))
-        return found
+                        ages.setdefault((read.field, step + read.level, key), set()).add(tile.age(stage, read))
+        return ages
 
 
 def _furthest(
