@@ -13,6 +13,7 @@
 from collections.abc import Callable, Iterable
 
 from tests.oracles.divergence import divergent_barrier
+from tests.oracles.names import free_names
 from tests.oracles.operands import OPERATORS, fits
 
 from tilewright.codegen.ir.expressions import (
@@ -53,7 +54,7 @@ from tilewright.codegen.ir.nodes import (
     While,
 )
 from tilewright.codegen.ir.operators import Operator
-from tilewright.codegen.ir.rewrite import free_names, walk
+from tilewright.codegen.ir.rewrite import walk
 from tilewright.codegen.ir.types import (
     BOOL,
     ELEMENTS,

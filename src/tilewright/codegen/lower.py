@@ -189,7 +189,6 @@ class SweepKernel:
     """Writes the loops of a tree without tiles."""
 
     def __init__(self, b: ir.Builder, site: Site, steps: nodes.Loop) -> None:
-        """Write into a function that has named the sizes."""
         self.b, self.site, self.program = b, site, site.problem.program
         self.step = ir.Var(steps.name)
         self.low, self.high = index(steps.low, {}), index(steps.high, {})

@@ -56,7 +56,6 @@ class BoxKernel:
     """What computes a statement over boxes of cells."""
 
     def __init__(self, site: Site, number: int) -> None:
-        """Write what computes the statement of a number."""
         self.site, self.of = site, BoxStatement(site, number)
         self.statement, self.code, self.places = self.of.statement, self.of.code, self.of.places
 

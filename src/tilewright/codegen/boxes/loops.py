@@ -28,7 +28,6 @@ class LoopSum:
     """A statement that is one sum in a loop, if it is one."""
 
     def __init__(self, of: BoxStatement) -> None:
-        """Find the sum."""
         self.of = of
         number = of.site.problem.program.statements.index(of.statement)
         self.name = f"{of.site.prefix}_sum_{number}"

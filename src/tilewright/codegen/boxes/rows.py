@@ -50,7 +50,6 @@ class BoxStatement:
     """A statement that is computed over boxes of cells."""
 
     def __init__(self, site: Site, number: int) -> None:
-        """Describe the statement of a number."""
         self.site, self.number = site, number
         self.statement = site.problem.program.statements[number]
         self.code = site.code(self.statement)

@@ -27,6 +27,8 @@ _ALWAYS = ir.Real(True, ir.BOOL)
 Cell = tuple[ir.Expr, ...]
 """Indices of a cell in the grid."""
 Kernel = tuple[ir.Function, EntryPoint]
+Reader = Callable[[Read], ir.Expr]
+"""Where the values of reads come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,25 +187,11 @@ class GpuSite:
         margins = enumerate(self.problem.margins(statement))
         return ir.every(test for axis, (a, b) in margins for test in (here[axis] >= a, here[axis] < extent(axis) - b))
 
-    def value(
-        self,
-        b: ir.Builder,
-        statement: Statement,
-        read: Callable[[Read], ir.Expr],
-        cell: NewCell,
-        prefix: str = "t",
-    ) -> ir.Expr:
+    def value(self, b: ir.Builder, statement: Statement, read: Reader, cell: NewCell, prefix: str = "t") -> ir.Expr:
         """A statement's new value with its reads from anywhere, and with what sources add to it."""
         return self.pointed(statement.field, self.lower(b, statement, read, cell, prefix), cell)
 
-    def lower(
-        self,
-        b: ir.Builder,
-        statement: Statement,
-        read: Callable[[Read], ir.Expr],
-        cell: NewCell,
-        prefix: str = "t",
-    ) -> ir.Expr:
+    def lower(self, b: ir.Builder, statement: Statement, read: Reader, cell: NewCell, prefix: str = "t") -> ir.Expr:
         """A statement's expression with its reads from anywhere."""
         program, varying, rows = self.problem.program, self.problem.varying, dict[str, ir.Expr]()
 

@@ -47,7 +47,6 @@ class Expr:
         return _sum(self, _beside(self, other))
 
     def __radd__(self, other: Number) -> "Expr":
-        """Return the sum."""
         return _sum(_beside(self, other), self)
 
     def __sub__(self, other: Operand) -> "Expr":
@@ -55,15 +54,12 @@ class Expr:
         return _difference(self, _beside(self, other))
 
     def __rsub__(self, other: Number) -> "Expr":
-        """Return the difference."""
         return _difference(_beside(self, other), self)
 
     def __mul__(self, other: Operand) -> "Expr":
-        """Return the product."""
         return _product(self, _beside(self, other))
 
     def __rmul__(self, other: Number) -> "Expr":
-        """Return the product."""
         return _product(_beside(self, other), self)
 
     def __truediv__(self, other: Operand) -> "Expr":
@@ -75,31 +71,24 @@ class Expr:
         return binary(Operator.MOD, self, _beside(self, other))
 
     def __lshift__(self, other: Operand) -> "Expr":
-        """Return the whole number with its bits moved up."""
         return binary(Operator.SHL, self, _beside(self, other))
 
     def __rshift__(self, other: Operand) -> "Expr":
-        """Return the whole number with its bits moved down."""
         return binary(Operator.SHR, self, _beside(self, other))
 
     def __neg__(self) -> "Expr":
-        """Return the negative."""
         return Op(Operator.NEG, (self,), type_of(self))
 
     def __lt__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.LT, self, _beside(self, other))
 
     def __le__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.LE, self, _beside(self, other))
 
     def __gt__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.GT, self, _beside(self, other))
 
     def __ge__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.GE, self, _beside(self, other))
 
     def equals(self, other: Operand) -> "Expr":

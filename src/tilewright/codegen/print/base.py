@@ -139,7 +139,6 @@ class Printer(ABC):
     language: Language
 
     def __init__(self) -> None:
-        """Start a unit."""
         self.dtypes: dict[str, None] = {}  # in the order in which they are met
         self.lines: list[str] = []
         self._declared: dict[int, tuple[str, str]] = {}

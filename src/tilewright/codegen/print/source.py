@@ -120,7 +120,6 @@ class SourcePrinter(Printer):
     """Prints by precedence."""
 
     def __init__(self, dialect: SourceDialect, attributes: Mapping[str, str] | None = None) -> None:
-        """Start a text."""
         self.language = dialect.language
         super().__init__()
         self.dialect, self.attributes = dialect, attributes or {}

@@ -109,7 +109,6 @@ class Points:
         self.interpolation, self.scale, self.every = interpolation, scale, every
 
     def __len__(self) -> int:
-        """Return the number of points."""
         return len(self.coordinates)
 
     def __repr__(self) -> str:

@@ -48,7 +48,6 @@ class PointFields:
     faces: tuple[tuple[str, tuple[Span, ...]], ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
         return bool(self.sources or self.receivers or self.faces)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.facts import fact
-from tilewright.programs.stencil.boundaries import Boundary, bend
+from tilewright.programs.stencil.boundaries import Boundary, Sides, bend
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.affine import Integer
@@ -81,7 +81,7 @@ class _Edge:
 @fact
 def of_program(
     program: Program,
-    boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...],
+    boundaries: tuple[Sides, ...],
     pause: int = 0,  # cells of further lag; with the rows of an advance, all its units run at the same time
     *,
     # whether only reads of other columns along axis 0 pause: the units of one run in the order of their steps
@@ -150,9 +150,7 @@ def _pad(offset: tuple[int, ...]) -> tuple[int, ...]:
     return (0, *offset) if len(offset) == 1 else offset
 
 
-def _reach(
-    edge: _Edge, boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...], rank: int
-) -> tuple[tuple[int, int], ...]:
+def _reach(edge: _Edge, boundaries: tuple[Sides, ...], rank: int) -> tuple[tuple[int, int], ...]:
     """Per axis, how far a read extends below and above, boundaries that bend it included."""
     result = []
     for axis in range(rank):
@@ -163,9 +161,7 @@ def _reach(
     return tuple(result)
 
 
-def _ghosts(
-    edges: list[_Edge], field: int, sides: tuple[tuple[Boundary, Boundary], ...], rank: int
-) -> tuple[tuple[int, int], ...]:
+def _ghosts(edges: list[_Edge], field: int, sides: Sides, rank: int) -> tuple[tuple[int, int], ...]:
     result = []
     for axis in range(rank):
         pair = sides[axis - (rank - len(sides))] if axis >= rank - len(sides) else (Boundary(), Boundary())

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import literal
-from tilewright.codegen.gpu.site import Kernel, NewCell, unpack
+from tilewright.codegen.gpu.site import Kernel, NewCell, Reader, unpack
 from tilewright.codegen.gpu.streaming.advance import (
     NOW,
     PLACE,
@@ -119,14 +119,14 @@ class Row:
         self.advance.afresh()
         self.b.let(ROW.name, BEGIN + NOW - self.lag)
 
-    def _lowered(self, b: ir.Builder, statement: Statement, cell: Cell, read: Callable[[Read], ir.Expr]) -> ir.Expr:
+    def _lowered(self, b: ir.Builder, statement: Statement, cell: Cell, read: Reader) -> ir.Expr:
         prefix = joined(f"t{self.site.number(statement.field)}_", cell) + "_"
         return self.site.lower(b, statement, read, self._new(cell), prefix)
 
-    def _terms(self, weights: Iterable[tuple[Read, float]], read: Callable[[Read], ir.Expr]) -> list[ir.Expr]:
+    def _terms(self, weights: Iterable[tuple[Read, float]], read: Reader) -> list[ir.Expr]:
         return [literal(weight, self.site.dtype) * read(each) for each, weight in weights]
 
-    def _shares(self, b: ir.Builder, cell: Cell, read: Callable[[Read], ir.Expr]) -> ir.Expr:
+    def _shares(self, b: ir.Builder, cell: Cell, read: Reader) -> ir.Expr:
         """Add the newest row's shares to the results that read it, the last of which they complete: that one's value.
 
         Before: every result reads three rows, two of them again. After, for reads straight above each other::
@@ -185,7 +185,7 @@ class Row:
         """Whether a read is of the row that the level before computes in the same advance."""
         return read.field in self.tile.updated and self.tile.age(self.stage, read) == 0
 
-    def _reader(self, cell: Cell, *, held: bool = False) -> Callable[[Read], ir.Expr]:
+    def _reader(self, cell: Cell, *, held: bool = False) -> Reader:
         """Where reads beside a thread's cell come from; those of the oldest row may be ``held``."""
         tile, rooms, rims = self.tile, self.rooms, self.tile.rims
 
