@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable
 
 from tests.oracles.divergence import divergent_barrier
 from tests.oracles.names import free_names
-from tests.oracles.operands import OPERATORS, fits
+from tests.oracles.operands import INTRINSICS, OPERATORS, fits
 
 from tilewright.codegen.ir.expressions import (
-    INTRINSICS,
     Call,
     Expr,
     Int,

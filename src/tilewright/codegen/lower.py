@@ -14,7 +14,8 @@ and names become is the same for GPUs (:func:`index`, :func:`bound`).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from operator import add, mod, mul, sub, truediv
 
@@ -31,6 +32,10 @@ from tilewright.schedules.tree.nodes import Node
 
 Names = Mapping[str, ir.Expr]
 """What the tree's names stand for, where not for variables of the same name."""
+BLOCK = 2**18
+"""Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
+_STRETCH_STEPS = 64
+"""Steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones."""
 
 _BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
     AffineOperator.ADD: add,
@@ -79,15 +84,63 @@ def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...
     if isinstance(tree, nodes.Loop) and not any(isinstance(node, nodes.Parallel) for node in nodes.walk(tree)):
         SweepKernel(b, site, tree).write()
     else:
-        _TileKernel(b, site).team(tree, {})
+        _TeamWriter(b, site).team(tree, {})
     return b.function()
 
 
-class _TileKernel:
-    """Writes the nodes of a tree of tiles."""
+class TreeWriter(ABC):
+    """Writes those nodes of a tree that are the same on processors and GPUs."""
+
+    b: ir.Builder
+    stages: int  # of a time step
+
+    @abstractmethod
+    def cells(self, stage: int, step: ir.Expr, box: Sequence[Pair]) -> None:
+        """Write the statements of a stage at a time step over a box."""
+
+    def node(self, node: Node, names: Names) -> None:
+        """Write a node."""
+        match node:
+            case nodes.Let():
+                self.node(node.child, self.bound(node, names))
+            case nodes.Loop() if node.high == node.low + 1:
+                self.node(nodes.Let(node.name, node.low, node.child), names)
+            case nodes.Loop():
+                low, high = index(node.low, names), index(node.high, names)
+                with self.b.loop(node.name, low, high, node.step, unroll=1) as number:
+                    self.node(node.child, {**names, node.name: number})
+            case nodes.Guard():
+                at = index(node.value, names)
+                with self.b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
+                    self.node(node.child, names)
+            case nodes.Compute():
+                self.compute(node, names)
+            case _:
+                raise ValueError(f"no loops are made of a {type(node).__name__} here")
+
+    def bound(self, let: nodes.Let, names: Names) -> Names:
+        """Bind a name, by a statement if it needs one; return the names below."""
+        lets, names = bound(let, names)
+        self.b.emit(*lets)
+        return names
+
+    def compute(self, node: nodes.Compute, names: Names) -> None:
+        """Write the cells of a box, of whichever stage it is."""
+        step, box = index(node.step, names), [(index(low, names), index(high, names)) for low, high in node.box]
+        if isinstance(node.stage, Whole):
+            self.cells(node.stage.value, step, box)
+            return
+        chosen = index(node.stage, names)
+        for stage in range(self.stages):
+            with self.b.when(chosen.equals(stage)):
+                self.cells(stage, step, box)
+
+
+class _TeamWriter(TreeWriter):
+    """Writes a tree of tiles for a team of threads."""
 
     def __init__(self, b: ir.Builder, site: Site) -> None:
-        self.b, self.site = b, site
+        self.b, self.site, self.stages = b, site, len(site.problem.program.stages)
 
     def team(self, node: Node, names: Names) -> None:
         """Open a region of threads below names and comments."""
@@ -96,7 +149,7 @@ class _TileKernel:
                 self.b.comment(node.text)
                 self.team(node.child, names)
             case nodes.Let():
-                self.team(node.child, self._bound(node, names))
+                self.team(node.child, self.bound(node, names))
             case nodes.Wavefronts():
                 self.team(nodes.unfolded(node), names)
             case _:
@@ -104,46 +157,21 @@ class _TileKernel:
                     self.node(node, names)
 
     def node(self, node: Node, names: Names) -> None:
-        b = self.b
         match node:
             case nodes.Mark(text, child):
-                b.comment(text)
+                self.b.comment(text)
                 self.node(child, names)
-            case nodes.Let():
-                self.node(node.child, self._bound(node, names))
             case nodes.Sequence(children):
                 for child in children:
-                    if isinstance(child, nodes.Mark | nodes.Let):  # its names are its own
-                        with b.scope():
-                            self.node(child, names)
-                    else:
+                    # names of a child are its own
+                    with self.b.scope() if isinstance(child, nodes.Mark | nodes.Let) else nullcontext():
                         self.node(child, names)
-            case nodes.Loop():
-                self._loop(node, names)
             case nodes.Parallel():
                 self._tiles(node, names)
             case nodes.Wavefronts():
                 self.node(nodes.unfolded(node), names)
-            case nodes.Guard():
-                at = index(node.value, names)
-                with b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
-                    self.node(node.child, names)
-            case nodes.Compute():
-                self._cells(node, names)
             case _:
-                raise ValueError(f"no loops are made of a {type(node).__name__}")
-
-    def _bound(self, let: nodes.Let, names: Names) -> Names:
-        lets, names = bound(let, names)
-        self.b.emit(*lets)
-        return names
-
-    def _loop(self, loop: nodes.Loop, names: Names) -> None:
-        if loop.high == loop.low + 1:
-            self.node(nodes.Let(loop.name, loop.low, loop.child), names)
-            return
-        with self.b.loop(loop.name, index(loop.low, names), index(loop.high, names), loop.step) as var:
-            self.node(loop.child, {**names, loop.name: var})
+                super().node(node, names)
 
     def _tiles(self, tiles: nodes.Parallel, names: Names) -> None:
         """The tiles of a wavefront, which threads take one by one, by a number whose last digit is the last range's."""
@@ -166,23 +194,8 @@ class _TileKernel:
                 rest = rest / count if more else rest
             self.node(tiles.child, inner)
 
-    def _cells(self, cells: nodes.Compute, names: Names) -> None:
-        step = index(cells.step, names)
-        box = [(index(low, names), index(high, names)) for low, high in cells.box]
-        stages = self.site.problem.program.stages
-        if isinstance(cells.stage, Whole):
-            call_boxes(self.b, self.site, stages[cells.stage.value], step, box)
-            return
-        chosen = index(cells.stage, names)
-        for place, stage in enumerate(stages):
-            with self.b.when(chosen.equals(place)):
-                call_boxes(self.b, self.site, stage, step, box)
-
-
-BLOCK = 2**18
-"""Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
-_STRETCH_STEPS = 64
-"""Steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones."""
+    def cells(self, stage: int, step: ir.Expr, box: Sequence[Pair]) -> None:
+        call_boxes(self.b, self.site, self.site.problem.program.stages[stage], step, box)
 
 
 class SweepKernel:

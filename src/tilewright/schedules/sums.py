@@ -53,8 +53,8 @@ def work(terms: Terms, results: Block, form: Sum) -> SumWork:
     """Return what a sum takes in a form other than ``outputs``.
 
     >>> from tilewright.programs.stencil.catalogue import program
-    >>> from tilewright.programs.stencil.weights import weighted_sum
-    >>> terms, four = weighted_sum(program("j2d9pt-gol").statements[0].tape), Block(axis=0, rows=4)
+    >>> from tilewright.programs.stencil.weights import linear_sum
+    >>> terms, four = linear_sum(program("j2d9pt-gol").statements[0].tape), Block(axis=0, rows=4)
     >>> [work(terms, four, Sum(form=form)).products for form in ("inputs", "winograd")]
     [36, 24]
     """

@@ -9,13 +9,14 @@ Nothing is kept on chip by the text: what a group writes it reads again later, f
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, in_turn, unpack
-from tilewright.codegen.lower import Names, bound, index
+from tilewright.codegen.lower import Names, TreeWriter, index
+from tilewright.codegen.sites import Pair
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import MAX_RANK, Statement
+from tilewright.programs.stencil.program import MAX_RANK
 from tilewright.schedules.catalogue import tree
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.tree import nodes
@@ -78,11 +79,11 @@ def launch_numbers(tiles: nodes.Parallel) -> tuple[str, ...]:
     return tuple(sorted(used - {extent_of(axis).name for axis in range(MAX_RANK)}))
 
 
-class TileKernel:
+class TileKernel(TreeWriter):
     """The kernel of the tiles of a tree."""
 
     def __init__(self, site: GpuSite, schedule: GpuSchedule) -> None:
-        self.site, self.schedule = site, schedule
+        self.site, self.schedule, self.stages = site, schedule, len(site.stages)
 
     def kernel(self) -> Kernel:
         """Make the kernel."""
@@ -98,43 +99,16 @@ class TileKernel:
         unpack(b, ir.GROUP, digits, [index(each.count, {}) for each in tiles.ranges])
         for each in moved:
             b.let(each.name, index(each.low, {}) + ir.Var(f"place_{each.name}"))
-        self._node(tiles.child, {})
+        self.node(tiles.child, {})
         return b.function(), entry
 
-    def _node(self, node: Node, names: Names) -> None:
-        match node:
-            case nodes.Let():
-                lets, names = bound(node, names)
-                self.b.emit(*lets)
-                self._node(node.child, names)
-            case nodes.Loop() if node.high == node.low + 1:
-                self._node(nodes.Let(node.name, node.low, node.child), names)
-            case nodes.Loop():
-                low, high = index(node.low, names), index(node.high, names)
-                with self.b.loop(node.name, low, high, node.step, unroll=1) as place:
-                    self._node(node.child, {**names, node.name: place})
-            case nodes.Guard():
-                at = index(node.value, names)
-                with self.b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
-                    self._node(node.child, names)
-            case nodes.Compute():
-                self._cells(node, names)
-                self.b.barrier(memory=True)
-            case _:
-                raise ValueError(f"no thread code is made of a {type(node).__name__} in memory")
+    def compute(self, node: nodes.Compute, names: Names) -> None:
+        """Write the cells of a box, each by one thread, and wait."""
+        super().compute(node, names)
+        self.b.barrier(memory=True)
 
-    def _cells(self, cells: nodes.Compute, names: Names) -> None:
-        step, stage = index(cells.step, names), index(cells.stage, names)
-        for number, statements in enumerate(self.site.stages):
-            if not isinstance(cells.stage, Whole):
-                with self.b.when(stage.equals(number)):
-                    self._box(cells.box, statements, step, names)
-            elif cells.stage.value == number:
-                self._box(cells.box, statements, step, names)
-
-    def _box(self, box: nodes.Box, statements: Iterable[Statement], step: ir.Expr, names: Names) -> None:
-        """The cells of a box that the grid has, shared by the threads of the group."""
-        spans = [(index(low, names), index(high, names)) for low, high in box]
-        with in_turn(self.b, spans, self.schedule.threads):
-            for statement in statements:
+    def cells(self, stage: int, step: ir.Expr, box: Sequence[Pair]) -> None:
+        """Write the statements of a stage over a box, which the threads of the group share."""
+        with in_turn(self.b, box, self.schedule.threads):
+            for statement in self.site.stages[stage]:
                 self.site.cell(self.b, statement, self.site.places, step)

@@ -231,49 +231,20 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic(Expr):
-    """A call of a function that the dialect brings for an element type: one of :data:`INTRINSICS`."""
+    """A call of a function that the dialect brings for an element type.
+
+    ``copy`` and ``fill`` elements; ``stream`` copies past the caches and ``fence`` orders that; ``lift`` and
+    ``lower`` turn a line into a dimension-lifted row and back, ``wrap`` makes the shifted vectors at its ends;
+    ``prefetch`` asks for a line; ``again`` is the same address, to be read anew. ``past`` stores a vector at a
+    vector's own boundary past the caches. ``await`` waits until a number that another thread will ``publish`` is at
+    least an index: what that thread wrote before is seen after. ``put`` copies bytes, past the caches if asked to;
+    ``prefetch_near`` asks for a line that is used soon. ``translate`` turns bytes into entries of a table, given
+    how many entries and bytes there are. ``count`` adds one for all threads that come.
+    """
 
     name: str
     args: tuple[Expr, ...]
     element: Element
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntrinsicSignature:
-    """What an intrinsic takes."""
-
-    # a letter each: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index, ``e`` a number,
-    # ``v`` a vector, ``b`` a pointer to bytes that are read
-    operands: str
-    returns: bool = False  # whether it gives the pointer back that it took
-    gpu: bool = False  # whether GPUs have it, not CPUs
-
-
-INTRINSICS: dict[str, IntrinsicSignature] = {
-    "copy": IntrinsicSignature(operands="wri"),
-    "fill": IntrinsicSignature(operands="wei"),
-    "stream": IntrinsicSignature(operands="wri"),
-    "lift": IntrinsicSignature(operands="wri"),
-    "lower": IntrinsicSignature(operands="wri"),
-    "wrap": IntrinsicSignature(operands="wiii"),
-    "prefetch": IntrinsicSignature(operands="r"),
-    "fence": IntrinsicSignature(operands=""),
-    "again": IntrinsicSignature(operands="r", returns=True),
-    "past": IntrinsicSignature(operands="wv"),
-    "await": IntrinsicSignature(operands="ri"),
-    "publish": IntrinsicSignature(operands="wi"),
-    "put": IntrinsicSignature(operands="wrii"),
-    "prefetch_near": IntrinsicSignature(operands="r"),
-    "translate": IntrinsicSignature(operands="wbrii"),
-    "count": IntrinsicSignature(operands="w", gpu=True),
-}
-"""``copy`` and ``fill`` elements; ``stream`` copies past the caches and ``fence`` orders that; ``lift`` and ``lower``
-turn a line into a dimension-lifted row and back, ``wrap`` makes the shifted vectors at its ends; ``prefetch`` asks for
-a line; ``again`` is the same address, to be read anew. ``past`` stores a vector at a vector's own boundary past the
-caches. ``await`` waits until a number that another thread will ``publish`` is at least an index: what that thread wrote
-before is seen after. ``put`` copies bytes, past the caches if asked to; ``prefetch_near`` asks for a line that is used
-soon. ``translate`` turns bytes into entries of a table, given how many entries and bytes there are. ``count`` adds one
-for all threads that come."""
 
 
 def type_of(node: Expr) -> Type:
@@ -288,7 +259,7 @@ def type_of(node: Expr) -> Type:
         return node.type if node.op in SAME_TYPE else _result(node.op, node.type)
     if isinstance(node, Int | Lanes | Size):
         return Native("size_t") if isinstance(node, Size) else INDEX
-    if isinstance(node, Intrinsic) and INTRINSICS[node.name].returns:
+    if isinstance(node, Intrinsic) and node.name == "again":
         return type_of(node.args[0])
     if isinstance(node, Real | Literal | Shift | Load):
         return node.type

@@ -15,7 +15,6 @@ from tilewright.programs.stencil.expression import Operand, Read, Scalar, Value,
 from tilewright.programs.stencil.program import FieldBuilder
 
 MAX_REACH = 64
-_HALF = Fraction(1, 2)
 Offset = tuple[int, ...]
 _LATER = Value(Read("", 0, ()))
 """Stands for a difference while the number of axes is not known: the body is called again when it is."""

@@ -185,19 +185,6 @@ def linear_sum(tape: Tape) -> Terms | None:
     return total.reads if total.reads and not total.others else None
 
 
-def weighted_sum(tape: Tape) -> Terms | None:
-    """Return the weights of a tape's reads, or None if it is no weighted sum worth writing input by input.
-
-    >>> from tilewright.programs.stencil.catalogue import program
-    >>> len(weighted_sum(program("j3d27pt").statements[0].tape) or ())
-    27
-    >>> weighted_sum(program("heat3d").statements[0].tape), weighted_sum(program("gradient2d").statements[0].tape)
-    (None, None)
-    """
-    total = _values(tape)[-1]
-    return total.reads if not total.others and _pays(total.reads) else None
-
-
 def _pays(terms: Terms, pairs: bool = False) -> bool:
     """Whether a sum is worth writing input by input.
 
@@ -303,7 +290,7 @@ def columns(terms: Terms) -> tuple[tuple[WeightColumn, ...], Terms] | None:
     is taken per place on the other axis if there are many places: what all of them need does not fit into registers.
 
     >>> from tilewright.programs.stencil.catalogue import program
-    >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))
+    >>> found = columns(linear_sum(program("j2d9pt-gol").statements[0].tape))
     >>> len(found[0]), len(found[1])
     (3, 0)
     """
