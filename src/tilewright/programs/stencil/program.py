@@ -9,7 +9,7 @@ from tilewright.base.errors import TraceError, UsageError
 from tilewright.base.facts import Facts, fact
 from tilewright.programs.stencil import expression
 from tilewright.programs.stencil.analysis import Analysis, analyse
-from tilewright.programs.stencil.expression import Apply, Node, Operand, Placed, Read, Scalar, Tape, Value
+from tilewright.programs.stencil.expression import Apply, Node, Operand, Placed, Read, Scalar, Tape, Value, truths
 from tilewright.programs.stencil.operators import BITWISE
 from tilewright.programs.stencil.storage import Subdomain
 
@@ -203,7 +203,7 @@ def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
     """Refuse bitwise operators on numbers of a type that has no bits to speak of."""
     if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
         return
-    are_truths = expression.truths(tape)
+    are_truths = truths(tape)
     for place, node in enumerate(tape):
         if isinstance(node, Apply) and node.op in BITWISE and not are_truths[place]:
             raise UsageError(
@@ -284,21 +284,14 @@ def with_truths(program: Program, fields: frozenset[str]) -> Program:
 
     An updated field counts as long as its new values are truth values.
     """
-    truth_fields, dropped = set(fields), {""}
+    logical, dropped = set(fields), {""}
     while dropped:
         dropped = {
-            each.field
-            for each in program.statements
-            if each.field in truth_fields and not expression.truths(each.tape, truth_fields)[-1]
+            each.field for each in program.statements if each.field in logical and not truths(each.tape, logical)[-1]
         }
-        truth_fields -= dropped
+        logical -= dropped
     for statement in program.statements:
-        pairs = zip(
-            statement.tape,
-            expression.truths(statement.tape, fields),
-            expression.truths(statement.tape, truth_fields),
-            strict=True,
-        )
+        pairs = zip(statement.tape, truths(statement.tape, fields), truths(statement.tape, logical), strict=True)
         if any(isinstance(node, Apply) and node.op == "invert" and first and not later for node, first, later in pairs):
             raise UsageError(
                 f"{program.name!r} applies ~ to truth values, which its steps make whole numbers",
@@ -306,9 +299,7 @@ def with_truths(program: Program, fields: frozenset[str]) -> Program:
             )
     return replace(
         program,
-        statements=tuple(
-            replace(each, tape=expression.of_truths(each.tape, truth_fields)) for each in program.statements
-        ),
+        statements=tuple(replace(each, tape=expression.of_truths(each.tape, logical)) for each in program.statements),
     )
 
 
