@@ -11,8 +11,7 @@ from tilewright.base.units import format_shape
 from tilewright.codegen import ir
 from tilewright.codegen.gpu import sweep, tiles
 from tilewright.codegen.gpu.hybrid import HybridKernel
-from tilewright.codegen.gpu.points import point_functions
-from tilewright.codegen.gpu.site import DeviceLayout, GpuSite, Kernel, Launch, global_index, unpack
+from tilewright.codegen.gpu.site import DeviceLayout, GpuSite, Kernel, Launch, global_index, point_functions, unpack
 from tilewright.codegen.gpu.streaming import kernels as streaming
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
