@@ -24,7 +24,7 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.kernel import call_boxes, cells_name
 from tilewright.codegen.layouts import stride
-from tilewright.codegen.sites import SIZE, Pair, Site, extent
+from tilewright.codegen.sites import SIZE, KernelSite, Pair, Site, extent
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
@@ -92,7 +92,7 @@ class TreeWriter(ABC):
     """Writes those nodes of a tree that are the same on processors and GPUs."""
 
     b: ir.Builder
-    stages: int  # of a time step
+    site: KernelSite
 
     @abstractmethod
     def cells(self, stage: int, step: ir.Expr, box: Sequence[Pair]) -> None:
@@ -131,7 +131,7 @@ class TreeWriter(ABC):
             self.cells(node.stage.value, step, box)
             return
         chosen = index(node.stage, names)
-        for stage in range(self.stages):
+        for stage in range(len(self.site.problem.program.stages)):
             with self.b.when(chosen.equals(stage)):
                 self.cells(stage, step, box)
 
@@ -139,8 +139,10 @@ class TreeWriter(ABC):
 class _TeamWriter(TreeWriter):
     """Writes a tree of tiles for a team of threads."""
 
+    site: Site
+
     def __init__(self, b: ir.Builder, site: Site) -> None:
-        self.b, self.site, self.stages = b, site, len(site.problem.program.stages)
+        self.b, self.site = b, site
 
     def team(self, node: Node, names: Names) -> None:
         """Open a region of threads below names and comments."""

@@ -27,15 +27,12 @@ PLACES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """A kernel's problem (shape and steps apart) and the names of its parts."""
+class KernelSite:
+    """What kernels of processors and of GPUs have; nothing here depends on shape, steps or scalars' values."""
 
-    problem: Problem  # nothing here depends on its shape or steps
+    problem: Problem
     prefix: str  # start of every function's name
     strict: bool  # whether every operation keeps its own rounding
-    body: KernelCode  # how the kernel's code is written
-    storage: Storage = PLAIN  # where the fields' versions and cells lie
-    packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
     @property
     def rank(self) -> int:
@@ -46,6 +43,15 @@ class Site:
     def dtype(self) -> ir.Element:
         """Element type."""
         return ir.element(self.problem.dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site(KernelSite):
+    """The surroundings of a kernel for a processor, and the names of its parts."""
+
+    body: KernelCode  # how the kernel's code is written
+    storage: Storage = PLAIN  # where the fields' versions and cells lie
+    packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
     @property
     def keeps_order(self) -> bool:

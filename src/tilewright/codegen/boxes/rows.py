@@ -22,7 +22,7 @@ from tilewright.codegen.layouts import Packed
 from tilewright.codegen.sites import Pair, Site, extent
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import overwrites_its_input
-from tilewright.programs.stencil.expression import Read, version_name
+from tilewright.programs.stencil.expression import Read, level_name
 
 RowKey = tuple[str, int, tuple[int, ...]]
 """Field, level and outer offset of a row that a statement reads."""
@@ -88,7 +88,7 @@ class BoxStatement:
 
     def version(self, field: str, level: int) -> ir.Var:
         """Name of the pointer to one version of a field."""
-        return ir.Var(f"v_{version_name(field, level)}", ir.const_pointer(self.site.dtype))
+        return ir.Var(f"v_{level_name(field, level)}", ir.const_pointer(self.site.dtype))
 
     def name_versions(self, b: ir.Builder, low: ir.Expr, step: ir.Expr) -> None:
         """Name the versions that the statement reads and writes, behind what is found of fields in subdomains.

@@ -23,7 +23,7 @@ from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, NewCell, row_inde
 from tilewright.codegen.gpu.tiles import launch_numbers, wavefront
 from tilewright.codegen.lower import Names, bound, index
 from tilewright.codegen.sites import extent
-from tilewright.programs.stencil.expression import Read, version_name
+from tilewright.programs.stencil.expression import Read, level_name
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
@@ -402,7 +402,7 @@ class HybridKernel:
         return start + ir.Int(plane) * slot
 
     def _slot_name(self, field: str, level: int) -> ir.Var:
-        return ir.Var(version_name(f"u{self.site.number(field)}", level), ir.shared_pointer(self.site.dtype))
+        return ir.Var(level_name(f"u{self.site.number(field)}", level), ir.shared_pointer(self.site.dtype))
 
     def _memory(self, field: str, slot: ir.Expr) -> ir.Expr:
         """Pointer to cell zero in memory of a slot on chip."""

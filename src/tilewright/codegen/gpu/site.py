@@ -23,7 +23,7 @@ from tilewright.codegen import ir, layouts
 from tilewright.codegen.boundary import bounded
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.points import function_name, pieces, row_number, tables, touches
-from tilewright.codegen.sites import extent
+from tilewright.codegen.sites import KernelSite, extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.codegen.tapes import fuse
 from tilewright.programs.stencil.boundaries import bend
@@ -67,23 +67,10 @@ class NewCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuSite:
+class GpuSite(KernelSite):
     """A GPU kernel's fixed surroundings."""
 
-    problem: Problem  # nothing here depends on its shape, steps or scalars' values
-    prefix: str  # start of every kernel's name
-    strict: bool  # whether every operation keeps its own rounding
     kept: tuple[int, ...] = ()  # versions kept per field; empty: as many as the dependences ask for
-
-    @property
-    def rank(self) -> int:
-        """Number of axes."""
-        return self.problem.program.rank
-
-    @property
-    def dtype(self) -> ir.Element:
-        """Element type."""
-        return ir.element(self.problem.dtype)
 
     @property
     def stages(self) -> tuple[tuple[Statement, ...], ...]:

@@ -82,8 +82,10 @@ def launch_numbers(tiles: nodes.Parallel) -> tuple[str, ...]:
 class TileKernel(TreeWriter):
     """The kernel of the tiles of a tree."""
 
+    site: GpuSite
+
     def __init__(self, site: GpuSite, schedule: GpuSchedule) -> None:
-        self.site, self.schedule, self.stages = site, schedule, len(site.stages)
+        self.site, self.schedule = site, schedule
 
     def kernel(self) -> Kernel:
         """Make the kernel."""

@@ -77,20 +77,10 @@ C = SourceDialect(
     language=Language(title="C", elements=C_ELEMENTS, index="int", wide="int64_t", literal=c_literal, built_in={})
 )
 # A host passes pointers to its own types: on Linux int64_t is long, which C++ does not take for long long.
-CUDA = _kernels(
-    "CUDA",
-    dialects.CUDA,
-    "__restrict__ ",
-    {"int64_t": "long", "int32_t": "int", "size_t": "unsigned long"},
-    {},
-)
-OPENCL = _kernels(
-    "OpenCL",
-    dialects.OPENCL,
-    "restrict ",
-    {"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
-    {f"{name}f": name for name in MATH_FUNCTIONS},
-)
+_NATIVES = {"int64_t": "long", "int32_t": "int"}
+CUDA = _kernels("CUDA", dialects.CUDA, "__restrict__ ", {**_NATIVES, "size_t": "unsigned long"}, {})
+_SINGLE = {f"{name}f": name for name in MATH_FUNCTIONS}
+OPENCL = _kernels("OpenCL", dialects.OPENCL, "restrict ", {**_NATIVES, "size_t": "ulong"}, _SINGLE)
 
 
 def expression_text(node: ir.Expr, level: int = _CHOICE) -> str:

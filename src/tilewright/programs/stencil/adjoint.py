@@ -17,17 +17,7 @@ from dataclasses import replace
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.adjoint_parts import Adjoint, Inner, Split, SteadyPart, worth_of
 from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
-from tilewright.programs.stencil.expression import (
-    Const,
-    Leaf,
-    Placed,
-    Read,
-    Scalar,
-    Value,
-    apply,
-    flatten,
-    version_name,
-)
+from tilewright.programs.stencil.expression import Const, Leaf, Placed, Read, Scalar, Value, apply, flatten, level_name
 from tilewright.programs.stencil.problem import Problem, Span, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
 from tilewright.programs.stencil.slopes import common_node, is_smooth, slopes, slopes_through, values_of
@@ -478,7 +468,7 @@ class _Maker:
             return Value(replace(node, shift=node.shift + distance[node.axis], wraps=self.wrapped[node.axis]))
         if not isinstance(node, Read):
             return Value(node)
-        name = version_name(node.field, node.level)
+        name = level_name(node.field, node.level)
         offset = tuple(a + b for a, b in zip(node.offset, distance, strict=True))
         self.states.setdefault(name, (node.field, node.level))
         return self._read(name, offset)

@@ -53,8 +53,8 @@ LEVEL_NAMES = {1: "new", 0: "", -1: "prev", -2: "prev2"}
 """Time levels by the attributes of fields that they are."""
 
 
-def version_name(field: str, level: int) -> str:
-    """Return a name of a version of a field: ``u_new``, ``u``, ``u_prev``, ``u_prev2``."""
+def level_name(field: str, level: int) -> str:
+    """Return a name of a time level of a field: ``u_new``, ``u``, ``u_prev``, ``u_prev2``."""
     return f"{field}_{LEVEL_NAMES[level]}" if level else field
 
 
