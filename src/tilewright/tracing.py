@@ -1,22 +1,14 @@
-"""Tracing: a Python function of fields and scalars becomes a program by being called once with symbols.
+"""Tracing: a Python function of fields and scalars becomes a program by being called once with symbols."""
 
-A program's body is a function again (:func:`body_of`), where the one that was traced is not at hand.
-"""
-
-import functools
 import inspect
 from collections.abc import Callable, Mapping
-from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.programs.stencil.expression import (
-    LEVEL_NAMES,
-    Leaf,
     Operand,
-    Read,
     Scalar,
     Value,
     as_value,
@@ -24,7 +16,6 @@ from tilewright.programs.stencil.expression import (
     reads,
 )
 from tilewright.programs.stencil.program import LEVELS, STEP, FieldBuilder, Program, StencilGrid, stencil
-from tilewright.programs.stencil.slopes import values_of
 
 RESERVED = frozenset(
     {
@@ -202,35 +193,3 @@ def _rank(indexed: Mapping[str, int], title: str) -> int:
     if not indexed:
         raise TraceError(f"stencil {title!r} indexes no field", "write u[0, 0] for the value of u at the cell")
     return next(iter(indexed.values()))
-
-
-def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
-    """Return a function of these arguments that builds and returns what a stencil's body did when it was traced."""
-    parameters = [
-        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=dict(program.defaults).get(name, Parameter.empty))
-        for name in arguments
-    ]
-    signature = Signature(parameters)
-
-    def body(*values: Any, **named: Any) -> Any:  # noqa: ANN401  (what a body is given and returns)
-        bound = signature.bind(*values, **named)
-        bound.apply_defaults()
-        leaf = functools.partial(_argument, bound.arguments)
-        results = {statement.field: values_of(statement.tape, leaf)[-1] for statement in program.statements}
-        if tuple(results) != arguments[: len(results)]:
-            return results
-        return results[arguments[0]] if len(results) == 1 else tuple(results.values())
-
-    body.__signature__ = signature  # type: ignore[attr-defined]
-    return body
-
-
-def _argument(arguments: Mapping[str, Any], leaf: Leaf) -> Value:
-    """What an argument stands for of a program's leaf."""
-    if isinstance(leaf, Scalar) and leaf.name != STEP:
-        return as_value(arguments[leaf.name])
-    if not isinstance(leaf, Read):
-        return Value(leaf)
-    field = arguments[leaf.field]
-    value: Value = (getattr(field, LEVEL_NAMES[leaf.level]) if leaf.level else field)[leaf.offset]
-    return value

@@ -2,14 +2,16 @@
 
 import functools
 from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
 from typing import Any, overload
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.expression import Value
+from tilewright.programs.stencil.expression import LEVEL_NAMES, Leaf, Read, Scalar, Value, as_value
 from tilewright.programs.stencil.printing import describe
-from tilewright.programs.stencil.program import FieldBuilder, Program
-from tilewright.tracing import argument_names, body_of, trace
+from tilewright.programs.stencil.program import STEP, FieldBuilder, Program
+from tilewright.programs.stencil.slopes import values_of
+from tilewright.tracing import argument_names, trace
 
 _FUNCTION = frozenset({"__wrapped__", "__annotations__", "__type_params__"})
 """Attributes that a decorated function has of the function itself."""
@@ -159,3 +161,35 @@ def as_program(program: ProgramLike) -> Program:
         f"a program is a stencil, a function or a built-in one's name, got a value of type {type(program).__name__}",
         "decorate a function with @tw.stencil, or see `tilewright programs`",
     )
+
+
+def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function of these arguments that builds and returns what a stencil's body did when it was traced."""
+    parameters = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=dict(program.defaults).get(name, Parameter.empty))
+        for name in arguments
+    ]
+    signature = Signature(parameters)
+
+    def body(*values: Any, **named: Any) -> Any:  # noqa: ANN401  (what a body is given and returns)
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        leaf = functools.partial(_argument, bound.arguments)
+        results = {statement.field: values_of(statement.tape, leaf)[-1] for statement in program.statements}
+        if tuple(results) != arguments[: len(results)]:
+            return results
+        return results[arguments[0]] if len(results) == 1 else tuple(results.values())
+
+    body.__signature__ = signature  # type: ignore[attr-defined]
+    return body
+
+
+def _argument(arguments: Mapping[str, Any], leaf: Leaf) -> Value:
+    """What an argument stands for of a program's leaf."""
+    if isinstance(leaf, Scalar) and leaf.name != STEP:
+        return as_value(arguments[leaf.name])
+    if not isinstance(leaf, Read):
+        return Value(leaf)
+    field = arguments[leaf.field]
+    value: Value = (getattr(field, LEVEL_NAMES[leaf.level]) if leaf.level else field)[leaf.offset]
+    return value

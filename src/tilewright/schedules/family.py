@@ -14,9 +14,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.deprecations import GONE
-from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.errors import IllegalTilingError, UsageError, meant
 from tilewright.base.facts import fact
-from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
