@@ -17,7 +17,7 @@ from pathlib import Path
 from tilewright.base import documents
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.machines.host import CpuDescription
+from tilewright.machines.defaults import CpuDescription
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.warn import warn_once

@@ -26,8 +26,7 @@ from tilewright.schedules.families import hexagonal as hexagons
 from tilewright.schedules.families import hybrid
 from tilewright.schedules.family import Family, family_named
 from tilewright.schedules.tiling import NONE
-from tilewright.tuning.spaces.grids import crossed, ordered
-from tilewright.tuning.spaces.space import families
+from tilewright.tuning.spaces.space import crossed, families, ordered
 from tilewright.workloads.codesign.design import DesignOptions, WeightedProblem
 
 _HIGHEST, _WIDEST, _WIDEST_MIDDLE, _LONGEST = 128, 1024, 128, 1024
