@@ -266,10 +266,10 @@ class Sweep(Session):
         ]
         self._version = 0
         self._share(pairs)
-        row = self._plan.strides[0] * self._plan.itemsize
-        for offset, plan, copies in zip(self._offsets, self._static.plans, self._compiled.layout.copies, strict=True):
+        row = self._layout.strides[0] * self._layout.itemsize
+        for offset, each, copies in zip(self._offsets, self._static.layouts, self._compiled.layout.copies, strict=True):
             for version in range(copies):
-                start = offset + version * plan.slot * plan.itemsize
+                start = offset + version * each.slot * each.itemsize
                 ends = ((start + rows * row) // HUGE_PAGE * HUGE_PAGE for rows in (self._gone, high))
                 self._place.forget(*(max(round_up(start, HUGE_PAGE), end) for end in ends))
         self._gone = high

@@ -69,7 +69,7 @@ def execute(
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
     places = IndexTables(needs, problem, inputs.scalars, subdomains=storage.subdomains, padded=False)
-    kept = {field: each.plan.slot for field, each in places.parts.items()}
+    kept = {field: each.layout.slot for field, each in places.parts.items()}
     distances = [kept.get(field, plan.distance) for field in program.fields]
     own = round_up(sum(a * b for a, b in zip(slots, distances, strict=True)) * problem.itemsize, PAGE)
     total = own + needs.scratch * threads

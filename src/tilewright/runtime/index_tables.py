@@ -18,7 +18,8 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import middle, reads_across
 from tilewright.programs.stencil.storage import Subdomain, Subdomains
-from tilewright.runtime.memory import Array, Layout, layout
+from tilewright.runtime import memory
+from tilewright.runtime.memory import Array, Layout
 
 
 def index_table(
@@ -55,12 +56,12 @@ class KeptField:
     part: Subdomain
     low: int  # end of the cells that are kept at the first end of the axis
     high: int  # start of those at the other one
-    plan: Layout  # of what is kept
+    layout: Layout  # of what is kept
 
     @property
     def numbers(self) -> tuple[int, ...]:
         """What a kernel is told, see :class:`tilewright.codegen.layouts.Packed`."""
-        return self.low, self.high, self.high - self.low, self.plan.slot, *self.plan.strides[:-1]
+        return self.low, self.high, self.high - self.low, self.layout.slot, *self.layout.strides[:-1]
 
     def fill(self, kept: Array, values: Array, shape: tuple[int, ...]) -> None:
         """Put the cells of the subdomain of a grid into what is kept, and 0 around them."""
@@ -99,11 +100,11 @@ def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] 
         high = max(low, inner[1] - reach)
         low += (high - low) % (CACHE_LINE // problem.itemsize)  # rows start at cache lines at both ends
     shape = tuple(n - (high - low) if axis == part.axis else n for axis, n in enumerate(problem.shape))
-    plan = layout(shape, problem.itemsize)
+    layout = memory.layout(shape, problem.itemsize)
     if not padded:
         strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-        plan = replace(plan, strides=strides, slot=round_up(math.prod(shape), CACHE_LINE // problem.itemsize))
-    return KeptField(part=part, low=low, high=high, plan=plan)
+        layout = replace(layout, strides=strides, slot=round_up(math.prod(shape), CACHE_LINE // problem.itemsize))
+    return KeptField(part=part, low=low, high=high, layout=layout)
 
 
 class IndexTables:

@@ -75,9 +75,9 @@ class Session:
         self._threads = threads
         whole = problem if halo is None else halo.problem
         self._tables = IndexTables(compiled.layout, problem, inputs.scalars, halo, storage.subdomains)
-        layouts = tuple((field, each.plan) for field, each in self._tables.parts.items())
+        layouts = tuple((field, each.layout) for field, each in self._tables.parts.items())
         self._static = static = _static(problem, whole, storage, compiled.layout.copies, layouts)
-        self._plan, self._offsets = static.plan, static.offsets
+        self._layout, self._offsets = static.layout, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
@@ -177,9 +177,9 @@ class Session:
         number = self.problem.program.fields.index(field)
         copies = self._compiled.layout.copies[number]
         slot = (self._version - age - self._compiled.layout.states) % copies
-        plan = self._static.plans[number]
-        offset = self._offsets[number] + slot * plan.slot * plan.itemsize
-        return memory.view(self._buffer, offset, plan, self.problem.dtype)
+        layout = self._static.layouts[number]
+        offset = self._offsets[number] + slot * layout.slot * layout.itemsize
+        return memory.view(self._buffer, offset, layout, self.problem.dtype)
 
     def _grid(self, whole: Array) -> Array:
         if self._halo is None:
@@ -201,10 +201,10 @@ class Session:
         """Advance the state; the kernel itself touches the caller's arrays only where the further sizes say so."""
         if self._version and not self._flips:
             self._restart()
-        needs, plan = self._compiled.layout, self._plan
+        needs, layout = self._compiled.layout, self._layout
         odd = self._flips and self._version % 2
         turned = [copies == 2 and odd for copies in needs.copies]
-        shifts = [each.slot * each.itemsize * turn for each, turn in zip(self._static.plans, turned, strict=True)]
+        shifts = [each.slot * each.itemsize * turn for each, turn in zip(self._static.layouts, turned, strict=True)]
         starts = [
             self._address + offset + shift if copies else self._series[field]
             for field, offset, copies, shift in zip(
@@ -212,11 +212,11 @@ class Session:
             )
         ]
         threads = self._compiled.team(self._threads)
-        distance = -plan.slot if odd else plan.slot
-        strides = plan.strides[:-1]
+        distance = -layout.slot if odd else layout.slot
+        strides = layout.strides[:-1]
         constants, _ = self._arguments
         scalars = self._scalars_from(self._first + self.steps, steps)
-        sizes = (steps, threads, *plan.shape, *strides, distance, *further_sizes, *strides)
+        sizes = (steps, threads, *layout.shape, *strides, distance, *further_sizes, *strides)
         further: tuple[int, ...] = ()
         if self._points is not None:
             addresses = self._points.before(self._first + self.steps, steps)
@@ -226,7 +226,7 @@ class Session:
         if self._points is not None:
             self._points.after(self._first + self.steps, steps)
         for field in self._series:
-            self._series[field] -= steps * plan.slot * plan.itemsize
+            self._series[field] -= steps * layout.slot * layout.itemsize
         self._version += steps
         if self._flips:
             self._version %= 2
@@ -315,7 +315,7 @@ class Session:
         slots = [self._slot(field, age) for field, age in versions]
         jobs = [_Periodic(each, self._halo.around, self._grid(each).shape) for each in slots]
         # The team of a step that has just ended waits for the next one in a loop: new threads get no core for a while.
-        halo = sum(job.whole.size - math.prod(job.shape) for job in jobs) * self._plan.itemsize
+        halo = sum(job.whole.size - math.prod(job.shape) for job in jobs) * self._layout.itemsize
         fills = [functools.partial(job.fill, self._move) for job in jobs]
         memory.spread(fills, self._copiers if halo >= _SPREAD_BYTES else 1)
 
@@ -383,8 +383,8 @@ def periodic_pieces(low: int, high: int, extent: int) -> Iterator[tuple[int, int
 class _Static:
     """What a session needs to know of a problem and its kernel, whatever the data."""
 
-    plan: Layout  # of a field with its halo
-    plans: tuple[Layout, ...]  # of each field: those in subdomains have their own
+    layout: Layout  # of a field with its halo
+    layouts: tuple[Layout, ...]  # of each field: those in subdomains have their own
     offsets: tuple[int, ...]  # where every field starts in the buffer, in bytes
     own: int  # where the threads' own memory starts
     histories: tuple[int, ...]  # versions that the next step reads, per field
@@ -397,16 +397,16 @@ class _Static:
 def _static(
     problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
 ) -> _Static:
-    plan, program = memory.layout(whole.shape, problem.itemsize), problem.program
-    plans = tuple(dict(kept).get(field, plan) for field in program.fields)
+    layout, program = memory.layout(whole.shape, problem.itemsize), problem.program
+    layouts = tuple(dict(kept).get(field, layout) for field in program.fields)
     offsets, total = [], _lead(whole, storage)
-    for count, each in zip(copies, plans, strict=True):
+    for count, each in zip(copies, layouts, strict=True):
         offsets.append(total)
         total += count * each.slot * each.itemsize
     histories = tuple(program.history(field) for field in program.fields)
     return _Static(
-        plan=plan,
-        plans=plans,
+        layout=layout,
+        layouts=layouts,
         offsets=tuple(offsets),
         own=round_up(total, PAGE),
         histories=histories,

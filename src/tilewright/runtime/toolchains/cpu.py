@@ -1,6 +1,7 @@
 """The C compiler: finding it, knowing it, calling it. Argument lists only, never a shell."""
 
 import functools
+import json
 import os
 import shlex
 import shutil
@@ -10,10 +11,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tilewright.base.errors import ToolchainError
+from tilewright.base import documents
+from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.defaults import CpuDescription
 from tilewright.runtime import cache
@@ -183,21 +185,11 @@ def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     """Return what is known about a compiler, from disk or by trying it."""
     key = fingerprint("toolchain", command, stamp, cpu_features(), _common(), _openmp(), _FEW_REGISTERS)
     store = cache.directory()
-    lines = (cache.load_text(store, f"cc-{key}") or "").split("\n")
-    if len(lines) == 5 and len(target := lines[3].split()) == 2 and target[0].isdecimal():
-        return Toolchain(
-            command=command,
-            identity=lines[0],
-            openmp=lines[1] == "openmp",
-            native=tuple(lines[2].split()),
-            simd_bits=int(target[0]),
-            fused=target[1] == "1",
-            openmp_flags=tuple(lines[4].split()),
-        )
+    with suppress(UsageError):  # nothing is kept, or no record of ours: the compiler is asked once more
+        document = documents.decode_json(cache.load(store, f"cc-{key}") or b"", "what is kept of a compiler")
+        return documents.parse(Toolchain, document, "a compiler", complete=True)
     tools = _probe(command, stamp)
-    fields = [tools.identity, "openmp" if tools.openmp else "-", " ".join(tools.native)]
-    fields += [f"{tools.simd_bits} {int(tools.fused)}", " ".join(tools.openmp_flags)]
-    cache.save_text(store, f"cc-{key}", "\n".join(fields))
+    cache.save(store, f"cc-{key}", json.dumps(asdict(tools)).encode())
     return tools
 
 
