@@ -18,7 +18,7 @@ from tilewright.schedules.geometry import Diamond, Skew
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import least
 
-from .counting.test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _values
+from .test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _values
 
 
 def tiling_of(problem, family, seed):
