@@ -126,6 +126,10 @@ class _Lowering:
         whole: tree.Stmt = body if loop is None else loop
         self.count += 1
         used = _used_arrays(whole)
+        if host := sorted(used - self.shapes.keys()):
+            raise IllegalTransformError(
+                f"the array {host[0]!r} is declared on the host, inside a loop that stays there, and used on the device"
+            )
         own = tree.counters(whole) | {node.name for node in tree.statements(whole) if isinstance(node, tree.Declare)}
         if loop is not None:
             own.add(loop.index)
