@@ -92,6 +92,13 @@ COUNTS = {
         UNROLL,
     ),
     "real start": ("int i;", "for (i = n*0.7; i < n; i++) y[i] = 2*a[i];", "y[0] = i;", UNROLL),
+    "narrow counter": ("unsigned char i;", "for (i = 0; i < n; i++) y[i] += i*a[i];", "", UNROLL),
+    "narrow bound": (
+        "int i, j; uint8_t q[42]; for (i = 0; i < 42; i++) q[i] = i*5%7;",
+        "for (i = 0; i < n; i++) for (j = q[i]; j < q[i+1]; j++) y[j] += a[i];",
+        "y[0] = i;",
+        TILES,
+    ),
     "one's own and an outer one": (
         "int i = 3, j;",
         "for (j = 0; j < m; j++) for (int i = 0; i < n; i++) y[i] += a[i]; for (i = 0; i < m; i++) y[i] = 3*a[i];",
@@ -175,6 +182,31 @@ def test_a_loop_without_braces_reads_what_its_region_leaves(tmp_path):
 def test_loops_that_are_no_count_known_beforehand_are_refused(before, body, message, tmp_path):
     with pytest.raises(UsageError, match=message):
         files(tmp_path / "a.c", before, body)
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "behind", "message"),
+    [
+        ("int i; uint q = n;", DOUBLED, "", "over 'i' in .* with 'q' or ends at it, which the file declares as 'uint'"),
+        ("uint i;", "for (i = 0; i < n; i++) y[i] = (i - 5)/2;", "", "'i' or ends at it, which .* declares as 'uint'"),
+        ("ssize_t i;", "for (i = 0; i < n; i++) y[i] = i*i;", "", "which the file declares as 'ssize_t'"),
+        ("static const uint *q; int i;", DOUBLED.replace("< q", "< q[0]"), "", "which the file declares as 'uint'"),
+        ("int q; { uint q = n; int i;", DOUBLED, "}", "which the file declares as 'uint'"),
+        ("enum e {one, two} i;", "for (i = 0; i < n; i++) y[i] = 2;", "", "which the file declares as 'enum e'"),
+        ("unsigned char i;", "for (i = 0; i < n; i++) y[i] = 2;", "y[0] = i;", "which .* declares as 'unsigned char'"),
+        ("typedef unsigned char byte; byte i;", "for (i = 0; i < n; i++) y[i] = 2;", "", "declares as 'byte'"),
+        ("long double q; int i;", DOUBLED, "", "which the file declares as 'long double'"),
+    ],
+)
+def test_loops_over_types_whose_arithmetic_is_not_known_are_refused(before, body, behind, message, tmp_path):
+    with pytest.raises(UsageError, match=message) as caught:
+        files(tmp_path / "a.c", before, body, behind)
+    assert "size_t" in caught.value.hint
+
+
+def test_an_inner_declaration_hides_one_of_an_unknown_type(tmp_path):
+    text, new = files(tmp_path / "a.c", "uint q = 3; { int i; int q = n;", DOUBLED, "} y[100] = q;")
+    agree(tmp_path, f"#include <sys/types.h>\n{text}", new)
 
 
 def test_kernels_count_with_the_type_of_the_file(tmp_path):

@@ -1,6 +1,7 @@
 """An annotated file as a whole: its regions with their code read, the code around them, the files they name."""
 
 import contextlib
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -14,11 +15,12 @@ from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
 from tilewright.workloads.annotated.nests.scalars import distinct_names
+from tilewright.workloads.annotated.nests.types import INTEGER_TYPES
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
 from tilewright.workloads.annotated.parse.flow import BEGIN, END, Functions
 from tilewright.workloads.annotated.parse.language import MAX_FILE, Region, regions
-from tilewright.workloads.annotated.parse.scope import VisibleNames, assigned, visible
+from tilewright.workloads.annotated.parse.scope import NARROW, VisibleNames, assigned, visible
 from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented
 
 LOOPS = frozenset({"Loop", "Loops"})
@@ -162,15 +164,35 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, fu
             raise UsageError(
                 f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
             )
-    outer = types.keys() | scope.declared.keys()
+    strange = scope.strange.keys() - types.keys()
+    outer = types.keys() | scope.declared.keys() | strange
     old, code = (distinct_names(each, outer) for each in (loop.old, loop.code))
     mentioned = nest.used(old)
     for pointer, name in function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
     live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
+    _check_counts((old, code), {name: scope.strange[name] for name in strange}, live, where)
     old, finals = settle(old, live & nest.counters(old) & types.keys(), types, where)
     return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
+
+
+def _check_counts(stmts: Iterable[Stmt], strange: Mapping[str, str], live: AbstractSet[str], where: str) -> None:
+    """Refuse loops that count with a type, or end at one, of which it is not known how it computes."""
+    # What is narrower than an int is computed with as one; only what a counter keeps is of its own type.
+    wide = {name for name, kind in strange.items() if not NARROW & set(kind.split())}
+    for node in itertools.chain.from_iterable(map(nest.statements, stmts)):
+        if not isinstance(node, nest.Loop):
+            continue
+        bounds = nest.mentioned(node.first) | nest.mentioned(node.last)
+        bad = ({node.index} & (wide | strange.keys() & live)) | (bounds & wide)
+        if bad:
+            name = min(bad)
+            raise UsageError(
+                f"the loop over {node.index!r} in {where} counts with {name!r} or ends at it, which the file declares "
+                f"as {strange[name]!r}",
+                f"types are {', '.join(sorted(INTEGER_TYPES))}, and names that a typedef in the file gives them",
+            )
 
 
 def _scope(before: str, behind: str) -> VisibleNames:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.parse import macros
-from tilewright.workloads.annotated.parse.scope import NO_TYPES, function_around
+from tilewright.workloads.annotated.parse.scope import CLOSING, OPENING, declared, function_around, parts
 
 BEGIN, END = "tw_region_begins_", "tw_region_ends_"
 """Words that stand around a region's old body, followed by where the region begins in the file."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _MOST_NESTING = 200
 
 
@@ -186,7 +185,7 @@ class _Reader:
         while depth or self.word not in stops:
             if self.word == "}" and depth == 0:
                 return self.words[start : self.place]
-            depth += (self.word in _OPENING) - (self.word in _CLOSING)
+            depth += (self.word in OPENING) - (self.word in CLOSING)
             if depth < 0:
                 raise UsageError("a bracket is closed that was not opened")
             self.place += 1
@@ -238,7 +237,7 @@ class _Reader:
         return [self.simple(self.until(";"), before)]
 
     def simple(self, words: Sequence[str], before: Sequence[_Step]) -> _Step:
-        names = _declared(words)
+        names = declared(words)
         self.scope = {**self.scope, **{name: len(self.steps) for name in names}} if names else self.scope
         return self.step(words, before)
 
@@ -257,11 +256,11 @@ class _Reader:
         return [*left, test]
 
     def counted(self, before: list[_Step], jumps: _Jumps, depth: int) -> list[_Step]:
-        parts = _parts(self.head(), ";")
-        if len(parts) != 3:
+        first, *rest = parts(self.head(), ";")
+        if len(rest) != 2:
             raise UsageError("the head of a loop has three parts")
-        test = self.step(parts[1], [self.simple(parts[0], before)])
-        turn = self.step(parts[2], [])
+        test = self.step(rest[0], [self.simple(first, before)])
+        turn = self.step(rest[1], [])
         turn.after.append(test)
         return [*self.body(test, turn, jumps, depth), *([test] if test.words else [])]
 
@@ -293,48 +292,14 @@ class _Reader:
         return [*self.statement([], inner, depth), *inner.ends, test]
 
 
-def _parts(words: Sequence[str], separator: str) -> list[list[str]]:
-    out: list[list[str]] = [[]]
-    depth = 0
-    for word in words:
-        depth += (word in _OPENING) - (word in _CLOSING)
-        if word == separator and depth == 0:
-            out.append([])
-        else:
-            out[-1].append(word)
-    return out
-
-
-def _declared(words: Sequence[str]) -> list[str]:
-    """Return the names that a statement declares: two words in a row begin it, or a word, stars and a word.
-
-    >>> _declared("unsigned long k = 0 , * p".split()), _declared("a = b * c".split()), _declared(["return", "k"])
-    (['k', 'p'], [], [])
-    """
-    if not words or words[0] in NO_TYPES:
-        return []
-    place = 0
-    while place < len(words) and (words[place] == "*" or _WORD.fullmatch(words[place])):
-        place += 1
-    head = words[:place]
-    if len(head) < 2 or head[-1] == "*" or not _WORD.fullmatch(head[0]):
-        # An array that a pointer is to: double (*a)[n]
-        starred = [*words[:1], *words[place : place + 2]] if len(head) == 1 else []
-        if starred[1:] != ["(", "*"] or words[place + 3 : place + 5] != [")", "["]:
-            return []
-        return [words[place + 2]]
-    first, *others = _parts(words[place - 1 :], ",")
-    return [name for part in (first, *others) for name in list(filter(_WORD.fullmatch, part))[:1]]
-
-
 def _effect(words: Sequence[str], name: str) -> str:
     """Return whether a statement ``reads`` a variable first, ``sets`` it, or neither.
 
     >>> [_effect(text.split(), "k") for text in ("k = j = 0", "j = 0 , k = k + 1", "p -> k = a [ i ]", "a [ k ] = 0")]
     ['sets', 'reads', '', 'reads']
     """
-    for part in _parts(words, ","):
-        *targets, value = _parts(part, "=")
+    for part in parts(words, ","):
+        *targets, value = parts(part, "=")
         if name in _mentioned(value) or any(name in _mentioned(each) and each != [name] for each in targets):
             return "reads"
         if [name] in targets:

@@ -1,17 +1,17 @@
 """What is declared where a region stands: the file's own declarations of numbers and arrays, read from the text before.
 
 Only declarations at places whose braces are still open count: those of the file, of the function around the region, its
-parameters, and those of the blocks and loops around it. What is no declaration of numbers is passed over, so that a
-name of another type has no type here and is refused where a region uses it.
+parameters, and those of the blocks and loops around it. A name of another type has no type here, and is refused where a
+region counts with it, ends a loop at it or keeps a value in it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.nests.nest import Declare, Expr, Num
-from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, named
+from tilewright.workloads.annotated.nests.types import ELEMENTS, INTEGER_TYPES, named
 from tilewright.workloads.annotated.parse.c import ALIASES, parse_expression
 from tilewright.workloads.annotated.parse.spec import split
 
@@ -20,11 +20,16 @@ _QUALIFIERS = frozenset(
     {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "extern", "register", "inline", "auto"}
 )
 _BASES = frozenset({"char", "short", "int", "long", "unsigned", "signed", "float", "double"})
+NARROW = frozenset({"char", "short", "int8_t", "uint8_t", "int16_t", "uint16_t", "_Bool", "bool"})
+"""Words of types that C computes with as ``int``."""
 NO_TYPES = frozenset(
     {"return", "goto", "else", "case", "break", "continue", "do", "if", "for", "while", "switch", "default", "sizeof"}
 )
+OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _LOOPS = re.compile(r"\s*(?:else\b\s*)*(?P<word>for|while|do)\b\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
 _LINKAGE = re.compile(r"\s*(?:extern\s*\"|namespace\b)")
+_BRACED = re.compile(r"[\w\s]*\b(?:enum|struct|union)\b[\w\s]*")
 _FUNCTION = re.compile(r".*?\b[A-Za-z_]\w*\s*\((?P<inside>(?:[^()]|\([^()]*\))*)\)\s*", re.DOTALL)
 _DECLARATOR = re.compile(
     r"\s*(?P<stars>(?:\*\s*(?:const\s+|volatile\s+|restrict\s+|__restrict(?:__)?\s+)*)*)"
@@ -47,6 +52,8 @@ class VisibleNames:
     arrays: set[str] = field(default_factory=set)  # names of arrays that are objects of their own, not pointers
     restricted: set[str] = field(default_factory=set)  # names of pointers that are declared with ``restrict``
     typedefs: dict[str, str] = field(default_factory=dict)  # types of numbers by the names that the file gives them
+    # names that are declared with a type that is none of our numbers, and that
+    strange: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -75,6 +82,11 @@ def visible(text: str) -> VisibleNames:
             static = depth == 0 or re.match(r"\s*(?:\w+\s+)*?(?:static|extern)\b", item) is not None
             for one, value in declarations(item, typedefs):
                 found.values.pop(one.name, None)
+                found.strange.pop(one.name, None)
+                if one.ctype not in ELEMENTS:
+                    found.declared.pop(one.name, None)
+                    found.strange[one.name] = one.ctype
+                    continue
                 found.declared[one.name] = one
                 own = number >= len(head) and bool(one.dims) and Num("0") not in one.dims
                 for names, holds in (
@@ -126,8 +138,8 @@ def _levels(text: str) -> list[_Level]:
             chunk = ""
         elif piece == "}" and depth == 0:
             head = stack.pop().head if len(stack) > 1 else ""
-            # Initial values in braces belong to their declaration, which goes on behind them.
-            chunk = head.rstrip()[:-1] if head.rstrip().endswith("=") else ""
+            # Initial values in braces, and those of a type, belong to their declaration, which goes on behind them.
+            chunk = head.rstrip()[:-1] if head.rstrip().endswith("=") else head if _BRACED.fullmatch(head) else ""
         else:
             depth = max(0, depth + (piece == "(") - (piece == ")"))
             chunk += piece
@@ -142,7 +154,10 @@ def assigned(name: str, text: str) -> bool:
 
 
 def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare, str]]:
-    """Yield the numbers and arrays that a statement or parameter declares, with the texts of initial values."""
+    """Yield the numbers and arrays that a statement or parameter declares, with the texts of initial values.
+
+    What it declares with another type has the words of that.
+    """
     # a ``typedef`` adds to ``typedefs``
     words = re.findall(r"\s*([A-Za-z_]\w*)", re.match(r"(?:\s*[A-Za-z_]\w*\b)*", text)[0])  # type: ignore[index]
     if not words or words[0] in NO_TYPES:
@@ -157,6 +172,9 @@ def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare,
         rest = rest.lstrip()[len(word) :]
     ctype = typedefs[bases[0]] if len(bases) == 1 and bases[0] in typedefs else named(bases)
     if ctype is None:
+        names = [] if words[0] == "typedef" else declared(re.findall(r"[A-Za-z_]\w*|\S", text))
+        kind = " ".join(word for word in words if word not in {*names, *_QUALIFIERS})
+        yield from ((Declare(ctype=kind, name=name), "") for name in names)
         return
     for part in split(rest, ","):
         match = _DECLARATOR.fullmatch(part)
@@ -172,6 +190,41 @@ def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare,
             continue
         heap = match["stars"].count("*") > 1
         yield Declare(ctype=ctype, name=name, dims=dims, heap=heap), (match["value"] or "").strip()
+
+
+def parts(words: Sequence[str], separator: str) -> list[list[str]]:
+    """Split tokens at a separator outside brackets."""
+    out: list[list[str]] = [[]]
+    depth = 0
+    for word in words:
+        depth += (word in OPENING) - (word in CLOSING)
+        if word == separator and depth == 0:
+            out.append([])
+        else:
+            out[-1].append(word)
+    return out
+
+
+def declared(words: Sequence[str]) -> list[str]:
+    """Return the names that a statement declares: two words in a row begin it, or a word, stars and a word.
+
+    >>> declared("unsigned long k = 0 , * p".split()), declared("a = b * c".split()), declared(["return", "k"])
+    (['k', 'p'], [], [])
+    """
+    if not words or words[0] in NO_TYPES:
+        return []
+    place = 0
+    while place < len(words) and (words[place] == "*" or _WORD.fullmatch(words[place])):
+        place += 1
+    head = words[:place]
+    if len(head) < 2 or head[-1] == "*" or not _WORD.fullmatch(head[0]):
+        # An array that a pointer is to: double (*a)[n]
+        starred = [*words[:1], *words[place : place + 2]] if len(head) == 1 else []
+        if starred[1:] != ["(", "*"] or words[place + 3 : place + 5] != [")", "["]:
+            return []
+        return [words[place + 2]]
+    first, *others = parts(words[place - 1 :], ",")
+    return [name for part in (first, *others) for name in list(filter(_WORD.fullmatch, part))[:1]]
 
 
 def _extent(text: str) -> Expr:
