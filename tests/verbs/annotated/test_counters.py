@@ -99,6 +99,42 @@ COUNTS = {
         "y[0] = i;",
         TILES,
     ),
+    "bound that the body sets": (
+        "int i, j, q = 0;",
+        "for (i = 0; i < n; i++) { q = 3; if (i%2) q = 7; for (j = 0; j < q; j++) y[j] += a[i]; }",
+        "y[0] = i + q;",
+        TILES,
+    ),
+    "bound and counter that the body declares": (
+        "int i;",
+        "for (i = 0; i < n; i++) { int q = i/2, j; for (j = 0; j < q; j++) y[j] += a[i]; y[50] += j; }",
+        "",
+        TILES,
+    ),
+    "bound in an array that the body writes": (
+        "int i, j, q[3];",
+        "for (i = 0; i < n; i++) { q[1] = i%5; for (j = 0; j < q[1]; j++) y[j] += a[i]; }",
+        "",
+        TILES,
+    ),
+    "condition that the body sets": (
+        "int i, j;",
+        "for (i = 0; i < n; i++) { int q = 3; if (i%2) q = 7; if (q > 4) for (j = 0; j < 9; j++) y[j] += a[i]; }",
+        "",
+        TILES,
+    ),
+    "names of copies": (
+        "int i, j;",
+        "for (i = 0; i < n; i++) { double q = a[i], q_1 = a[i+1]; for (j = 0; j < 9; j++) y[j] += q - 2*q_1; }",
+        "",
+        TILES,
+    ),
+    "arrays of copies": (
+        "int i, j;",
+        "for (i = 0; i < n; i++) { double q[2]; q[0] = a[i]; q[1] = i; for (j = 0; j < 9; j++) y[j] += q[0]*q[1]; }",
+        "",
+        TILES,
+    ),
     "one's own and an outer one": (
         "int i = 3, j;",
         "for (j = 0; j < m; j++) for (int i = 0; i < n; i++) y[i] += a[i]; for (i = 0; i < m; i++) y[i] = 3*a[i];",

@@ -1,5 +1,6 @@
 """Unroll and jam: copies of a loop's body side by side, where the dependences allow it."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.lower.transforms import NestContext, asserts, even, loops_named, reason, recheck
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.affine import affine
+from tilewright.workloads.annotated.nests.scalars import renamed
 from tilewright.workloads.annotated.nests.values import evaluate
 
 MAX_SIZE = 5_000
@@ -49,10 +51,11 @@ def unroll_jam(stmt: tree.Stmt, index: str, factor: int, setting: NestContext) -
 
 def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
     """Say why copies of a loop's body cannot be fused, or return an empty string."""
+    own = {loop.index} | tree.written(loop.body)
     for node in tree.statements(loop.body):
-        if isinstance(node, tree.Loop) and loop.index in tree.names(node.first) | tree.names(node.last):
+        if isinstance(node, tree.Loop) and own & (tree.mentioned(node.first) | tree.mentioned(node.last)):
             return f"the bounds of {node.index!r} depend on it"
-        if isinstance(node, tree.If) and loop.index in tree.names(node.test) and _several(node):
+        if isinstance(node, tree.If) and own & tree.mentioned(node.test) and _several(node):
             return "a condition around several statements depends on it"
     nest = setting.nest(loop)
     start = affine(loop.first, {}, nest.known, tree.written(loop) | tree.counters(loop))
@@ -144,15 +147,9 @@ def _column(column: Sequence[tree.Stmt]) -> list[tree.Stmt]:
 
 def _own_names(stmt: tree.Stmt, number: int) -> tree.Stmt:
     """Rename what a copy of a block declares, so that the copies may live together."""
-    if not isinstance(stmt, tree.Block) or number == 0:
-        return stmt
-    own = {item.name: tree.Name(f"{item.name}_{number}") for item in stmt.body if isinstance(item, tree.Declare)}
-    if not own:
-        return stmt
-    renamed = tree.rename(stmt, dict(own))
-    if not isinstance(renamed, tree.Block):
-        return renamed
-    items = tuple(
-        replace(item, name=own[item.name].name) if isinstance(item, tree.Declare) else item for item in renamed.body
-    )
-    return tree.Block(items)
+    taken = tree.used(stmt)
+    for item in stmt.body if isinstance(stmt, tree.Block) and number else ():
+        if isinstance(item, tree.Declare):
+            fresh = (f"{item.name}_{number}{'_' * more}" for more in itertools.count())
+            stmt = renamed(stmt, item.name, next(name for name in fresh if name not in taken))
+    return stmt
