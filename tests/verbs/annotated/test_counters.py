@@ -240,6 +240,49 @@ def test_loops_over_types_whose_arithmetic_is_not_known_are_refused(before, body
     assert "size_t" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("before", "body", "message"),
+    [
+        (
+            "int i, j; double *p = a, *q = y, *swap;",
+            "for (j = 0; j < m; j++) { for (i = 0; i < n; i++) q[i] = 2*p[i]; swap = p; p = q; q = swap; }",
+            "the region of line 12 uses 'p', an array or a pointer, without a subscript",
+        ),
+        (
+            "int i, j; double *p;",
+            "for (j = 0; j < m; j++) { p = a + j; for (i = 0; i < n; i++) y[i] += p[i]; }",
+            "uses 'a', an array or a pointer, without a subscript",
+        ),
+        (
+            "int i; double s = 2, *p = &s;",
+            "for (i = 0; i < n; i++) { p[0] += a[i]; y[i] = s; }",
+            "uses 's' also through the pointer 'p'",
+        ),
+        (
+            "int i; double s = 2, *p, *q; p = &s; q = p;",
+            "for (i = 0; i < n; i++) { q[0] += a[i]; y[i] = s; }",
+            "uses 's' also through the pointer 'q'",
+        ),
+        ("int i;", "for (i = 0; i < n; i++) { static double s = 0; s += 1; y[i] = s; }", "got 'static s'"),
+        ("int i;", "for (i = 0; i < n; i++) { extern double s; y[i] = s; }", "got 'extern s'"),
+        (
+            "int i;",
+            "{ double *s = (double *)calloc(n, sizeof(double)); for (i = 0; i < n; i++) y[i] += s[i]; }",
+            "a region has its memory from malloc, got calloc",
+        ),
+    ],
+)
+def test_what_is_no_value_of_the_regions_own_is_refused(before, body, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        files(tmp_path / "a.c", before, body)
+
+
+def test_constants_that_a_region_declares_are_its_own(tmp_path):
+    body = "for (i = 0; i < n; i++) { static const double q[2] = {2.5, 1}; y[i] = q[i%2]*a[i]; }"
+    text, new = files(tmp_path / "a.c", "int i; double s = 2, *p = &s, t = p[0] + 1;", body, "y[50] = s*t;")
+    agree(tmp_path, text, new)
+
+
 def test_an_inner_declaration_hides_one_of_an_unknown_type(tmp_path):
     text, new = files(tmp_path / "a.c", "uint q = 3; { int i; int q = n;", DOUBLED, "} y[100] = q;")
     agree(tmp_path, f"#include <sys/types.h>\n{text}", new)

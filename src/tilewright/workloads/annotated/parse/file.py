@@ -132,7 +132,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
         if name not in known
     }
     plain, known = macros.preprocess(around, known)
-    code = parse_code(plain, f"the code around line {region.line}")
+    code = parse_code(plain, f"the code around line {region.line}", around=True)
     loops = tuple(_loop_region(text, each, known, load) for each in inner)
     types = {name: each.ctype for name, each in scope.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
@@ -171,6 +171,15 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, fu
     for pointer, name in function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
+    parts = [*nest.mentions(old), *nest.mentions(code)]
+    held = {name for name, each in scope.declared.items() if each.dims}
+    held |= {part.array for part in parts if isinstance(part, nest.Item)}
+    bare = sorted(held & {part.name for part in parts if isinstance(part, nest.Name)})
+    if bare:
+        raise UsageError(
+            f"{where} uses {bare[0]!r}, an array or a pointer, without a subscript",
+            "write its elements, such as p[i]; let pointers point elsewhere before or behind the region",
+        )
     live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
     _check_counts((old, code), {name: scope.strange[name] for name in strange}, live, where)
     old, finals = settle(old, live & nest.counters(old) & types.keys(), types, where)

@@ -18,6 +18,8 @@ BEGIN, END = "tw_region_begins_", "tw_region_ends_"
 """Words that stand around a region's old body, followed by where the region begins in the file."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MOST_NESTING = 200
+_COPY = re.compile(r"\s*(?:\([\w\s*]*\)\s*)*(\w+)\s*(?:[-+,]|$)")
+"""A value that is a pointer, perhaps moved."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,10 +80,21 @@ class Function:
         return False
 
     @property
-    def pointers(self) -> "list[tuple[str, str]]":
-        """What the function lets point to scalars, and those."""
-        found = re.finditer(r"(\w+)\s*=(?!=)([^;=]*)", self._text)
-        return [(match[1], name) for match in found for name in re.findall(r"&[\s(]*(\w+)\b(?!\s*\[)", match[2])]
+    def pointers(self) -> set[tuple[str, str]]:
+        """What the function lets point to scalars, itself or through another pointer, and those."""
+        given = [match.groups() for match in re.finditer(r"\b(\w+)\s*=(?!=)(?=([^;=]*))", self._text)]
+        found = {(to, name) for to, value in given for name in re.findall(r"&[\s(]*(\w+)\b(?!\s*\[)", value)}
+        copies: dict[str, set[str]] = {}
+        for to, value in given:
+            if match := _COPY.match(value):
+                copies.setdefault(match[1], set()).add(to)
+        waiting = list(found)
+        while waiting:
+            pointer, name = waiting.pop()
+            fresh = {(to, name) for to in copies.get(pointer, ())} - found
+            found |= fresh
+            waiting += fresh
+        return found
 
 
 def _followed(text: str, known: Mapping[str, macros.Macro]) -> tuple[str, set[str]]:
