@@ -1,6 +1,7 @@
 """Schemes past their stability limit are warned of before they run, are tuned or are predicted."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,8 +19,8 @@ _STABLE: dict[tuple[Any, ...], Program] = {}
 """Programs, with their scalars' values and their coefficients' extremes, that are known to be stable: hashing a program
 takes as long as a small run."""
 _MOST_STABLE = 256
-_SAMPLED = 2**16
-"""Cells of a coefficient array that are looked at."""
+_SAMPLED = 2**15
+"""Cells of a coefficient array that are looked at, at most."""
 _MOST_CELLS = 24
 _MOST_MEASURED = 3
 _AROUND = {1: (32, 128), 2: (10, 30), 3: (4, 8), 4: (2, 3)}
@@ -106,7 +107,7 @@ def _extreme_cells(arrays: Mapping[str, Array]) -> list[tuple[int, ...]]:
 
 def _stride(array: Array) -> int:
     stride: float = (array.size / _SAMPLED) ** (1 / array.ndim)
-    return max(1, round(stride))
+    return math.ceil(stride)
 
 
 def _sample(array: Array) -> Array:
