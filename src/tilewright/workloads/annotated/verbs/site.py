@@ -109,7 +109,7 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
         searching = share.part(_SEARCH)
         # The first point may take what there is.
         with limited(lambda: (searching if meter.started else deadline).left):
-            choice, winner = searched(case, options, meter, _SEARCH * share.left, space, _prior(case))
+            choice, winner = searched(case, options, meter, searching, space, _prior(case))
         variant = meter.made(winner.values)
         both = meter.beside(variant, until=share.part(_BESIDE))
         rounds = len(both.rounds)
