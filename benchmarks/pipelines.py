@@ -31,7 +31,7 @@ from tilewright.workloads.pipelines.call import compile_pipeline, execute, new_g
 from tilewright.workloads.pipelines.catalogue import gaussian_radius, gaussian_weights, pipeline
 from tilewright.workloads.pipelines.fuse import fuse
 from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
-from tilewright.workloads.pipelines.search import FusionCandidate, RowChoice, best_choices, search
+from tilewright.workloads.pipelines.search import FusionCandidate, Strips, best_choices, search
 
 _PAUSE = 0.02
 """Seconds between runs, so that one contender's idle threads sleep when the next one starts."""
@@ -49,8 +49,7 @@ class Ours:
 
     def under(self, candidate: FusionCandidate) -> Run:
         """Return what runs a fusion with its tiles."""
-        tiles = [choice.tile for choice in candidate.choices if isinstance(choice, RowChoice)]
-        steps = compile_pipeline(self.problem, candidate.fusion, tiles)
+        steps = compile_pipeline(self.problem, candidate.fusion, candidate.tiles)
 
         def run() -> Any:
             execute(self.problem, steps, self.grids, (), self.threads, self.workspace)
@@ -150,7 +149,7 @@ def measure(which: str, size: int, sigma: float, repeats: int, threads: int) -> 
     image[...] = rng.random((size, size), dtype=np.float32)
     ours = Ours(problem, image, threads)
     plan = fuse(program, shape=(size, size), machine="host", top=5)
-    unfused = best_choices(problem, host(), fusions.unfused(program))
+    unfused = best_choices(Strips(problem=problem, machine=host()), fusions.unfused(program))
     runs: dict[str, Run] = {"fused": ours.under(plan.best), "unfused": ours.under(unfused)}
     theirs, remarks = rivals(which, image, sigma, threads)
     runs |= theirs
@@ -198,14 +197,15 @@ def model_choice(size: int, sigma: float, threads: int, repeats: int, shortlist:
     image = np.random.default_rng(0).random((size, size), dtype=np.float32)
     ours = Ours(problem, image, threads)
     begin = time.perf_counter()
-    found = search(problem, host(), top=1)
+    strips = Strips(problem=problem, machine=host())
+    chosen = search(strips)[0][0].fusion
     searched = time.perf_counter() - begin
     every = fusions.groups(program)
     runs = {group: ours.under(_single(problem, group)) for group in every}
     group_seconds = {group: min(_timed(run) for _ in range(3)) for group, run in runs.items()}
     ranked = sorted(fusions.fusions(program), key=lambda f: sum(group_seconds[g] for g in f))
-    wanted = [found.candidates[0].fusion, *(f for f in ranked if f != found.candidates[0].fusion)][:shortlist]
-    whole = {f: ours.under(best_choices(problem, host(), f)) for f in wanted}
+    wanted = [chosen, *(f for f in ranked if f != chosen)][:shortlist]
+    whole = {f: ours.under(best_choices(strips, f)) for f in wanted}
     samples: dict[Any, list[float]] = {f: [] for f in wanted}
     for _, f in itertools.product(range(repeats), wanted):
         samples[f].append(_timed(whole[f]))
@@ -228,7 +228,7 @@ def model_choice(size: int, sigma: float, threads: int, repeats: int, shortlist:
 
 def _single(problem: PipelineProblem, group: fusions.Group) -> FusionCandidate:
     """One group by itself, with the model's tile for it."""
-    return best_choices(problem, host(), (group,))
+    return best_choices(Strips(problem=problem, machine=host()), (group,))
 
 
 def show(case: dict[str, Any]) -> str:

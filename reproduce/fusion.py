@@ -28,14 +28,7 @@ from tilewright.workloads.pipelines.catalogue import pipeline
 from tilewright.workloads.pipelines.fuse import fuse
 from tilewright.workloads.pipelines.gpu_costs import card, evaluate
 from tilewright.workloads.pipelines.problem import PipelineProblem, make_pipeline_problem
-from tilewright.workloads.pipelines.search import (
-    RowChoice,
-    VendorFilter,
-    all_blocks,
-    basic_choice,
-    best_choices,
-    filtered,
-)
+from tilewright.workloads.pipelines.search import Blocks, Strips, all_blocks, best_choices, relevant
 
 CARDS = ("gtx590", "gtx780", "gtx750")
 RADII = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
@@ -43,7 +36,7 @@ RADII = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
 
 def basic_seconds(problem: PipelineProblem, fusion: fusions.Fusion, machine: str) -> float:
     """Return the predicted time with the basic block, or infinity where it does not fit."""
-    choices = [basic_choice(problem, group, load(machine)) for group in fusion]
+    choices = [Blocks(problem=problem, machine=load(machine)).basic(group) for group in fusion]
     return sum(np.inf if choice is None else choice.seconds for choice in choices)
 
 
@@ -60,7 +53,7 @@ def predicted(cases: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
                 "full": fusions.full(program),
                 "none": fusions.unfused(program),
             }.items():
-                tuned = best_choices(problem, load(machine), fusion, vendor=VendorFilter())
+                tuned = best_choices(Blocks(problem=problem, machine=load(machine)), fusion)
                 rows.append(
                     {
                         "kind": "predicted",
@@ -91,9 +84,8 @@ def measured(cases: Iterable[tuple[str, int]], repeats: int) -> list[dict[str, A
         wanted = {"best": best, "full": fusions.full(program), "none": fusions.unfused(program)}
         runs = {}
         for label, fusion in wanted.items():
-            plan = best_choices(problem, host(), fusion)
-            tiles = [c.tile for c in plan.choices if isinstance(c, RowChoice)]
-            runs[label] = (plan, compile_pipeline(problem, fusion, tiles))
+            plan = best_choices(Strips(problem=problem, machine=host()), fusion)
+            runs[label] = (plan, compile_pipeline(problem, fusion, plan.tiles))
         samples: dict[str, list[float]] = {label: [] for label in runs}
         workspace = Workspace()
         for _ in range(repeats + 1):
@@ -112,9 +104,7 @@ def measured(cases: Iterable[tuple[str, int]], repeats: int) -> list[dict[str, A
                     "fusion": fusions.text(plan.fusion),
                     "tuned_ms": 1e3 * statistics.median(samples[label][1:]),
                     "basic_ms": "",
-                    "configuration": " ".join(
-                        f"{c.tile.width}x{c.tile.rows}" for c in plan.choices if isinstance(c, RowChoice)
-                    ),
+                    "configuration": " ".join(f"{tile.width}x{tile.rows}" for tile in plan.tiles),
                 }
             )
     return rows
@@ -139,7 +129,7 @@ def configurations() -> list[dict[str, Any]]:
                     "radius": radius,
                     "fit": int((costs.resident > 0).sum()),
                     "algorithm_2": int(published.sum()),
-                    "relevant": int(filtered(costs, blocks, VendorFilter()).sum()),
+                    "relevant": int(relevant(costs, blocks).sum()),
                     "seconds": seconds,
                 }
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tilewright.workloads.codesign.codesign import Codesign, codesign
 from tilewright.workloads.codesign.design import IN_2D, IN_3D, NAMED, DesignOptions
-from tilewright.workloads.codesign.plots import draw_needs
+from tilewright.workloads.codesign.files import draw_needs
 from tilewright.workloads.codesign.separable import SeparableForm
 
 PUBLISHED = {

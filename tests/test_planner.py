@@ -102,7 +102,7 @@ def test_the_plan_of_a_table_is_plain_data_and_follows_the_machine_it_is_given()
     plan = plan_table(known, data, C, None, 2, ZEN3)
     assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301  (our own)
     assert plan.schedule.tiling == table_default(known, (3000, 2000), "int32", ZEN3, 2)
-    assert (plan.problem.shape, plan.target.threads, plan.problem.floating) == ((3000, 2000), 2, ())
+    assert (plan.dtype, plan.target.threads, plan.floating) == ("int32", 2, ())
     assert plan.schedule.shape is None
     asked = plan_table(known, data, C, parse("orthogonal:t=64,s=128"), 1, ZEN3)
     assert (asked.schedule.tiling.time, asked.schedule.tiling.space, asked.target.threads) == (64, (128,), 1)

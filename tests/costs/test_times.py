@@ -19,7 +19,7 @@ from tilewright.schedules.tiling import parse
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
 from tilewright.workloads.chains import times as chains
 from tilewright.workloads.pipelines.catalogue import pipeline
-from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
+from tilewright.workloads.pipelines.cpu_costs import count_group
 from tilewright.workloads.pipelines.gpu_costs import card, evaluate
 from tilewright.workloads.pipelines.problem import make_pipeline_problem
 from tilewright.workloads.pipelines.rows import RowTile
@@ -50,7 +50,7 @@ def aligned():
 
 
 def rows():
-    return evaluate_rows(BLUR, count_group(BLUR, (0, 1), 4, CPU), RowTile(width=256, rows=4, lines=1), CPU)
+    return count_group(BLUR, (0, 1), 4, CPU).costs(RowTile(width=256, rows=4, lines=1))
 
 
 def blocks():

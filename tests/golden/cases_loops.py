@@ -20,9 +20,9 @@ from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_uni
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
-from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.parallel import on_cpu
 from tilewright.workloads.annotated.lower.products import block_products
-from tilewright.workloads.annotated.lower.stencil import HEAD, Handover, call_text
+from tilewright.workloads.annotated.lower.stencil import Handover, call_head, call_text
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import Name, Num, Stmt
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
@@ -207,7 +207,7 @@ CASES = (
     Case(
         file="loops/stencil_call_streaming.c",
         about="a stencil's kernel that reads and writes the loops' own arrays",
-        write=lambda: HEAD + _call("streaming:t=2,s=8x16"),
+        write=lambda: call_head() + _call("streaming:t=2,s=8x16"),
     ),
     _on_device("cuda_nest", NEST),
     _on_device("cuda_sum", DOT),

@@ -26,7 +26,7 @@ from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.tuning.spaces.unrolling import CG_BLOCK, unrolling
 from tilewright.workloads.pipelines import fusions as fusion
 from tilewright.workloads.pipelines.builder import trace_pipeline
-from tilewright.workloads.pipelines.hysteresis import emit_hysteresis
+from tilewright.workloads.pipelines.image import emit_hysteresis
 from tilewright.workloads.pipelines.lower.device import emit_gpu_group
 from tilewright.workloads.pipelines.lower.group import emit_group
 from tilewright.workloads.pipelines.problem import Pipeline, make_pipeline_problem

@@ -10,7 +10,7 @@ import pytest
 
 from tilewright.programs.stencil import reference
 from tilewright.workloads.pipelines import call as runtime_pipelines
-from tilewright.workloads.pipelines.lower import rows
+from tilewright.workloads.pipelines.lower import group
 
 from . import frontends, nests, pipelines
 from .generator import make_case
@@ -60,7 +60,7 @@ def test_random_pipelines(compiler, tmp_path, tally):
 def test_corners_of_several_constants_are_the_innermost_axis(compiler, tmp_path, monkeypatch):
     cases = [pipelines.pipeline_case(1, index) for index in (29, 61, 86, 88)]
     assert not pipelines.run_all(cases, compiler, tmp_path / "right", Poisoned())
-    monkeypatch.setattr(rows.RowFunctions, "_corners", lambda *_: [])
+    monkeypatch.setattr(group._Rings, "corners", lambda *_: [])
     assert len(pipelines.run_all(cases, compiler, tmp_path / "wrong", Poisoned())) == len(cases)
 
 

@@ -83,7 +83,7 @@ def test_every_fusion_has_a_skeleton_that_moves_what_the_groups_exchange(name):
         found = skeleton(problem, fusion).actions
         loads = sum(a.what == "Load" and a.memory == "GlobalMem" for a in found)
         stores = sum(a.what == "Store" and a.memory == "GlobalMem" for a in found)
-        plans = list(fusions.walk(program, fusion))
+        plans = [fusions.plan_group(program, group) for group in fusion]
         assert loads == sum(len(plan.inputs) for plan in plans)
         assert stores == sum(len(plan.outputs) for plan in plans)
 

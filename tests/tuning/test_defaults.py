@@ -34,18 +34,12 @@ from tilewright.tuning.spaces import space
 from tilewright.verbs.predict import predict, select
 from tilewright.workloads.tables import alignment_costs as alignment
 from tilewright.workloads.tables import costs as orthogonal
-from tilewright.workloads.tables.alignment_costs import AlignmentCase
+from tilewright.workloads.tables.alignment_costs import AlignmentCase, alignment_default, alignment_tiles
 from tilewright.workloads.tables.catalogue import names as recurrence_names
 from tilewright.workloads.tables.catalogue import recurrence_named
 from tilewright.workloads.tables.orthogonal import check_table, complete_table
 from tilewright.workloads.tables.recurrence import trace_recurrence
-from tilewright.workloads.tables.schedule import (
-    alignment_default,
-    alignment_tiles,
-    cut_for_threads,
-    table_default,
-    with_threads,
-)
+from tilewright.workloads.tables.schedule import cut_for_threads, table_default, with_threads
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)

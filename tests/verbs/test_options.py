@@ -21,7 +21,6 @@ from tilewright.verbs.validate import validate_here
 from tilewright.verbs.whatif import reuse
 from tilewright.workloads.chains.chain import plan
 from tilewright.workloads.codesign.area import area
-from tilewright.workloads.pipelines.image import process
 
 VERBS = {
     tw.run: options.RunOptions,
@@ -38,7 +37,6 @@ VERBS = {
     validate_here: options.MeasureOptions,
     fit_energy: options.FitOptions,
     tw.fuse: options.FuseOptions,
-    process: options.ImageOptions,
     plan: options.ChainOptions,
     tw.annotate: options.AnnotateOptions,
     area: options.AreaOptions,

@@ -179,7 +179,7 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
 
 def _insights(names: Sequence[str]) -> tuple[str, ...]:
     """Check the names of insights; ``all`` is all of them."""
-    from tilewright.workloads.codesign.insights import INSIGHTS
+    from tilewright.workloads.codesign.designs import INSIGHTS
 
     if "all" in names:
         return tuple(INSIGHTS)

@@ -96,7 +96,7 @@ def fuse(
     if more.configurations:
         lists = plan.configurations()
         document["configurations"] = [each.to_dict() for each in lists]
-        parts += [each.table() for each in lists]
+        parts += [each.shown() for each in lists]
         reasons = dict.fromkeys(each.unknown for each in lists if each.unknown)
         parts += [f"registers are not all known: {reason}" for reason in reasons]
     output.show(document, lambda: parts, as_json)
@@ -115,8 +115,7 @@ def image(
     """
     from tilewright.workloads.pipelines.image import process
 
-    done = process(operation, source, target, **asked.keywords())
-    output.tell(done, as_json)
+    output.tell(process(operation, source, target, asked), as_json)
 
 
 def petsc(

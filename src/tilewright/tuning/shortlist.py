@@ -17,7 +17,7 @@ TOP = 10
 """Candidates of a shortlist that come before its walk over the whole space."""
 LIKENESS = 0.05
 """By how much dearer a candidate counts for each one of its family that is tried before it, and again for each of its
-height too: models err by about so much from family to family and from height to height (decision 0025)."""
+height too: models err by about so much from family to family and from height to height."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from tilewright.workloads.annotated.lower.gpu import lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import code
-from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.parallel import on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import Name, Num
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise

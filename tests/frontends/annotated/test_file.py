@@ -26,7 +26,6 @@ from tilewright.workloads.annotated.parse.c import parse_code
 from tilewright.workloads.annotated.parse.evaluate import formula
 from tilewright.workloads.annotated.parse.file import LoopRegion, read_file, read_input_files, read_text
 from tilewright.workloads.annotated.parse.language import regions
-from tilewright.workloads.annotated.parse.scope import visible
 from tilewright.workloads.annotated.parse.spec import arguments, read_spec
 
 COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -209,7 +208,8 @@ def test_declarations_and_allocations_are_read():
 
 
 def test_parameters_of_functions():
-    found = visible("void f(int n, double *y, float A[10][20], struct s *q, const double **B) {").declared
+    head = "void f(int n, double *y, float A[10][20], struct s *q, const double **B)"
+    found = read_file(f"{head} {{ /*@ Loop() @*/ y[0] = n; /*@ end @*/ }}")[0].parameters
     assert {name: (each.ctype, len(each.dims)) for name, each in found.items()} == {
         "n": ("int", 0),
         "y": ("double", 1),

@@ -1,4 +1,4 @@
-"""What the rest of a function reads of what a region leaves."""
+"""What is declared around a region, and what the rest of a function reads of what it leaves."""
 
 import pytest
 
@@ -48,6 +48,14 @@ def live(before, behind, *, head="", top=""):
         ("#ifdef DEBUG\n y[0] = k;\n#endif", ["k"]),
         ("#if N > 3\n k = 0;\n#elif X\n y[0] = t;\n#endif\n y[0] = k;", ["k", "t"]),
         ("FOREACH (i, n) { k = 0; y[0] = t; }", ["k", "t"]),
+        ("double z = va_arg(ap, double); k = 0;", ["k", "t"]),
+        ("k = 0; } void g(void) { FOREACH (i, n) k = 0;", ["k", "t"]),
+        ("k = 0; }\nvoid g(void)\n{ FOREACH (i, n) { k = 0; }", []),
+        ("BEGIN_TIMING\nk = 0; y[0] = k;", ["k"]),
+        ("FILE *f = fopen(name); number u = (number)n, *v = (number *)y; k = u;", []),
+        ("(k) = 0; y[0] = k;", []),
+        ("y[0] = n && (k = 3);", ["k"]),
+        ('const char *c = "%" PRIu64 "{", d = \'}\'; t = 0;', []),
     ],
 )
 def test_a_scalar_lives_on_if_some_way_reads_it_first(behind, names):
@@ -97,6 +105,72 @@ def test_macros_say_it_too(top, behind, names):
 
 def test_what_cannot_be_followed_reads_everything():
     assert live("", "if (n { y[0] = 1; }") == ["k", "t"]
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        'extern "C" void g(int n);\nextern "C" {\nvoid h(void) { }\n}',
+        "namespace one { int n; }",
+        "template <class T> T g(T q) { return q; }",
+        "#ifdef TUNED",
+        "#ifndef HEAD\n#define HEAD\n#define SQUARE(k) ((k)*(k))",
+        "int g(x, t) double *x; real t; { return k; }",
+        "MPI_Comm comm; static Vec X, *Y; struct s { int t; } s1 = {.t = 3}; enum { A, B = 2 };",
+        "void g(FILE *f, MPI_Comm c) { CHECK(f); kern<<<1, 2>>>(t); std::cout << k; }",
+    ],
+)
+def test_what_stands_around_a_function_says_nothing_of_its_scalars(top):
+    behind = (
+        "y[0] = t; }\n#else\nvoid f(int n) {\n}\n#endif\nvoid tail(void) {" if top == "#ifdef TUNED" else "y[0] = t;"
+    )
+    behind += " }\n#endif\nvoid tail(void) {" if "HEAD" in top else ""
+    assert live("", behind, top=top) == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("unsigned q = 3;", ("unsigned", "3")),
+        ("unsigned q = 3; q = 4;", ("unsigned", None)),
+        ("unsigned q = 3, *p = &q;", ("unsigned", None)),
+        ("unsigned q = 3; { int q = 5; q++; }", ("unsigned", "3")),
+        ("int q = 5; { unsigned q = 3;", ("unsigned", "3")),
+        ("unsigned q = 3; while (n--) { q = 4; } again: while (n--) {", ("unsigned", None)),
+        ("for (unsigned q = 3; q < 9; q++) {", ("unsigned", None)),
+        ("typedef long count; const count q = 3;", ("long", "3")),
+        ("long __attribute__((aligned(8))) q = 3;", ("long", "3")),
+        ("ATTRIBUTE\nlong q = 3;", ("long", "3")),
+        ("#if WIDTH > 4\nlong q = 3;\n#endif", ("long", None)),
+        ("#if WIDTH > 4\nint q = 2;\n#else\nlong q = 3;\n#endif", ("long", None)),
+        ("unsigned q = 3;\n#ifdef WIDE\nq = 4;\n#endif", ("unsigned", None)),
+        ("unsigned q = 3; FOREACH (i) q = va_arg(list, unsigned);", ("unsigned", None)),
+        ("long double q = 3;", (None, None)),
+        ("struct { int a; } q;", (None, None)),
+        ("double complex q;", (None, None)),
+    ],
+)
+def test_what_is_declared_before_a_region_is_visible(before, found):
+    inside = f"int k; double t;\n{before}\n{LOOP}" + "}" * (before.count("{") - before.count("}"))
+    (site,) = read_file(f"void f(int n, double *a, double *y) {{\n{inside}\n}}\n")
+    declared = site.parameters.get("q")
+    assert (declared and declared.ctype, site.values.get("q")) == found
+
+
+def test_a_region_outside_every_function_sees_what_is_declared_before_it():
+    (site,) = read_file(f"int n = 3, k; double t, *a, y[9];\n{LOOP}")
+    assert site.parameters.keys() == {"n", "k", "t", "a", "y"}
+    assert (site.values["n"], site.arrays, site.loops[0].live >= {"k", "t"}) == ("3", {"y"}, True)
+
+
+def test_what_a_statement_declares_that_is_no_c_is_refused():
+    text = f"void f(double *a, double *y) {{ int k; double t; size_t n = va_arg(list, size_t);\n{LOOP} }}"
+    with pytest.raises(
+        UsageError, match="'n' in the region of line 2 stands in a statement of the file that cannot be"
+    ):
+        read_file(text)
+    with pytest.raises(UsageError, match="what stands around the region of line 2 cannot be read as C"):
+        read_file("int a[3] = {\n" + LOOP + "};" + "@;" * 90)
 
 
 def test_an_inner_region_lives_on_in_the_code_of_its_specification():

@@ -13,7 +13,7 @@ from tilewright.schedules.counting.counts import Counts
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, extent_of
 from tilewright.schedules.tree.nodes import Loop, Node, Private, nodes
-from tilewright.workloads.tables.orthogonal import live, sweep_of, table_tree
+from tilewright.workloads.tables.orthogonal import live, table_tree
 from tilewright.workloads.tables.problem import Recurrence
 
 
@@ -96,14 +96,14 @@ def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) ->
         The counts. Points, words in and out and footprint are those of a whole tile far from every edge; an input's
         value is one word; matrices, which stay on chip, are not counted.
     """
-    sweep, t, s = sweep_of(program), tiling.time, tiling.space[0]
-    up, left = sweep.reach
-    live_in, live_out = live(sweep, t, s)
-    inputs = sweep.rows * t + sweep.columns * s + sweep.cells * t * s
+    t, s = tiling.time, tiling.space[0]
+    up, left = program.reach
+    live_in, live_out = live(program, t, s)
+    inputs = program.kinds["row"] * t + program.kinds["column"] * s + program.kinds["cell"] * t * s
     return replace(
         run_of(table_tree(tiling), Grid(shape=shape, steps=1, reach=(((-up, 0), (-left, 0)),))),
         points=t * s,
         live_in=live_in,
         live_out=live_out,
-        footprint=inputs + len(sweep.tables) * (t + up) * (s + left),
+        footprint=inputs + len(program.tables) * (t + up) * (s + left),
     )

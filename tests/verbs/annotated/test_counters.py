@@ -228,7 +228,7 @@ def test_loops_that_are_no_count_known_beforehand_are_refused(before, body, mess
         ("ssize_t i;", "for (i = 0; i < n; i++) y[i] = i*i;", "", "which the file declares as 'ssize_t'"),
         ("static const uint *q; int i;", DOUBLED.replace("< q", "< q[0]"), "", "which the file declares as 'uint'"),
         ("int q; { uint q = n; int i;", DOUBLED, "}", "which the file declares as 'uint'"),
-        ("enum e {one, two} i;", "for (i = 0; i < n; i++) y[i] = 2;", "", "which the file declares as 'enum e'"),
+        ("enum e {one, two} i;", "for (i = 0; i < n; i++) y[i] = 2;", "", "which the file declares as 'enum'"),
         ("unsigned char i;", "for (i = 0; i < n; i++) y[i] = 2;", "y[0] = i;", "which .* declares as 'unsigned char'"),
         ("typedef unsigned char byte; byte i;", "for (i = 0; i < n; i++) y[i] = 2;", "", "declares as 'byte'"),
         ("long double q; int i;", DOUBLED, "", "which the file declares as 'long double'"),

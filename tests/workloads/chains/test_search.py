@@ -5,7 +5,6 @@ import pytest
 from tests.oracles.chains import every_fusion, every_tree
 
 from tilewright.workloads.chains import problem
-from tilewright.workloads.chains.pareto import pareto
 from tilewright.workloads.chains.plan import with_tiles
 from tilewright.workloads.chains.problem import (
     Product,
@@ -20,11 +19,14 @@ from tilewright.workloads.chains.search import (
     by_operations,
     by_operations_only,
     by_words,
+    can_share,
+    computed,
     fuse_trees,
+    pareto,
+    shared_tree,
     weighted,
     words_of,
 )
-from tilewright.workloads.chains.shared import can_share, computed, shared_tree
 
 MODELS = ("exact", "published", "counts")
 

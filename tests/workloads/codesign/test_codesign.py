@@ -21,7 +21,7 @@ from tilewright.workloads.codesign import area as area_api
 from tilewright.workloads.codesign import files
 from tilewright.workloads.codesign.codesign import WIDEST, codesign
 from tilewright.workloads.codesign.design import Axes, DesignOptions, load_workload
-from tilewright.workloads.codesign.insights import INSIGHTS
+from tilewright.workloads.codesign.designs import INSIGHTS
 from tilewright.workloads.codesign.separable import SeparableForm
 
 AXES = Axes(sm_count=(8, 16), vector_width=(128, 256), shared_kb=(48, 96))

@@ -12,10 +12,9 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.tuning.pareto import pareto
 from tilewright.workloads.codesign import area as area_model
-from tilewright.workloads.codesign import insights
+from tilewright.workloads.codesign import designs as insights
 from tilewright.workloads.codesign.design import Axes, DesignOptions, make_cases, reweighted, thesis_sizes
-from tilewright.workloads.codesign.designs import DesignTable, Exploration
-from tilewright.workloads.codesign.insights import Stock
+from tilewright.workloads.codesign.designs import DesignTable, Exploration, Stock
 from tilewright.workloads.codesign.solve import solve
 from tilewright.workloads.codesign.tiles import configurations
 

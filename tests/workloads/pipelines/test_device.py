@@ -113,7 +113,7 @@ def test_the_model_counts_the_kernels_shared_memory(name):
     group = fusions.full(program)[0]
     block = (8, 32, 2, 1)
     columns = BlockShapes(**{k: np.array([v]) for k, v in zip(("ty", "tx", "ny", "nx"), block, strict=True)})
-    counted = evaluate(problem, group, columns, card(load("h100"))).shared[0]
+    counted = evaluate(problem, group, columns, card(load("h100"))).shared_bytes[0]
     assert emit_gpu_group(problem, group, "cuda", block).shared_bytes == counted
 
 

@@ -14,7 +14,7 @@ from tilewright.runtime.warn import forget_warnings
 from tilewright.workloads.pipelines.gpu_costs import card, evaluate
 from tilewright.workloads.pipelines.lower.device import emit_gpu_group
 from tilewright.workloads.pipelines.problem import make_pipeline_problem
-from tilewright.workloads.pipelines.search import BASIC, basic_choice
+from tilewright.workloads.pipelines.search import BASIC, Blocks
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 
@@ -57,7 +57,7 @@ def test_canny_is_scikit_images(name):
 
 
 def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
-    from tilewright.workloads.pipelines import hysteresis as module
+    from tilewright.workloads.pipelines import image as module
 
     values = ndimage.gaussian_filter(np.random.default_rng(3).random((60, 70)), 1.0)
     low, high = np.quantile(values, [0.6, 0.97])
@@ -77,7 +77,7 @@ def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_value_equal_to_a_threshold_reaches_it(dtype):
-    from tilewright.workloads.pipelines import hysteresis as module
+    from tilewright.workloads.pipelines import image as module
 
     values = np.array([[0.5, 0.25, 0.125, 0.25], [0.0, 0.0, 0.0, 0.0], [0.25, 0.0, 0.0, 0.5]], dtype)
     for low, high, edges in ((0.25, 0.5, [(0, 0), (0, 1), (2, 3)]), (0.5, 0.5, [(0, 0), (2, 3)])):
@@ -101,7 +101,7 @@ def test_inputs_of_any_layout_are_only_read():
 
 def test_memory_of_threads_and_stacks_is_refused_before_it_is_taken(monkeypatch):
     from tilewright.runtime import memory
-    from tilewright.workloads.pipelines.hysteresis import hysteresis
+    from tilewright.workloads.pipelines.image import hysteresis
 
     image = np.random.default_rng(0).random((8, 8)).astype(np.float32)
     blur = tw.pipeline("blur", radius=1)
@@ -219,7 +219,7 @@ def test_the_accesses_of_equation_34_by_hand():
     before one, 2 each for what is stored. 8 blocks are resident, 64 warps of the 44 that hide a latency.
     """
     problem = make_pipeline_problem(tw.pipeline("blur", radius=3).program, (4096, 4096))
-    choice = basic_choice(problem, (0,), load("gtx780"), "published")
+    choice = Blocks(problem=problem, machine=load("gtx780"), model="published").basic((0,))
     assert (choice.shared_bytes, choice.resident, choice.rounds, choice.remaining) == (2048, 8, 682, 64)
     blocks = BlockShapes(**{key: np.array([v]) for key, v in zip(("ty", "tx", "ny", "nx"), BASIC, strict=True)})
     costs = evaluate(problem, (0,), blocks, card(load("gtx780"), "published"), "published")
@@ -267,18 +267,19 @@ def test_the_best_configurations_are_compiled_for_their_registers():
         for choice in (*known.choices[:10], known.basic)
     }
     needs = {block: nvrtc.compile_cuda(text, "sm_70", strict=True).resources for block, text in texts.items()}
-    assert known.registers == {block: each.registers for block, each in needs.items()}
+    registers = {each.block: each.registers for each in (*known.choices, known.basic) if each.registers is not None}
+    assert registers == {block: each.registers for block, each in needs.items()}
     rows = {(row["T_y"], row["T_x"], row["N_y"], row["N_x"]): row for row in known.to_dict()["configurations"]}
-    for block, registers in known.registers.items():
+    for block, count in registers.items():
         if block in rows:
             assert (rows[block]["registers"], rows[block]["register_blocks"]) == (
-                registers,
-                65536 // (registers * block[0] * block[1]),
+                count,
+                65536 // (count * block[0] * block[1]),
             )
     assert sum(row["registers"] is not None for row in rows.values()) in {10, 11}
     assert not known.unknown
     (old,) = tw.fuse("blur", shape=(512, 512), machine="gtx780", fusion="full").configurations()
-    assert old.registers == {}
+    assert all(each.registers is None for each in (*old.choices, old.basic))
     assert "the machine is sm_35" in old.unknown
 
 
@@ -294,6 +295,7 @@ def photo():
 
 
 def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo, tmp_path):
+    from tilewright.verbs.options import ImageOptions
     from tilewright.workloads.pipelines.image import process
 
     Image.fromarray(photo).save(tmp_path / "in.png")
@@ -302,7 +304,7 @@ def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo,
         ("sobel", np.rint(255 * np.clip(tw.image.sobel(photo), 0, 1)).astype(np.uint8)),
         ("canny", tw.image.canny(photo, 1.5)),
     ):
-        process(operation, tmp_path / "in.png", tmp_path / "out.png", sigma=1.5)
+        process(operation, tmp_path / "in.png", tmp_path / "out.png", ImageOptions(sigma=1.5))
         np.testing.assert_array_equal(found, np.asarray(Image.open(tmp_path / "out.png")))
     assert tw.image.blur(photo).shape == photo.shape
     assert np.count_nonzero(tw.image.canny(photo, 1.5)) >= 50

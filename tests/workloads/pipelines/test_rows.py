@@ -14,7 +14,7 @@ from tilewright.runtime.memory import Workspace
 from tilewright.workloads.pipelines import fusions
 from tilewright.workloads.pipelines.call import compile_pipeline, execute, new_grid
 from tilewright.workloads.pipelines.catalogue import pipeline
-from tilewright.workloads.pipelines.cpu_costs import count_group, evaluate_rows
+from tilewright.workloads.pipelines.cpu_costs import count_group
 from tilewright.workloads.pipelines.problem import compute, make_pipeline_problem
 from tilewright.workloads.pipelines.rows import RowTile, plan_rows, ring_bytes, streamable
 
@@ -245,6 +245,6 @@ def test_the_time_to_compute_grows_with_rows_as_with_columns():
     compute = []
     for shape in ((512, 1024), (1024, 1024), (512, 2048)):
         problem = make_pipeline_problem(program, shape, "float32", "mirror")
-        costs = evaluate_rows(problem, count_group(problem, group, tile.rows, machine), tile, machine)
+        costs = count_group(problem, group, tile.rows, machine).costs(tile)
         compute.append(costs.terms["arithmetic"])
     assert compute[1:] == pytest.approx([2 * compute[0]] * 2, rel=1e-12)

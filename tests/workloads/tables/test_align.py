@@ -14,10 +14,10 @@ from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.runtime.store.hosts import host
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.runtime.warn import forget_warnings
-from tilewright.workloads.tables import align_call as kernels
+from tilewright.workloads.tables import align as kernels
 from tilewright.workloads.tables.align import choose_scoring, rescore
+from tilewright.workloads.tables.alignment_costs import alignment_default
 from tilewright.workloads.tables.files import read_fasta
-from tilewright.workloads.tables.schedule import alignment_default
 from tilewright.workloads.tables.scoring import matrix_scoring
 
 AMINO = "ARNDCQEGHILKMFPSTWYV"

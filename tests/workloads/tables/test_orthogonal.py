@@ -116,7 +116,7 @@ def test_numbers_of_tiles(shape, offsets, t, s, sub):
     assert counts.tiles_per_wavefront == widest
     assert counts.subtiles == len(pieces)
     assert counts.subtiles_per_tile == max(piece.sub[0] for piece in pieces) + 1
-    up, left = orthogonal.sweep_of(_program(offsets)).reach
+    up, left = _program(offsets).reach
     inside = isl.Set(f"{{ [i, j] : {up} <= i < {shape[0]} and {left} <= j < {shape[1]} }}")
     cut = _schedule(t, s).intersect_domain(isl.Set("{ [i, j] }").subtract(inside)).range()
     assert counts.full == _count(tiles.subtract(cut))

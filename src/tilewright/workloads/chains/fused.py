@@ -6,7 +6,9 @@ from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.products.matmul import emit_fused, work_elements
 from tilewright.runtime.call import by_cells, compiled, scratch
 from tilewright.runtime.memory import Array
+from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.schedules.code import Blocking
+from tilewright.tuning.spaces.unrolling import blocking
 
 DTYPES = ("float32", "float64")
 _THREADED = 500_000
@@ -26,6 +28,11 @@ def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int]
         return min(rows, round_up(x, 8)), y
     y = min(y, ceil_div(columns, threads))
     return x, min(columns, round_up(y, 8))
+
+
+def host_blocking() -> Blocking:
+    """Return the registers' blocks of kernels of this CPU."""
+    return blocking(target_cpu().simd_bits)
 
 
 def fused_product(

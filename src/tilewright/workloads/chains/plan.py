@@ -12,7 +12,7 @@ from tilewright.base.tables import Table, table
 from tilewright.costs.arrays import Floats
 from tilewright.costs.interval import unmeasured
 from tilewright.verbs.predict import MachineLike, as_machine
-from tilewright.workloads.chains.pareto import pareto as pareto_trees
+from tilewright.workloads.chains import search
 from tilewright.workloads.chains.problem import (
     FUSIONS,
     Chain,
@@ -27,23 +27,7 @@ from tilewright.workloads.chains.problem import (
     text,
     unfused,
 )
-from tilewright.workloads.chains.search import (
-    Batch,
-    ChainSearch,
-    Price,
-    by_fusion,
-    by_operations,
-    by_operations_only,
-    by_words,
-    candidates,
-    fuse_trees,
-    node_costs,
-    solve,
-    tree_of,
-    weighted,
-    words_of,
-)
-from tilewright.workloads.chains.shared import can_share, computed, shared_tree
+from tilewright.workloads.chains.search import Batch, ChainSearch, Price, by_operations, by_words, computed, words_of
 from tilewright.workloads.chains.times import ChainCost, Rates, energy, joules, machine_rates, times
 from tilewright.workloads.chains.traffic import SCHEDULES, check_model, count, kept_result, moves, tile, tiles
 
@@ -136,17 +120,19 @@ class ChainPlan(Record):
         return operations(self.chain.sizes, self.nodes)
 
     @property
+    def _unfused(self) -> list[tuple[int, ...]]:
+        return [extents(self.chain.sizes, node) for node in nodes(unfused(self.tree))]
+
+    @property
     def unfused_words(self) -> int:
         """Words of the same parenthesisation, unfused, every product keeping its result (recurrence S, D.18)."""
-        every = [extents(self.chain.sizes, node) for node in nodes(unfused(self.tree))]
-        columns = np.array(every, dtype=np.float64).reshape(-1, 3).T
+        columns = np.array(self._unfused, dtype=np.float64).reshape(-1, 3).T
         return int(kept_result(self.model, self.memory, tuple(columns)).sum())
 
     @property
     def unfused_counted_words(self) -> int:
         """The same, counted exactly with whole tiles."""
-        every = [extents(self.chain.sizes, node) for node in nodes(unfused(self.tree))]
-        return sum(count("R", p, tile(self.model, self.memory, "R", p)) for p in every)
+        return sum(count("R", p, tile(self.model, self.memory, "R", p)) for p in self._unfused)
 
     @property
     def unfused_best(self) -> ChainVariant:
@@ -373,7 +359,7 @@ def plan(
     chosen = replace(words_first, price=_price(goal, weights, rates))
     together = words_first if metered is None else replace(words_first, price=_price("energy", weights, metered))
     textbook, joint, *best = _optima(chain, [together] if goal == "two-step" else [together, chosen])
-    (two_step,) = fuse_trees([chain.sizes], [textbook], words_first)
+    (two_step,) = search.fuse_trees([chain.sizes], [textbook], words_first)
 
     def view(tree: Tree) -> ChainVariant:
         return variant(chain, tree, model, memory, metered)
@@ -391,7 +377,7 @@ def plan(
         machine="" if rates is None else rates.machine,
         rates=() if rates is None else rates.notes,
         energy=planned.energy,
-        pareto=tuple(view(tree) for tree in pareto_trees(chain.sizes, model, memory)) if pareto else (),
+        pareto=tuple(view(tree) for tree in search.pareto(chain.sizes, model, memory)) if pareto else (),
     )
 
 
@@ -416,7 +402,7 @@ def _price(goal: str, weights: tuple[float, float], rates: Rates | None) -> Pric
     if goal == "weighted":
         if not (min(weights) >= 0 and max(weights) > 0 and np.isfinite(weights).all()):
             raise UsageError(f"the weights of multiply-adds and words are numbers of at least 0, got {weights!r}")
-        return weighted(*weights)
+        return search.weighted(*weights)
     if rates is None:
         raise UsageError(f"the objective {goal!r} needs a machine", "add machine='k20c', or --machine k20c")
 
@@ -435,17 +421,17 @@ def _optima(chain: Chain, goals: Sequence[ChainSearch]) -> list[Tree]:
 
     With repeated matrices, a goal's tree is the better of the optimum and one that seeks equal products.
     """
-    textbook = replace(goals[0], price=by_operations_only, fuse=False)
-    tables = solve(np.array([chain.sizes], dtype=np.int64), (textbook, *goals))
-    first, *found = (tree_of(each[2:, 0]) for each in tables)
-    if can_share(chain):
+    textbook = replace(goals[0], price=search.by_operations_only, fuse=False)
+    tables = search.solve(np.array([chain.sizes], dtype=np.int64), (textbook, *goals))
+    first, *found = (search.tree_of(each[2:, 0]) for each in tables)
+    if search.can_share(chain):
         for number, goal in enumerate(goals):
 
             def total(tree: Tree, goal: ChainSearch = goal) -> tuple[float, ...]:
-                costs = node_costs([(chain.sizes, node) for node in computed(chain, tree)], goal)
+                costs = search.node_costs([(chain.sizes, node) for node in computed(chain, tree)], goal)
                 return tuple(sum(column) for column in zip(*costs, strict=True))
 
-            found[number] = min(found[number], shared_tree(chain, goal), key=total)
+            found[number] = min(found[number], search.shared_tree(chain, goal), key=total)
     return [first, *found]
 
 
@@ -453,7 +439,7 @@ def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tre
     """Return a tree whose every node says what it keeps on chip, and in what tile."""
     decided: dict[tuple[int, int], tuple[str, tuple[int, int]]] = {}
     every = list(nodes(tree))
-    for fusion, places, p in by_fusion((sizes, node) for node in every):
+    for fusion, places, p in search.by_fusion((sizes, node) for node in every):
         schedules = moves(model, memory, fusion, p).schedule
         for number in sorted(set(schedules.tolist())):
             at = np.flatnonzero(schedules == number)
@@ -499,7 +485,7 @@ def fusion_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> l
         first, end = span(part)
         return sizes[first] * sizes[end] if isinstance(part, Product) else 0
 
-    options = [(node, each) for node in nodes(unfused(tree)) for each in candidates(node)]
+    options = [(node, each) for node in nodes(unfused(tree)) for each in search.candidates(node)]
     words = words_of(sizes, [each for _, each in options], model, memory)
     found: dict[tuple[int, int], FusionWords] = {}
     for (node, each), moved in zip(options, words, strict=True):

@@ -18,16 +18,13 @@ from tilewright.base.units import format_seconds
 from tilewright.costs.arrays import Floats
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Array, check_memory
-from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.runtime.warn import warn_once
-from tilewright.tuning.spaces.unrolling import blocking
 from tilewright.verbs.predict import as_machine
 from tilewright.workloads.chains import times as chain_times
-from tilewright.workloads.chains.fused import DTYPES, fused_product
+from tilewright.workloads.chains.fused import DTYPES, fused_product, host_blocking
 from tilewright.workloads.chains.plan import ChainPlan
 from tilewright.workloads.chains.problem import FUSIONS, Chain, Product, Tree, extents, halves, make_chain, span, text
-from tilewright.workloads.chains.search import Batch, ChainSearch, best_trees
-from tilewright.workloads.chains.shared import Key, can_share, key_of, shared_tree
+from tilewright.workloads.chains.search import Batch, ChainSearch, Key, best_trees, can_share, key_of, shared_tree
 from tilewright.workloads.chains.times import HostTimes, estimated_times, machine_rates
 from tilewright.workloads.chains.traffic import best_block
 
@@ -55,7 +52,7 @@ def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
         ToolchainError: If there is no C compiler.
     """
     count = thread_count(threads)
-    times = chain_times.calibrate(dtype, count, blocking(target_cpu().simd_bits))
+    times = chain_times.calibrate(dtype, count)
     _times.cache_clear()
     return times
 
@@ -279,9 +276,7 @@ class _Run:
         tile = node.tile
         if min(tile) < 1:
             tile = chain_times.kernel_tile(node.fusion, p, first.itemsize, self._threads)
-        result = fused_product(
-            node.fusion, (first, second, third), tile, self._threads, blocking(target_cpu().simd_bits)
-        )
+        result = fused_product(node.fusion, (first, second, third), tile, self._threads, host_blocking())
         return result if type(parts[0]) is np.ndarray else _like(parts[0], result)
 
 

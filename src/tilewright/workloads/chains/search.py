@@ -4,6 +4,15 @@ Costs of nodes add up, so dynamic programming finds the optimum of any objective
 multiply-adds, a weighted sum, seconds or joules. A range of operands is computed by one product of two parts, or by
 two fused products of three parts; parts are written to memory and may themselves be fused inside (D.23-D.26). Many
 chains of one length are solved together.
+
+Of chains with repeated matrices, equal products are computed once and used again, transposed if need be. Two ranges of
+operands are equal if they hold the same matrices in the same order, or the reverse order all transposed, since
+(X Y)' = Y' X'. Choosing the tree that shares most is no longer a sum over ranges, so :func:`shared_tree` is a
+heuristic: dynamic programming in which every range charges what its own best tree computes, each distinct product once.
+
+In the Pareto set of a chain's trees, no other tree needs fewer multiply-adds and moves fewer words: sets of undominated
+pairs are combined bottom-up over all parenthesisations and fusions. A part that costs more above its own least than the
+whole may cost above its least cannot be in an undominated whole, which keeps the sets small.
 """
 
 import functools
@@ -15,12 +24,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.workloads.chains.problem import FUSIONS, Product, Tree, extents, nodes, operation_count, span
+from tilewright.workloads.chains.problem import FUSIONS, Chain, Product, Tree, extents, nodes, operation_count, span
 from tilewright.workloads.chains.traffic import moves
 
 _CHUNK = 200_000
 """Cuts whose costs are computed together."""
 Indexes = npt.NDArray[np.intp]
+Key = tuple[tuple[int, bool], ...]
+"""What equal ranges of operands share."""
+MAX_SHARED = 40
+"""Longer chains are not searched for sharing."""
+_SWAPPED = {"none": "none", "left": "right", "right": "left"}
+_ROUND = 1 + 1e-12
+"""Sums in another order may differ by a rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,3 +264,168 @@ def _fused(tree: Tree, costs: Iterator[tuple[float, float]]) -> Tree:
             found.append((total, Product(children=tuple(part for _, part in parts), fusion=candidate.fusion)))
         done[span(node)] = min(found, key=lambda item: item[0])
     return done[span(tree)][1] if isinstance(tree, Product) else tree
+
+
+def key_of(chain: Chain, first: int, end: int) -> tuple[Key, bool]:
+    """Return what equal ranges of operands share, and whether this one is the transposed form of it.
+
+    >>> from tilewright.workloads.chains.problem import make_chain
+    >>> chain = make_chain((4, 5, 4, 5), operands=(0, 0, 0), transposed=(False, True, False))
+    >>> key_of(chain, 0, 2)[0] == key_of(chain, 1, 3)[0], key_of(chain, 0, 1)[0] == key_of(chain, 1, 2)[0]
+    (False, True)
+    """
+    here = tuple(zip(chain.operands[first:end], chain.transposed[first:end], strict=True))
+    other = tuple((operand, not flag) for operand, flag in reversed(here))
+    return min(here, other), other < here
+
+
+def computed(chain: Chain, tree: Tree, seen: set[Key] | None = None) -> Iterator[Product]:
+    """Yield the nodes that are really computed, in order: of equal products only the first."""
+    known = set() if seen is None else seen
+    if isinstance(tree, int):
+        return
+    key, _ = key_of(chain, *span(tree))
+    if key in known:
+        return
+    for child in tree.children:
+        yield from computed(chain, child, known)
+    known.add(key)
+    yield tree
+
+
+def can_share(chain: Chain) -> bool:
+    """Whether any product of two or more operands occurs twice."""
+    pairs = [key_of(chain, i, i + 2)[0] for i in range(chain.length - 1)]
+    return len(set(pairs)) < len(pairs) and chain.length <= MAX_SHARED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """The best tree of a distinct range, its first operand being number 0."""
+
+    tree: Tree
+    flipped: bool
+    cost: tuple[float, float] = (0.0, 0.0)  # of its own node
+    products: frozenset[Key] = frozenset()  # that it computes
+
+
+def shared_tree(chain: Chain, search: ChainSearch) -> Tree:
+    """Return a good tree of a chain with repeated matrices, keeps and tiles undecided; see the module's text."""
+    known: dict[Key, _Known] = {}
+    for i in range(chain.length):
+        key, flipped = key_of(chain, i, i + 1)
+        known[key] = _Known(tree=0, flipped=flipped)
+    for (level,) in priced(np.array([chain.sizes], dtype=np.int64), (search,)):
+        every = cheaper_fusions(level)
+        for row in range(level[0].bounds[0].shape[0]):
+            key, flipped = key_of(chain, *(int(level[0].bounds[end][row, 0]) for end in (0, -1)))
+            if key not in known:
+                known[key] = _best_of(chain, every, row, flipped, known)
+    return _placed(chain, known, 0, chain.length)
+
+
+def _best_of(chain: Chain, level: list[Cuts], row: int, flipped: bool, known: dict[Key, _Known]) -> _Known:
+    """Return the best tree of the range that a row of the cuts stands for."""
+    found = []
+    for cuts in level:
+        kinds = np.broadcast_to(cuts.kind, cuts.price.shape[1:])[0, row].tolist()
+        bounds = zip(*(part[row].tolist() for part in cuts.bounds), strict=True)
+        for kind, ends, cost in zip(kinds, bounds, zip(*cuts.price[:, 0, row].tolist(), strict=True), strict=True):
+            parts = list(pairwise(ends))
+            products = frozenset[Key]().union(*(known[key_of(chain, *part)[0]].products for part in parts))
+            total = tuple(cost[t] + sum(known[each].cost[t] for each in products) for t in (0, 1))
+            found.append((total, FUSIONS[kind], parts, cost, products))
+    _, fusion, parts, cost, products = min(found, key=lambda way: way[0])
+    start = parts[0][0]
+    children = tuple(_shifted(_placed(chain, known, *part), -start) for part in parts)
+    key, _ = key_of(chain, start, parts[-1][1])
+    return _Known(tree=Product(children=children, fusion=fusion), flipped=flipped, cost=cost, products=products | {key})
+
+
+def _placed(chain: Chain, known: dict[Key, _Known], first: int, end: int) -> Tree:
+    """Return the known tree of a range, with this range's operands."""
+    key, flipped = key_of(chain, first, end)
+    found = known[key]
+    return _shifted(found.tree if flipped == found.flipped else _mirrored(found.tree, end - first - 1), first)
+
+
+def _shifted(tree: Tree, offset: int) -> Tree:
+    if isinstance(tree, int):
+        return tree + offset
+    return Product(children=tuple(_shifted(child, offset) for child in tree.children), fusion=tree.fusion)
+
+
+def _mirrored(tree: Tree, last: int) -> Tree:
+    """Return the tree of the transposed product: the operands in reverse order."""
+    if isinstance(tree, int):
+        return last - tree
+    children = tuple(_mirrored(child, last) for child in reversed(tree.children))
+    return Product(children=children, fusion=_SWAPPED[tree.fusion])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Front:
+    """The undominated ways to compute one range, by rising operations."""
+
+    cost: Floats  # operations and words, shape (2, n)
+    cuts: Sequence[tuple[str, tuple[int, ...]]] = ()  # fusion, and bounds of the parts
+    origin: Ints  # index of the cut, and the point of every part: shape (4, n)
+
+
+_LEAF = _Front(cost=np.zeros((2, 1)), origin=np.zeros((4, 1), dtype=np.int64))
+_Fronts = dict[tuple[int, ...], _Front]
+
+
+def pareto(sizes: Sequence[int], model: str, memory: int) -> tuple[Tree, ...]:
+    """Return the undominated trees of a chain by rising operations and falling words; ``memory`` is in words.
+
+    >>> pareto((10, 20, 30), "counts", 4096)
+    (Product(children=(0, 1), fusion='none', keep='', tile=(0, 0)),)
+    """
+    chain = np.array([sizes], dtype=np.int64)
+    searches = [ChainSearch(model=model, memory=memory, price=price) for price in (by_operations, by_words)]
+    fewest, least = (table[:2, 0] for table in solve(chain, searches))
+    # Costs as (operations, words): least per range, and how much more a part of an undominated whole may cost.
+    lowest = np.stack([fewest[0], least[0]])
+    spare = np.array([least[1, 0, -1] - fewest[0, 0, -1], fewest[1, 0, -1] - least[0, 0, -1]])
+    fronts: _Fronts = {(i, i + 1): _LEAF for i in range(len(sizes) - 1)}
+    for (level,) in priced(chain, searches[:1]):
+        for row in range(level[0].bounds[0].shape[0]):
+            first, *_, end = (int(each[row, 0]) for each in level[0].bounds)
+            limit = (lowest[:, first, end] + spare) * _ROUND
+            fronts[first, end] = _undominated(fronts, level, row, limit)
+    whole = 0, len(sizes) - 1
+    return tuple(_tree_at(fronts, whole, point) for point in range(fronts[whole].cost.shape[1]))
+
+
+def _undominated(fronts: _Fronts, level: Sequence[Cuts], row: int, limit: Floats) -> _Front:
+    """Combine the fronts of all parts of one range; costs above the limit are left out."""
+    cuts: list[tuple[str, tuple[int, ...]]] = []
+    costs, origins = [], []
+    for each in level:
+        ways = zip(*(part[row].tolist() for part in each.bounds), strict=True)
+        for bounds, price in zip(ways, each.price[:, 0, row].T, strict=True):
+            cost, points = price[:, None], np.array([[len(cuts)]])
+            for part in pairwise(bounds):
+                more = fronts[part].cost
+                grown = (cost[:, :, None] + more[:, None, :]).reshape(2, -1)
+                index = np.indices((cost.shape[1], more.shape[1])).reshape(2, -1)
+                inside = np.all(grown <= limit[:, None], axis=0)
+                cost, points = grown[:, inside], np.vstack([points[:, index[0]], index[1:]])[:, inside]
+            cuts.append((FUSIONS[int(each.kind)], bounds))
+            costs.append(cost)
+            origins.append(np.pad(points, ((0, 4 - len(points)), (0, 0))))
+    cost, origin = np.concatenate(costs, axis=1), np.concatenate(origins, axis=1)
+    order = np.lexsort((cost[1], cost[0]))
+    cost, origin = cost[:, order], origin[:, order]
+    kept = cost[1] < np.minimum.accumulate(np.concatenate([[np.inf], cost[1, :-1]]))
+    return _Front(cost=cost[:, kept], cuts=cuts, origin=origin[:, kept])
+
+
+def _tree_at(fronts: _Fronts, ends: tuple[int, ...], point: int) -> Tree:
+    if ends[1] == ends[0] + 1:
+        return ends[0]
+    cut, *points = fronts[ends].origin[:, point].tolist()
+    fusion, bounds = fronts[ends].cuts[cut]
+    parts = zip(pairwise(bounds), points, strict=False)
+    return Product(children=tuple(_tree_at(fronts, part, at) for part, at in parts), fusion=fusion)

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
@@ -23,8 +24,7 @@ from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.memory import Array
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains.cpu import compiler_identity
-from tilewright.schedules.code import Blocking
-from tilewright.workloads.chains.fused import DTYPES, block_sizes, fused_product
+from tilewright.workloads.chains.fused import DTYPES, block_sizes, fused_product, host_blocking
 from tilewright.workloads.chains.problem import operation_count
 from tilewright.workloads.chains.traffic import best_block
 
@@ -275,7 +275,7 @@ def stored(dtype: str, threads: int) -> HostTimes | None:
         return None
 
 
-def calibrate(dtype: str, threads: int, how: Blocking) -> HostTimes:
+def calibrate(dtype: str, threads: int) -> HostTimes:
     """Measure products and fused pairs of some 60 sizes, fit their times, and keep them. Takes half a minute.
 
     Everything is measured in several rounds, and the least of each taken, so that a moment in which the machine did
@@ -283,8 +283,9 @@ def calibrate(dtype: str, threads: int, how: Blocking) -> HostTimes:
     """
     if dtype not in DTYPES:
         raise UsageError(f"fused products compute in {' or '.join(DTYPES)}, got {dtype!r}")
-    rounds = [_round(dtype, threads, how) for _ in range(_ROUNDS)]
-    fits = [fit(_quietest(samples)) for samples in zip(*rounds, strict=True)]
+    rounds = [_round(dtype, threads) for _ in range(_ROUNDS)]
+    kinds = zip(*rounds, strict=True)  # of nodes, each with the samples of every round
+    fits = [fit([min(some, key=itemgetter(1)) for some in zip(*each, strict=True)]) for each in kinds]
     weights, spread = zip(*fits, strict=True)
     held = dict(zip(("single", "left", "right"), weights, strict=True), itemsize=np.dtype(dtype).itemsize)
     times = HostTimes(**held, source="measured", spread=max(spread))
@@ -299,18 +300,13 @@ def _key(dtype: str, threads: int) -> str:
 Sample = tuple[tuple[float, ...], float]
 
 
-def _round(dtype: str, threads: int, how: Blocking) -> tuple[list[Sample], list[Sample], list[Sample]]:
+def _round(dtype: str, threads: int) -> tuple[list[Sample], list[Sample], list[Sample]]:
     """Measure every product, every left and every right fusion once."""
     rng = np.random.default_rng(0)
     single = [_single(rng, p, dtype) for p in _SINGLE]
     time.sleep(_PAUSE)
-    left, right = ([_fused(rng, p, dtype, fusion, threads, how) for p in _FUSED] for fusion in ("left", "right"))
+    left, right = ([_fused(rng, p, dtype, fusion, threads) for p in _FUSED] for fusion in ("left", "right"))
     return single, left, right
-
-
-def _quietest(rounds: Sequence[Sequence[Sample]]) -> list[Sample]:
-    """Return every sample with the least seconds of its rounds."""
-    return [min(samples, key=lambda sample: sample[1]) for samples in zip(*rounds, strict=True)]
 
 
 def _single(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sample:
@@ -318,15 +314,12 @@ def _single(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sa
     return _row("none", p, (1, 1), left.itemsize), _timed(lambda: left @ right)
 
 
-def _fused(
-    rng: np.random.Generator, p: tuple[int, ...], dtype: str, fusion: str, threads: int, how: Blocking
-) -> Sample:
+def _fused(rng: np.random.Generator, p: tuple[int, ...], dtype: str, fusion: str, threads: int) -> Sample:
     four = p if fusion == "left" else p[::-1]
     a1, a2, a3 = (rng.standard_normal(four[i : i + 2]).astype(dtype) for i in (0, 1, 2))
     tile = kernel_tile(fusion, (four[0], four[1], four[2], four[3]), a1.itemsize, threads)
-    return _row(fusion, four, tile, a1.itemsize), _timed(
-        lambda: fused_product(fusion, (a1, a2, a3), tile, threads, how)
-    )
+    seconds = _timed(lambda: fused_product(fusion, (a1, a2, a3), tile, threads, host_blocking()))
+    return _row(fusion, four, tile, a1.itemsize), seconds
 
 
 def kernel_tile(fusion: str, p: tuple[int, int, int, int], itemsize: int, threads: int) -> tuple[int, int]:

@@ -16,8 +16,7 @@ from tilewright.machines.machine import Machine
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workloads.codesign import area as area_model
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem, load_workload, reweighted
-from tilewright.workloads.codesign.designs import Design, DesignTable, Exploration, Range, within
-from tilewright.workloads.codesign.insights import INSIGHTS, Stock
+from tilewright.workloads.codesign.designs import INSIGHTS, Design, DesignTable, Exploration, Range, Stock, within
 from tilewright.workloads.codesign.solve import DesignEnergy, energy_of, solve
 
 STOCK = ("gtx980", "titanx")
@@ -95,11 +94,8 @@ class Codesign(Record):
 
     def stock_designs(self) -> tuple[tuple[str, Design], ...]:
         """Return the stock chips with what the workload makes of them; their areas count their caches."""
-        found = []
-        for one in self.stock:
-            design = DesignTable(exploration=one.exploration, weights=self.weights).design(0)
-            found.append((one.name, replace(design, index=-1, area=one.area)))
-        return tuple(found)
+        every = [(one, one.design(self.weights)) for one in self.stock]
+        return tuple((one.name, replace(design, index=-1, area=one.area)) for one, design in every)
 
     def insight(self, name: str) -> list[dict[str, object]]:
         """Return one of :data:`INSIGHTS` as plain rows."""

@@ -12,7 +12,6 @@ from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.frontends.trace import RESERVED, Argument
 from tilewright.inputs.stencil import WholeGrid
 from tilewright.programs.stencil.expression import (
-    Node,
     Operand,
     Read,
     Scalar,
@@ -24,7 +23,9 @@ from tilewright.programs.stencil.expression import (
     reads,
 )
 from tilewright.programs.stencil.program import Program, refuse_places
-from tilewright.workloads.pipelines.problem import DTYPES, ROUNDINGS, Pipeline, PipelineStencil, check, without_dead
+from tilewright.workloads.pipelines.problem import DTYPES, ROUNDINGS, Pipeline, PipelineStencil
+
+MAX_STENCILS = 512
 
 
 class GridBuilder(WholeGrid):
@@ -72,7 +73,6 @@ class PipelineBuilder:
         self.rank = 0
         self.titles: list[str] = []
         self.stencils: list[PipelineStencil] = []
-        self.pending: list[tuple[Node, ...]] = []
 
     def input(self, title: str) -> GridBuilder:
         """Add an input; its name is its title until the pipeline is finished."""
@@ -130,11 +130,47 @@ class PipelineBuilder:
             scalars=scalars,
             summary=summary,
         )
-        return _renamed(check(without_dead(rough)))
+        return _renamed(_checked(_without_dead(rough)))
 
     def _centred(self, tape: Tape) -> Tape:
         centre = (0,) * (self.rank or 2)
         return tuple(replace(n, offset=centre) if isinstance(n, Read) and n.offset == () else n for n in tape)
+
+
+def _checked(pipeline: Pipeline) -> Pipeline:
+    if not pipeline.stencils:
+        raise TraceError(f"pipeline {pipeline.name!r} applies no stencil", "call a @tw.stencil function on its grids")
+    if len(pipeline.stencils) > MAX_STENCILS:
+        raise TraceError(f"a pipeline has at most {MAX_STENCILS} stencils, {pipeline.name!r} has more")
+    if pipeline.rank not in {2, 3}:
+        raise TraceError(f"a pipeline has 2 or 3 dimensions, {pipeline.name!r} has {pipeline.rank}")
+    known = set(pipeline.inputs)
+    for stencil in pipeline.stencils:
+        for read in stencil.reads:
+            if read.field not in known or read.level != 0:
+                raise TraceError(f"{stencil.title!r} reads {read.field!r}, which is not computed yet")
+            if len(read.offset) != pipeline.rank:
+                raise TraceError(f"{stencil.title!r} has {len(read.offset)} dimensions in a {pipeline.rank}D pipeline")
+        if not stencil.reads:
+            raise TraceError(f"{stencil.title!r} reads no grid", "write u[0, 0] for the value of u at the cell")
+        known.add(stencil.output)
+    return pipeline
+
+
+def _without_dead(pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline without stencils that no output needs: of S1 -> G2 and S2 -> G3 with output G2 the first."""
+    needed = set(pipeline.outputs)
+    kept: list[PipelineStencil] = []
+    for stencil in reversed(pipeline.stencils):
+        if stencil.output in needed:
+            needed |= set(stencil.inputs)
+            kept.append(stencil)
+    scalars = {n.name for s in kept for n in s.tape if isinstance(n, Scalar)}
+    return replace(
+        pipeline,
+        stencils=tuple(reversed(kept)),
+        scalars=tuple(name for name in pipeline.scalars if name in scalars),
+    )
 
 
 def _renamed(pipeline: Pipeline) -> Pipeline:

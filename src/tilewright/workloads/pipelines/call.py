@@ -1,24 +1,77 @@
-"""Pipelines on this CPU: groups compiled, cached and called one after the other."""
+"""Pipelines on this CPU: planned, compiled and cached, and called one group after the other; or by NumPy."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.errors import ToolchainError
 from tilewright.runtime.call import CompiledFunction, functions, scratch
 from tilewright.runtime.memory import Array, Workspace, check_memory
-from tilewright.workloads.pipelines.fusions import Fusion
+from tilewright.runtime.store.hosts import host
+from tilewright.runtime.warn import warn_once
+from tilewright.workloads.pipelines.fusions import Fusion, parse
 from tilewright.workloads.pipelines.lower.group import GroupLayout, emit_group
-from tilewright.workloads.pipelines.problem import PipelineProblem
+from tilewright.workloads.pipelines.problem import PipelineProblem, compute
 from tilewright.workloads.pipelines.rows import RowTile
+from tilewright.workloads.pipelines.search import FusionCandidate, Strips, best_choices, search
 
+_KEEP = 2**26
+_workspace = Workspace(keep=_KEEP)
 _STREAM_BYTES = 2**25
 """Arrays above this size do not stay in a cache, so they are written past it."""
 _BAND_CELLS = 2**22
 """Cells of a band after which a thread asks whether the results are still wanted; bands of fewer cost more halos."""
 _THREADED_CELLS = 2**15
 """Cells below which a second thread costs more than it brings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """How a user wants a pipeline to run."""
+
+    fusion: str | None  # the fusion that is asked for; None for the model's choice
+    strict: bool  # whether every operation keeps its own rounding
+    backend: str  # ``auto``, ``c`` or ``numpy``
+    threads: int
+
+
+def run(problem: PipelineProblem, arrays: Sequence[Array], values: Sequence[float], how: Call) -> list[Array]:
+    """Return the outputs of a pipeline, from its inputs and scalars."""
+    program = problem.pipeline
+    if how.backend != "numpy":
+        try:
+            steps = _compiled(problem, how.fusion, how.strict)
+        except ToolchainError as error:
+            if how.backend == "c":
+                raise
+            warn_once(f"running with NumPy, which is many times slower: {error}")
+        else:
+            grids = dict(zip(program.inputs, arrays, strict=True))
+            for step in steps:
+                grids |= {grid: new_grid(problem, grid) for grid in step.layout.outputs}
+            execute(problem, steps, grids, values, how.threads, _workspace)
+            return [grids[grid] for grid in program.outputs]
+    every = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
+    return [every[grid] for grid in program.outputs]
+
+
+@functools.lru_cache(maxsize=256)
+def plan_on_host(problem: PipelineProblem, fusion: str | None) -> FusionCandidate:
+    """Return the fusion to run here, with its tiles: what is asked for, or the model's first choice."""
+    strips = Strips(problem=problem, machine=host())
+    if fusion is not None:
+        return best_choices(strips, parse(problem.pipeline, fusion))
+    candidates, _ = search(replace(strips, coarse=True))
+    return best_choices(strips, candidates[0].fusion)
+
+
+@functools.lru_cache(maxsize=128)
+def _compiled(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple["Step", ...]:
+    plan = plan_on_host(problem, fusion)
+    return compile_pipeline(problem, plan.fusion, plan.tiles, strict=strict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +87,11 @@ def compile_pipeline(
     problem: PipelineProblem, fusion: Fusion, tiles: Sequence[RowTile], *, strict: bool = False
 ) -> tuple[Step, ...]:
     """Compile the groups of a fusion, in one unit each, or load them from the cache."""
-    steps = []
-    for group, tile in zip(fusion, tiles, strict=True):
-        source = emit_group(problem, group, tile, strict=strict)
-        (compiled,) = functions(source)
-        steps.append(Step(layout=source.layout, compiled=compiled, tile=tile))
-    return tuple(steps)
+    sources = [emit_group(problem, group, tile, strict=strict) for group, tile in zip(fusion, tiles, strict=True)]
+    return tuple(
+        Step(layout=source.layout, compiled=functions(source)[0], tile=tile)
+        for source, tile in zip(sources, tiles, strict=True)
+    )
 
 
 def execute(
@@ -55,17 +107,14 @@ def execute(
     for step in steps:
         count = step.compiled.team(threads, worth=problem.cells >= _THREADED_CELLS)
         used = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
-        size = [count, _band(problem, step.tile, count), int(_streams(step, arrays)), *problem.shape]
+        streams = sum(arrays[grid].nbytes for grid in step.layout.outputs) >= _STREAM_BYTES
+        size = [count, _band(problem, step.tile, count), int(streams), *problem.shape]
         for array in used:
             size += [stride // array.itemsize for stride in array.strides[:-1]]
         check_memory(step.layout.scratch * count)
         work = workspace.take(step.layout.scratch * count)
         step.compiled(used, size, work, values)
         workspace.give(work)
-
-
-def _streams(step: Step, arrays: Mapping[str, Array]) -> bool:
-    return sum(arrays[grid].nbytes for grid in step.layout.outputs) >= _STREAM_BYTES
 
 
 def _band(problem: PipelineProblem, tile: RowTile, threads: int) -> int:

@@ -108,9 +108,12 @@ def nonmaximum(row: GridBuilder, column: GridBuilder, magnitude: GridBuilder) ->
     return where(largest, m[0, 0], as_value(0))
 
 
-def _gaussian(b: PipelineBuilder, grid: GridBuilder, weights: Sequence[float]) -> GridBuilder:
-    rows = b.apply("blur_rows", symmetric(along(grid, 1), weights))
-    return b.apply("blur_columns", symmetric(along(rows, 0), weights))
+def _gaussian(
+    b: PipelineBuilder, grid: GridBuilder, weights: Sequence[float], axes: tuple[int, ...] = (1, 0)
+) -> GridBuilder:
+    for axis in axes:
+        grid = b.apply(("blur_columns", "blur_rows")[axis], symmetric(along(grid, axis), weights))
+    return grid
 
 
 def _gradients(b: PipelineBuilder, grid: GridBuilder, radius: int) -> tuple[GridBuilder, GridBuilder]:
@@ -208,7 +211,7 @@ def canny_as_scikit(sigma: float, weighted: bool) -> Pipeline:
     b = PipelineBuilder("canny_as_scikit")
     image = b.input("image")
     weight = b.input("weight") if weighted else None
-    columns = b.apply("blur_columns", symmetric(along(image, 0), weights))
+    columns = _gaussian(b, image, weights, axes=(0,))
     blurred = symmetric(along(columns, 1), weights)
     soft = b.apply("blur_rows", blurred if weight is None else blurred / weight[0, 0])
     x = b.apply(
@@ -224,8 +227,7 @@ def blur_as_scipy(sigma: float) -> Pipeline:
     """Return a Gaussian blur that filters columns first, as SciPy does."""
     weights = gaussian_weights(sigma, _radius(None, sigma)[0])
     b = PipelineBuilder("blur_as_scipy")
-    columns = b.apply("blur_columns", symmetric(along(b.input("image"), 0), weights))
-    return b.finish((b.apply("blur_rows", symmetric(along(columns, 1), weights)),))
+    return b.finish((_gaussian(b, b.input("image"), weights, axes=(0, 1)),))
 
 
 def unsharp(radius: int | None = None, sigma: float | None = None) -> Pipeline:
@@ -255,13 +257,7 @@ def harris(radius: int | None = None, sigma: float | None = None) -> Pipeline:
 
 
 MAKERS: dict[str, Callable[..., Pipeline]] = {
-    "blend": blend,
-    "convrows": convrows,
-    "blur": blur,
-    "sobel": sobel,
-    "canny": canny,
-    "unsharp": unsharp,
-    "harris": harris,
+    make.__name__: make for make in (blend, convrows, blur, sobel, canny, unsharp, harris)
 }
 """What makes each pipeline."""
 INPUT_DTYPE = {"blend": "uint8"}

@@ -7,17 +7,19 @@ picture itself travels at ``dram_bandwidth``. Halos are computed again by neighb
 whole vectors. Arithmetic and memory time are added: the rings' traffic keeps the load ports busy, so little overlaps.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from tilewright.base.constants import CACHE_LINE
-from tilewright.base.errors import UsageError
+from tilewright.base.units import format_bytes, format_seconds
 from tilewright.costs.breakdown import Times
 from tilewright.costs.operations import count_operations, hard_cycles
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.expression import Apply, flops
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.workloads.pipelines.fusions import Group
-from tilewright.workloads.pipelines.problem import ITEMSIZE, Halo, PipelineProblem, PipelineStencil
+from tilewright.workloads.pipelines.problem import Halo, PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
 
 _SELECT = frozenset({"where", "and", "or", "not"})
@@ -26,10 +28,31 @@ _SELECT = frozenset({"where", "and", "or", "not"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCosts(Times[float]):
-    """What a group costs; its arithmetic has the loads, the stores and the rings' traffic."""
+    """What a group costs in a tile; its arithmetic has the loads, the stores and the rings' traffic."""
 
+    COLUMNS: ClassVar = (">width", ">rows", ">lines", ">rings", ">off chip")
+
+    tile: RowTile
     dram_bytes: float  # bytes of inputs (halos included) and outputs
-    ring: int  # bytes of a thread's rings
+    ring_bytes: int  # bytes of a thread's rings
+
+    def listed(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        sizes = {"width": self.tile.width, "rows": self.tile.rows, "lines": self.tile.lines}
+        return {**sizes, "dram_bytes": self.dram_bytes, "ring_bytes": self.ring_bytes}
+
+    facts = listed
+
+    def __str__(self) -> str:
+        return (
+            f"strips of {self.tile.width}, {self.tile.rows} rows at a time, "
+            f"rings of {format_bytes(self.ring_bytes)}, {format_seconds(self.seconds)}"
+        )
+
+    def cells(self) -> tuple[str, ...]:
+        """Return its row of a table."""
+        sizes = str(self.tile.width), str(self.tile.rows), str(self.tile.lines)
+        return (*sizes, format_bytes(self.ring_bytes), format_bytes(self.dram_bytes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,54 +70,69 @@ class PassCounts:
 class GroupCounts:
     """A group laid out for some rows at a time, with its passes' counts."""
 
+    problem: PipelineProblem
+    machine: Machine
     plan: RowPlan
     passes: tuple[PassCounts, ...]
+
+    def costs(self, tile: RowTile) -> RowCosts:
+        """Evaluate one tile of the group."""
+        problem, machine = self.problem, self.machine
+        ring = ring_bytes(problem, self.plan, tile, inputs=False)
+        extent, cores = problem.shape[0], machine.sm_count.value
+        band = tile.band or -(-extent // int(cores))
+        tiles = float(-(-problem.shape[-1] // tile.width) * -(-extent // band))
+        cycles = sum(self._cycles(step, tile, min(extent, band), ring) for step in self.passes)
+        moved = self._moved(tile)
+        return RowCosts(
+            terms={
+                "arithmetic": cycles / machine.clock.value / max(1.0, min(cores, tiles)),
+                "transfers": moved / machine.dram_bandwidth.value,
+                "synchronisation": machine.launch_seconds.value,
+            },
+            tile=tile,
+            dram_bytes=moved,
+            ring_bytes=ring,
+        )
+
+    def _cycles(self, step: PassCounts, tile: RowTile, band: int, ring: int) -> float:
+        """Cycles of one pass over the whole picture, on one core; of a tile's halos too."""
+        problem, machine = self.problem, self.machine
+        # The rings travel from the second-level cache where they do not stay in the first one.
+        first = machine.l1_bytes.value if machine.l1_bytes is not None else 32768.0
+        spilled = max(0.0, 1.0 - first / ring) if ring else 0.0
+        rate = machine.cache_bandwidth.value if machine.cache_bandwidth is not None else 24.0 * machine.clock.value
+        travel = spilled * step.lines * CACHE_LINE / (rate / machine.clock.value)
+        width = min(tile.width, problem.shape[-1])
+        vectors = -(-(width + sum(step.halo[-1])) // step.lanes)
+        rows = problem.cells / problem.shape[-1] * (problem.shape[-1] / width)
+        grown = (band + sum(step.halo[0])) / band
+        if problem.pipeline.rank == 3:
+            lines = min(problem.shape[1], tile.lines)
+            grown *= (lines + sum(step.halo[1])) / lines
+        return (vectors * max(step.cycles, travel) + step.call) * rows * grown
+
+    def _moved(self, tile: RowTile) -> float:
+        """Bytes between memory and chip; neighbouring strips read their halos again, from memory at worst."""
+        problem, total = self.problem, 0.0
+        width = min(tile.width, problem.shape[-1])
+        for grid in self.plan.group.inputs:
+            halo = self.plan.grid(grid).halo
+            strip = (width + sum(halo[-1])) / width if width < problem.shape[-1] else 1.0
+            total += problem.cells * problem.itemsize(grid) * strip
+        return total + sum(problem.cells * problem.itemsize(grid) for grid in self.plan.group.outputs)
 
 
 def count_group(problem: PipelineProblem, group: Group, rows: int, machine: Machine) -> GroupCounts:
     """Count what a group takes, once for all widths."""
-    if machine.kind != "cpu":
-        raise UsageError(f"machine {machine.name!r} is no CPU")
     at_once = 1 if problem.pipeline.rank == 3 else rows
     plan = plan_rows(problem, group, at_once)
-    return GroupCounts(plan=plan, passes=tuple(_count_pass(problem, step, at_once, machine) for step in plan.passes))
-
-
-def evaluate_rows(problem: PipelineProblem, counts: GroupCounts, tile: RowTile, machine: Machine) -> RowCosts:
-    """Evaluate one tile of a group on a CPU."""
-    ring = ring_bytes(problem, counts.plan, tile, inputs=False)
-    clock, cores = machine.clock.value, machine.sm_count.value
-    cycles = sum(_pass_cycles(problem, step, tile, machine, ring) for step in counts.passes)
-    moved = _moved(problem, counts.plan, tile)
-    return RowCosts(
-        terms={
-            "arithmetic": cycles / clock / max(1.0, min(cores, _tiles(problem, tile, cores))),
-            "transfers": moved / machine.dram_bandwidth.value,
-            "synchronisation": machine.launch_seconds.value,
-        },
-        dram_bytes=moved,
-        ring=ring,
-    )
-
-
-def _tiles(problem: PipelineProblem, tile: RowTile, cores: float) -> float:
-    strips = -(-problem.shape[-1] // tile.width)
-    band = tile.band or -(-problem.shape[0] // int(cores))
-    return float(strips * -(-problem.shape[0] // band))
-
-
-def _stretch(problem: PipelineProblem, tile: RowTile, halo: Halo, cores: float) -> float:
-    """How many times its own rows (and lines) a tile computes, halos included."""
-    band = min(problem.shape[0], tile.band or -(-problem.shape[0] // int(cores)))
-    grown = (band + sum(halo[0])) / band
-    if problem.pipeline.rank == 3:
-        lines = min(problem.shape[1], tile.lines)
-        grown *= (lines + sum(halo[1])) / lines
-    return grown
+    passes = tuple(_count_pass(problem, step, at_once, machine) for step in plan.passes)
+    return GroupCounts(problem=problem, machine=machine, plan=plan, passes=passes)
 
 
 def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machine) -> PassCounts:
-    stencils = [problem.pipeline.stencils[i] for i in step.stencils]
+    stencils = problem.pipeline.members(step.stencils)
     size = max(problem.itemsize(stencils[0].inputs[0]), problem.itemsize(stencils[0].output))
     reads, pointers = _reads(stencils, rows)
     aligned = sum(1 for read in reads if read[2] == 0)
@@ -109,17 +147,7 @@ def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machin
     )
 
 
-def _pass_cycles(problem: PipelineProblem, step: PassCounts, tile: RowTile, machine: Machine, ring: int) -> float:
-    """Cycles of one pass over the whole picture, on one core."""
-    travel = _spill(machine, ring) * step.lines * CACHE_LINE / _cache_rate(machine)
-    width = min(tile.width, problem.shape[-1])
-    vectors = -(-(width + sum(step.halo[-1])) // step.lanes)
-    per_row = vectors * max(step.cycles, travel) + step.call
-    rows = problem.cells / problem.shape[-1] * (problem.shape[-1] / width)
-    return per_row * rows * _stretch(problem, tile, step.halo, machine.sm_count.value)
-
-
-def _reads(stencils: list[PipelineStencil], rows: int) -> tuple[set[tuple[str, tuple[int, ...], int]], int]:
+def _reads(stencils: Sequence[PipelineStencil], rows: int) -> tuple[set[tuple[str, tuple[int, ...], int]], int]:
     """Distinct vectors that a pass loads for its blocked rows, and the rows they lie in."""
     own = {stencil.output for stencil in stencils}
     found = set()
@@ -138,26 +166,3 @@ def _operation_cycles(stencil: PipelineStencil, machine: Machine, dtype: str) ->
     selects = sum(isinstance(node, Apply) and node.op in _SELECT for node in stencil.tape)
     plain = flops(reduce_powers(stencil.tape)) - count.divisions - count.functions + 2 * selects
     return plain * machine.flop_cycles.value + hard_cycles(count, machine)
-
-
-def _spill(machine: Machine, ring: int) -> float:
-    """The share of the rings that does not stay in the first-level cache."""
-    first = machine.l1_bytes.value if machine.l1_bytes is not None else 32768.0
-    return max(0.0, 1.0 - first / ring) if ring else 0.0
-
-
-def _cache_rate(machine: Machine) -> float:
-    """Bytes per cycle from the second-level cache to a core."""
-    rate = machine.cache_bandwidth.value if machine.cache_bandwidth is not None else 24.0 * machine.clock.value
-    return rate / machine.clock.value
-
-
-def _moved(problem: PipelineProblem, plan: RowPlan, tile: RowTile) -> float:
-    """Bytes between memory and chip; neighbouring strips read their halos again, from memory at worst."""
-    total = 0.0
-    width = min(tile.width, problem.shape[-1])
-    for grid in plan.group.inputs:
-        halo = plan.grid(grid).halo
-        strip = (width + sum(halo[-1])) / width if width < problem.shape[-1] else 1.0
-        total += problem.cells * ITEMSIZE[problem.dtype(grid)] * strip
-    return total + sum(problem.cells * problem.itemsize(grid) for grid in plan.group.outputs)

@@ -7,11 +7,11 @@ from a grid to an output of its group, every stencil on the way adding its reach
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.workloads.pipelines.problem import Halo, Pipeline
+from tilewright.workloads.pipelines.problem import Halo, Pipeline, PipelineStencil
 
 Group = tuple[int, ...]
 """Numbers of stencils, ascending, counted from 0."""
@@ -45,21 +45,11 @@ class GroupPlan:
 @functools.lru_cache(maxsize=4096)
 def plan_group(pipeline: Pipeline, group: Group) -> GroupPlan:
     """Return what a group reads, keeps and writes."""
-    members = set(group)
-    produced = {pipeline.stencils[i].output for i in group}
-    read = {grid for i in group for grid in pipeline.stencils[i].inputs}
-    outside = {grid for i, s in enumerate(pipeline.stencils) if i not in members for grid in s.inputs}
+    produced = {stencil.output for stencil in pipeline.members(group)}
+    read = {grid for stencil in pipeline.members(group) for grid in stencil.inputs}
+    outside = {grid for i, s in enumerate(pipeline.stencils) if i not in group for grid in s.inputs}
     wanted = outside | set(pipeline.outputs)
-    halos: dict[str, Halo] = {}
-    zero: Halo = ((0, 0),) * pipeline.rank
-    for number in sorted(group, reverse=True):
-        stencil = pipeline.stencils[number]
-        own = halos.get(stencil.output, zero)
-        for grid in stencil.inputs:
-            reach = stencil.reach(grid)
-            through = tuple((a + c, b + d) for (a, b), (c, d) in zip(own, reach, strict=True))
-            before = halos.get(grid, zero)
-            halos[grid] = tuple((max(a, c), max(b, d)) for (a, b), (c, d) in zip(before, through, strict=True))
+    halos = longest_paths(pipeline, group, PipelineStencil.reach)
     return GroupPlan(
         stencils=group,
         inputs=tuple(g for g in pipeline.grids if g in read - produced),
@@ -67,6 +57,19 @@ def plan_group(pipeline: Pipeline, group: Group) -> GroupPlan:
         outputs=tuple(g for g in pipeline.grids if g in produced and g in wanted),
         halos=tuple((g, halos[g]) for g in pipeline.grids if g in halos),
     )
+
+
+def longest_paths(pipeline: Pipeline, group: Group, reach: Callable[[PipelineStencil, str], Halo]) -> dict[str, Halo]:
+    """Return the cells beyond a tile that are needed of every grid that a group reads (algorithm 1, (24))."""
+    zero: Halo = ((0, 0),) * pipeline.rank
+    halos: dict[str, Halo] = {}
+    for stencil in reversed(pipeline.members(sorted(group))):
+        own = halos.get(stencil.output, zero)
+        for grid in stencil.inputs:
+            through = ((a + c, b + d) for (a, b), (c, d) in zip(own, reach(stencil, grid), strict=True))
+            before = halos.get(grid, zero)
+            halos[grid] = tuple((max(a, c), max(b, d)) for (a, b), (c, d) in zip(before, through, strict=True))
+    return halos
 
 
 def full(pipeline: Pipeline) -> Fusion:
@@ -81,14 +84,8 @@ def unfused(pipeline: Pipeline) -> Fusion:
 
 def predecessors(pipeline: Pipeline) -> tuple[int, ...]:
     """Per stencil, the stencils whose grids it reads, as a bit set."""
-    result = []
-    for stencil in pipeline.stencils:
-        bits = 0
-        for grid in stencil.inputs:
-            producer = pipeline.producer(grid)
-            bits |= 0 if producer is None else 1 << producer
-        result.append(bits)
-    return tuple(result)
+    makers = [[pipeline.producer(grid) for grid in stencil.inputs] for stencil in pipeline.stencils]
+    return tuple(sum(1 << number for number in each if number is not None) for each in makers)
 
 
 @functools.lru_cache(maxsize=64)
@@ -128,19 +125,30 @@ def groups(pipeline: Pipeline) -> tuple[Group, ...]:
     return tuple(sorted((members(bits) for bits in found), key=lambda g: (len(g), g)))
 
 
+def cheapest(pipeline: Pipeline, costs: Mapping[Group, float], top: int) -> list[tuple[float, Fusion]]:
+    """Return the fusions into priced groups that cost least, the sum of their groups, best first and each once.
+
+    The best ways to reach an ideal are the best ways to a smaller one and one more group.
+    """
+    every = ideals(pipeline)
+    priced = {_bits(group): cost for group, cost in costs.items()}
+    ways: dict[int, list[tuple[float, tuple[int, ...]]]] = {0: [(0.0, ())]}
+    for ideal in every[1:]:
+        found: dict[tuple[int, ...], float] = {}
+        for smaller, reached in ways.items():
+            group = ideal & ~smaller
+            if not smaller & ~ideal and group in priced:
+                for before, parts in reached:
+                    found[tuple(sorted((*parts, group)))] = before + priced[group]
+        ways[ideal] = sorted((cost, parts) for parts, cost in found.items())[:top]
+    return [(cost, in_order(pipeline, [members(bits) for bits in parts])) for cost, parts in ways[every[-1]]]
+
+
 def fusions(pipeline: Pipeline) -> tuple[Fusion, ...]:
     """Return every legal fusion, each once, its groups in an order in which they can run."""
-    every = ideals(pipeline)
-    reached: dict[int, set[frozenset[int]]] = {0: {frozenset()}}
-    for ideal in every[1:]:
-        ways: set[frozenset[int]] = set()
-        for smaller in every:
-            if smaller != ideal and smaller & ~ideal == 0:
-                ways |= {way | {ideal & ~smaller} for way in reached[smaller]}
-        reached[ideal] = ways
-        if len(ways) > MAX_FUSIONS:
-            raise UsageError(f"pipeline {pipeline.name!r} has more than {MAX_FUSIONS} fusions", "search by costs")
-    found = [in_order(pipeline, [members(bits) for bits in way]) for way in reached[every[-1]]]
+    found = [fusion for _, fusion in cheapest(pipeline, dict.fromkeys(groups(pipeline), 0.0), MAX_FUSIONS + 1)]
+    if len(found) > MAX_FUSIONS:
+        raise UsageError(f"pipeline {pipeline.name!r} has more than {MAX_FUSIONS} fusions", "search by costs")
     return tuple(sorted(found, key=lambda fusion: (len(fusion), fusion)))
 
 
@@ -205,13 +213,12 @@ def slots(pipeline: Pipeline, plan: GroupPlan) -> tuple[int, ...]:
     A stencil's output is written while its inputs are read, so it lies elsewhere; a piece is as large as the largest
     grid that ever lies there. Inputs are all loaded before the first stencil.
     """
-    last = {
-        grid: max(k for k, i in enumerate(plan.stencils) if grid in pipeline.stencils[i].inputs) for grid in plan.shared
-    }
+    order = {number: k for k, number in enumerate(plan.stencils)}
+    last = {grid: max(order[number] for number in pipeline.readers(grid, plan.stencils)) for grid in plan.shared}
     place = {grid: number for number, grid in enumerate(g for g in plan.shared if g in plan.inputs)}
     busy = {number: last[grid] for grid, number in place.items()}
-    for k, i in enumerate(plan.stencils):
-        grid = pipeline.stencils[i].output
+    for k, stencil in enumerate(pipeline.members(plan.stencils)):
+        grid = stencil.output
         if grid not in last:
             continue
         free = [number for number, until in busy.items() if until < k]
@@ -219,9 +226,3 @@ def slots(pipeline: Pipeline, plan: GroupPlan) -> tuple[int, ...]:
         place[grid] = number
         busy[number] = last[grid]
     return tuple(place[grid] for grid in plan.shared)
-
-
-def walk(pipeline: Pipeline, fusion: Fusion) -> Iterator[GroupPlan]:
-    """Yield the plans of a fusion's groups in their order."""
-    for group in fusion:
-        yield plan_group(pipeline, group)

@@ -6,18 +6,19 @@ A problem is a pipeline on grids, with a shape, element types and borders; :func
 kernels must match.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import is_rounded
-from tilewright.base.errors import TraceError, UsageError, one_of
+from tilewright.base.errors import UsageError, one_of
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, sides_of
-from tilewright.programs.stencil.expression import Placed, Read, Scalar, Tape, flops, reads
+from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, parse_boundary, sides_of
+from tilewright.programs.stencil.expression import Placed, Read, Tape, flops, reads
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import MAX_CELLS
 from tilewright.programs.stencil.program import refuse_bits
@@ -30,8 +31,6 @@ ROUNDINGS = ("nearest", "floor", "truncate")
 """How a conversion to whole numbers rounds; ``nearest`` takes ties to the even number, as NumPy's ``rint``."""
 BORDERS = ("constant", "nearest", "reflect", "mirror", "wrap")
 """What lies outside a grid, with ``scipy.ndimage``'s names."""
-MAX_STENCILS = 512
-ITEMSIZE = {"uint8": 1, "int16": 2, "int32": 4, "float32": 4, "float64": 8}
 Halo = tuple[tuple[int, int], ...]
 """Per axis, outermost first: cells below and above."""
 
@@ -110,6 +109,14 @@ class Pipeline:
         index = self.grids.index(grid) - len(self.inputs)
         return index if index >= 0 else None
 
+    def members(self, group: Sequence[int]) -> tuple[PipelineStencil, ...]:
+        """The stencils of a group of numbers."""
+        return tuple(self.stencils[number] for number in group)
+
+    def readers(self, grid: str, group: Sequence[int]) -> list[int]:
+        """Numbers of those stencils of a group that read a grid."""
+        return [number for number in group if grid in self.stencils[number].inputs]
+
     def dtypes(self, given: tuple[str, ...]) -> dict[str, str]:
         """Element type of every grid, for the inputs' types."""
         if len(given) != len(self.inputs):
@@ -133,46 +140,6 @@ class Pipeline:
         return types
 
 
-def check(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline if it has stencils, reads what is there, and is not too large."""
-    if not pipeline.stencils:
-        raise TraceError(f"pipeline {pipeline.name!r} applies no stencil", "call a @tw.stencil function on its grids")
-    if len(pipeline.stencils) > MAX_STENCILS:
-        raise TraceError(f"a pipeline has at most {MAX_STENCILS} stencils, {pipeline.name!r} has more")
-    if pipeline.rank not in {2, 3}:
-        raise TraceError(f"a pipeline has 2 or 3 dimensions, {pipeline.name!r} has {pipeline.rank}")
-    known = set(pipeline.inputs)
-    for stencil in pipeline.stencils:
-        for read in stencil.reads:
-            if read.field not in known or read.level != 0:
-                raise TraceError(f"{stencil.title!r} reads {read.field!r}, which is not computed yet")
-            if len(read.offset) != pipeline.rank:
-                raise TraceError(f"{stencil.title!r} has {len(read.offset)} dimensions in a {pipeline.rank}D pipeline")
-        if not stencil.reads:
-            raise TraceError(f"{stencil.title!r} reads no grid", "write u[0, 0] for the value of u at the cell")
-        known.add(stencil.output)
-    return pipeline
-
-
-def without_dead(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline without stencils that no output needs.
-
-    Before: S1 -> G2, S2 -> G3 with output G2. After: S1 -> G2. Names stay as they are.
-    """
-    needed = set(pipeline.outputs)
-    kept: list[PipelineStencil] = []
-    for stencil in reversed(pipeline.stencils):
-        if stencil.output in needed:
-            needed |= set(stencil.inputs)
-            kept.append(stencil)
-    scalars = {n.name for s in kept for n in s.tape if isinstance(n, Scalar)}
-    return replace(
-        pipeline,
-        stencils=tuple(reversed(kept)),
-        scalars=tuple(name for name in pipeline.scalars if name in scalars),
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineProblem:
     """A pipeline on grids."""
@@ -188,19 +155,27 @@ class PipelineProblem:
 
     def itemsize(self, grid: str) -> int:
         """Bytes per cell of a grid."""
-        return ITEMSIZE[self.dtype(grid)]
+        return np.dtype(self.dtype(grid)).itemsize
 
     def sides(self, grid: str) -> Sides:
         """What lies outside a grid."""
         return self.borders[self.pipeline.grids.index(grid)]
 
+    def reach(self, stencil: PipelineStencil, grid: str) -> Halo:
+        """Per axis, how far a stencil may read a grid, which may mean cells on the other side where borders fold."""
+        folds = [{side.kind for side in sides} & {"reflect", "mirror"} for sides in self.sides(grid)]
+        return tuple(
+            (max(pair),) * 2 if folded else pair for pair, folded in zip(stencil.reach(grid), folds, strict=True)
+        )
+
+    def wraps(self, grid: str, axis: int) -> bool:
+        """Whether a grid is periodic along an axis."""
+        return self.sides(grid)[axis][0].kind == "wrap"
+
     @property
     def cells(self) -> int:
         """Cells of a grid."""
-        total = 1
-        for extent in self.shape:
-            total *= extent
-        return total
+        return math.prod(self.shape)
 
 
 def make_pipeline_problem(
@@ -230,8 +205,10 @@ def make_pipeline_problem(
 
 
 def _borders(pipeline: Pipeline, border: BoundarySpec) -> tuple[Sides, ...]:
+    if isinstance(border, str):
+        border = parse_boundary(border)
     if isinstance(border, Mapping):
-        names = {**dict(zip(pipeline.titles, pipeline.inputs, strict=True)), **{grid: grid for grid in pipeline.grids}}
+        names = dict(zip((*pipeline.titles, *pipeline.grids), (*pipeline.inputs, *pipeline.grids), strict=True))
         unknown = sorted(set(border) - set(names))
         if unknown:
             raise UsageError(f"{pipeline.name!r} has no grid {unknown[0]!r}", f"its grids are {list(pipeline.grids)}")

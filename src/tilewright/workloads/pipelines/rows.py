@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.units import format_shape
-from tilewright.workloads.pipelines.fusions import Group, GroupPlan, plan_group
+from tilewright.workloads.pipelines.fusions import Group, GroupPlan, longest_paths, plan_group
 from tilewright.workloads.pipelines.problem import Halo, PipelineProblem
 
 
@@ -60,35 +60,20 @@ class RowPlan:
         return next(grid for grid in self.grids if grid.name == name)
 
 
-def folds(problem: PipelineProblem, grid: str, axis: int) -> bool:
-    """Whether a cell outside may stand for one at the other side of the cell that reads it."""
-    return any(side.kind in {"reflect", "mirror"} for side in problem.sides(grid)[axis])
-
-
-def reach(problem: PipelineProblem, stencil: int, grid: str, axis: int) -> tuple[int, int]:
-    """Rows below and above a cell that a stencil may read of a grid, its border included."""
-    below, above = problem.pipeline.stencils[stencil].reach(grid)[axis]
-    return (max(below, above),) * 2 if folds(problem, grid, axis) else (below, above)
-
-
 def plan_rows(problem: PipelineProblem, group: Group, rows: int) -> RowPlan:
     """Lay out a group of which ``rows`` rows advance together."""
     plan = plan_group(problem.pipeline, group)
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")
     lags, halos = _lags(problem, plan), halos_of(problem, plan)
-    passes = _passes(problem, group, lags, halos)
     grids = []
     for name in problem.pipeline.grids:
-        producer = problem.pipeline.producer(name)
-        inside = producer is not None and producer in group
-        if not inside and name not in plan.inputs:
-            continue
-        lag = lags[producer] if inside and producer is not None else 0
-        readers = [i for i in group if name in problem.pipeline.stencils[i].inputs]
-        depth = max((lags[i] + reach(problem, i, name, 0)[0] for i in readers), default=lag) - lag + rows
-        grids.append(RowGrid(name=name, halo=halos[name], lag=lag, depth=depth))
-    return RowPlan(group=plan, passes=passes, grids=tuple(grids))
+        if name in halos:
+            lag = lags.get(name, 0)
+            readers = problem.pipeline.members(problem.pipeline.readers(name, group))
+            behind = max((lags[each.output] + problem.reach(each, name)[0][0] for each in readers), default=lag)
+            grids.append(RowGrid(name=name, halo=halos[name], lag=lag, depth=behind - lag + rows))
+    return RowPlan(group=plan, passes=_passes(problem, group, lags, halos), grids=tuple(grids))
 
 
 def streamable(problem: PipelineProblem, group: Group) -> str:
@@ -97,107 +82,80 @@ def streamable(problem: PipelineProblem, group: Group) -> str:
     A grid that wraps is computed beyond its ends, so what it is made of must wrap too. A row outside that stands for
     one inside must still be at hand, so the grids must be larger than the reach.
     """
-    plan = plan_group(problem.pipeline, group)
-    for number in group:
-        stencil = problem.pipeline.stencils[number]
-        if stencil.output not in plan.inner:
-            continue
-        for axis in range(problem.pipeline.rank):
-            wraps = problem.sides(stencil.output)[axis][0].kind == "wrap"
+    pipeline, inner = problem.pipeline, plan_group(problem.pipeline, group).inner
+    for stencil in pipeline.members(group):
+        for axis in range(pipeline.rank) if stencil.output in inner else ():
+            wraps = problem.wraps(stencil.output, axis)
             for grid in stencil.inputs:
-                if wraps != (problem.sides(grid)[axis][0].kind == "wrap") and (wraps or grid in plan.inner):
+                if wraps != problem.wraps(grid, axis) and (wraps or grid in inner):
                     return f"{stencil.output} and {grid}, which it is made of, do not both wrap on axis {axis}"
-    for grid in plan.inner:
-        readers = [i for i in group if grid in problem.pipeline.stencils[i].inputs]
-        for axis in range(problem.pipeline.rank):
-            most = max(max(reach(problem, i, grid, axis)) for i in readers)
-            if problem.shape[axis] <= most and problem.sides(grid)[axis][0].kind != "wrap":
+    for grid in inner:
+        reaches = [problem.reach(each, grid) for each in pipeline.members(pipeline.readers(grid, group))]
+        for axis, extent in enumerate(problem.shape):
+            most = max(max(reach[axis]) for reach in reaches)
+            if extent <= most and not problem.wraps(grid, axis):
                 return f"a grid of {format_shape(problem.shape)} is smaller than the reach {most} on axis {axis}"
     return ""
 
 
-def _lags(problem: PipelineProblem, plan: GroupPlan) -> dict[int, int]:
-    lags: dict[int, int] = {}
-    for number in plan.stencils:
-        stencil = problem.pipeline.stencils[number]
-        behind = []
-        for grid in stencil.inputs:
-            producer = problem.pipeline.producer(grid)
-            behind.append(lags.get(producer if producer is not None else -1, 0) + reach(problem, number, grid, 0)[1])
-        lags[number] = max(behind)
+def _lags(problem: PipelineProblem, plan: GroupPlan) -> dict[str, int]:
+    """Rows that each grid of a group, its inputs aside, runs behind the first input row."""
+    lags: dict[str, int] = {}
+    for stencil in problem.pipeline.members(plan.stencils):
+        lags[stencil.output] = max(lags.get(grid, 0) + problem.reach(stencil, grid)[0][1] for grid in stencil.inputs)
     return lags
 
 
 def halos_of(problem: PipelineProblem, plan: GroupPlan) -> dict[str, Halo]:
-    """Halos by longest path, over the reach that borders may add."""
-    rank = problem.pipeline.rank
-    halos: dict[str, Halo] = dict.fromkeys(
-        (*plan.inputs, *(_output(problem, i) for i in plan.stencils)), ((0, 0),) * rank
-    )
-    for number in reversed(plan.stencils):
-        own = halos[_output(problem, number)]
-        for grid in problem.pipeline.stencils[number].inputs:
-            steps = tuple(reach(problem, number, grid, axis) for axis in range(rank))
-            halos[grid] = tuple(
-                (max(g[0], o[0] + s[0]), max(g[1], o[1] + s[1]))
-                for g, o, s in zip(halos[grid], own, steps, strict=True)
-            )
-    return halos
+    """Halos by longest path, over the reach that borders may add, of inputs and of all that a group computes."""
+    pipeline = problem.pipeline
+    own = (stencil.output for stencil in pipeline.members(plan.stencils))
+    zeros: dict[str, Halo] = dict.fromkeys((*plan.inputs, *own), ((0, 0),) * pipeline.rank)
+    return zeros | longest_paths(pipeline, plan.stencils, problem.reach)
 
 
-def _output(problem: PipelineProblem, number: int) -> str:
-    return problem.pipeline.stencils[number].output
-
-
-def _passes(problem: PipelineProblem, group: Group, lags: dict[int, int], halos: dict[str, Halo]) -> tuple[Pass, ...]:
+def _passes(problem: PipelineProblem, group: Group, lags: dict[str, int], halos: dict[str, Halo]) -> tuple[Pass, ...]:
     """Put every stencil in the last pass that it may join; conversions stay alone."""
     passes: list[list[int]] = []
+    kinds: list[tuple[object, ...]] = []
     home: dict[str, int] = {}
-    for number in group:
-        stencil = problem.pipeline.stencils[number]
+    for number, stencil in zip(group, problem.pipeline.members(group), strict=True):
         earliest = 0
         for grid in stencil.inputs:
             if grid in home:
                 centred = all(sum(pair) == 0 for pair in stencil.reach(grid))
                 earliest = max(earliest, home[grid] + (0 if centred else 1))
-        kind = (lags[number], halos[stencil.output], problem.dtype(stencil.inputs[0]), stencil.convert)
-        place = next(
-            (
-                k
-                for k in range(earliest, len(passes))
-                if not stencil.convert and kind == _kind(problem, passes[k][0], lags, halos)
-            ),
-            len(passes),
-        )
+        kind = (lags[stencil.output], halos[stencil.output], problem.dtype(stencil.inputs[0]), stencil.convert)
+        alike = (k for k in range(earliest, len(passes)) if kinds[k] == kind and not stencil.convert)
+        place = next(alike, len(passes))
         if place == len(passes):
             passes.append([])
+            kinds.append(kind)
         passes[place].append(number)
         home[stencil.output] = place
+    firsts = problem.pipeline.members([part[0] for part in passes])
     return tuple(
-        Pass(stencils=tuple(part), lag=lags[part[0]], halo=halos[_output(problem, part[0])]) for part in passes
+        Pass(stencils=tuple(part), lag=lags[first.output], halo=halos[first.output])
+        for part, first in zip(passes, firsts, strict=True)
     )
-
-
-def _kind(
-    problem: PipelineProblem, number: int, lags: dict[int, int], halos: dict[str, Halo]
-) -> tuple[int, Halo, str, str]:
-    stencil = problem.pipeline.stencils[number]
-    return lags[number], halos[stencil.output], problem.dtype(stencil.inputs[0]), stencil.convert
 
 
 def pitch(problem: PipelineProblem, grid: RowGrid, width: int) -> int:
     """Elements between rows of a ring: the strip, its halos, what a vector may overshoot, an odd number of lines."""
     size = problem.itemsize(grid.name)
-    lines = -(-(width + sum(grid.halo[-1])) * size // CACHE_LINE) + 1
-    return (lines | 1) * CACHE_LINE // size
+    length = -(-(width + sum(grid.halo[-1])) * size // CACHE_LINE) + 1
+    return (length | 1) * CACHE_LINE // size
+
+
+def lines(grid: RowGrid, tile: RowTile) -> int:
+    """Rows of an entry of a ring: those of a plane in 3D; 1 in 2D."""
+    return tile.lines + sum(grid.halo[1]) if len(grid.halo) == 3 else 1
 
 
 def ring_bytes(problem: PipelineProblem, plan: RowPlan, tile: RowTile, *, inputs: bool = True) -> int:
     """Bytes of the rings of a tile; inputs are copied there only at the sides of the picture."""
-    total = 0
-    for grid in plan.grids:
-        if not inputs and grid.name in plan.group.inputs:
-            continue
-        lines = tile.lines + sum(grid.halo[1]) if problem.pipeline.rank == 3 else 1
-        total += grid.depth * lines * pitch(problem, grid, tile.width) * problem.itemsize(grid.name)
-    return total
+    return sum(
+        grid.depth * lines(grid, tile) * pitch(problem, grid, tile.width) * problem.itemsize(grid.name)
+        for grid in plan.grids
+        if inputs or grid.name not in plan.group.inputs
+    )

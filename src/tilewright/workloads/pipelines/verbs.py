@@ -1,6 +1,5 @@
 """``tw.pipeline``: pipelines of stencils, fused by the cost model and run on the caller's arrays."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,18 +7,15 @@ import numpy as np
 
 from tilewright.base.arguments import checked
 from tilewright.base.deprecations import refuse
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
+from tilewright.base.errors import ArrayError, UsageError, one_of
 from tilewright.base.units import whole_number
 from tilewright.inputs.arrays import as_array, like
-from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.runtime.call import by_cells
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.memory import Workspace
-from tilewright.runtime.store.hosts import host
-from tilewright.runtime.warn import warn_once
-from tilewright.workloads.pipelines import catalogue, fusions
+from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.builder import trace_pipeline
-from tilewright.workloads.pipelines.call import Step, compile_pipeline, execute, new_grid
+from tilewright.workloads.pipelines.call import Call, run
 from tilewright.workloads.pipelines.problem import (
     DTYPES,
     Array,
@@ -29,10 +25,7 @@ from tilewright.workloads.pipelines.problem import (
     halo_text,
     make_pipeline_problem,
 )
-from tilewright.workloads.pipelines.search import FusionCandidate, RowChoice, best_choices, search
 
-_KEEP = 2**26
-_workspace = Workspace(keep=_KEEP)
 BACKENDS = ("auto", "c", "numpy")
 
 
@@ -80,9 +73,7 @@ class StencilPipeline:
             UsageError: If an option or a scalar is wrong or missing.
             ArrayError: If an array does not fit.
         """
-        given = [as_array(array, title) for array, title in self._named(arrays)]
-        problem = self._problem(given, boundary or "reflect")
-        values = _values(self.program, scalars)
+        given, problem, values = self._checked(arrays, boundary, scalars)
         iterations = whole_number(iterations, "iterations", 1, 2**62, "of at least 1")
         if iterations > 1:
             _check_iterated(problem)
@@ -91,18 +82,16 @@ class StencilPipeline:
             by_cells(array, problem.dtype(grid), rows=True, forward=True)
             for array, grid in zip(given, self.program.inputs, strict=True)
         ]
-        count = thread_count(threads)
+        how = Call(fusion=fusion, strict=strict, backend=backend, threads=thread_count(threads))
         one_of("the backend of a pipeline", backend, BACKENDS)
         for _ in range(iterations):
-            results = _run(problem, current, values, (fusion, strict), backend, count)
+            results = run(problem, current, values, how)
             current = [*results, *current[len(results) :]]
+        final = []
         for target, result in zip(targets, results, strict=True):
             if target is not None:
                 np.copyto(target, result)
-        final = [
-            like(result, arrays[0]) if target is None else target
-            for target, result in zip(targets, results, strict=True)
-        ]
+            final.append(like(result, arrays[0]) if target is None else target)
         return final[0] if len(final) == 1 else tuple(final)
 
     @checked
@@ -122,12 +111,12 @@ class StencilPipeline:
         Returns:
             Every grid by name, G1, G2, ….
         """
-        given = [as_array(array, title) for array, title in self._named(arrays)]
-        problem = self._problem(given, boundary or "reflect")
-        values = _values(self.program, scalars)
+        given, problem, values = self._checked(arrays, boundary, scalars)
         return compute(problem, given, dict(zip(self.program.scalars, values, strict=True)))
 
-    def _named(self, arrays: Sequence[Any]) -> list[tuple[Any, str]]:
+    def _checked(
+        self, arrays: Sequence[Any], boundary: BoundarySpec | None, scalars: Mapping[str, float]
+    ) -> tuple[list[Array], PipelineProblem, list[float]]:
         program = self.program
         if len(arrays) != len(program.inputs):
             raise UsageError(
@@ -135,10 +124,7 @@ class StencilPipeline:
                 f"({', '.join(program.titles)}), got {len(arrays)}",
                 f"numbers are given by name: {', '.join(program.scalars)}" if program.scalars else "",
             )
-        return list(zip(arrays, program.titles, strict=True))
-
-    def _problem(self, given: Sequence[Array], boundary: BoundarySpec) -> PipelineProblem:
-        program = self.program
+        given = [as_array(array, title) for array, title in zip(arrays, program.titles, strict=True)]
         for array, title in zip(given, program.titles, strict=True):
             if array.ndim != program.rank or array.shape != given[0].shape or 0 in array.shape:
                 raise ArrayError(
@@ -149,11 +135,19 @@ class StencilPipeline:
                 raise ArrayError(
                     f"{title!r} must be one of {', '.join(DTYPES)}, got {array.dtype}", "convert it with array.astype"
                 )
-        spec = parse_boundary(boundary) if isinstance(boundary, str) else boundary
-        return make_pipeline_problem(program, given[0].shape, tuple(str(array.dtype) for array in given), spec)
+        types = tuple(str(array.dtype) for array in given)
+        problem = make_pipeline_problem(program, given[0].shape, types, boundary or "reflect")
+        return given, problem, _values(program, scalars)
 
     def __repr__(self) -> str:
-        return describe(self.program)
+        program = self.program
+        scalars = f"; {', '.join(program.scalars)}" if program.scalars else ""
+        named = [f"{grid} {title}" for grid, title in zip(program.inputs, program.titles, strict=True)]
+        lines = [f"{program.name}({', '.join(named)}{scalars}) -> {', '.join(program.outputs)}: {program.rank}D"]
+        for stencil in program.stencils:
+            reads = ", ".join(f"{grid}: {halo_text(stencil.reach(grid))}" for grid in stencil.inputs)
+            lines.append(f"  {stencil.name} {stencil.title}: {{{reads}}} -> {stencil.output}")
+        return "\n".join(lines)
 
 
 def _values(program: Pipeline, scalars: Mapping[str, float]) -> list[float]:
@@ -195,49 +189,6 @@ def _targets(problem: PipelineProblem, out: Any) -> list[Any]:  # noqa: ANN401
         ):
             raise ArrayError(f"out= must be a NumPy array of shape {problem.shape} and type {problem.dtype(grid)}")
     return targets
-
-
-@functools.lru_cache(maxsize=256)
-def plan_on_host(problem: PipelineProblem, fusion: str | None) -> FusionCandidate:
-    """Return the fusion to run here, with its tiles: what is asked for, or the model's first choice."""
-    machine = host()
-    if fusion is None:
-        return search(problem, machine, coarse=True).candidates[0]
-    wanted = fusions.parse(problem.pipeline, fusion)
-    return best_choices(problem, machine, wanted)
-
-
-@functools.lru_cache(maxsize=128)
-def _compiled(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple[Step, ...]:
-    plan = plan_on_host(problem, fusion)
-    tiles = [choice.tile for choice in plan.choices if isinstance(choice, RowChoice)]
-    return compile_pipeline(problem, plan.fusion, tiles, strict=strict)
-
-
-def _run(
-    problem: PipelineProblem,
-    arrays: Sequence[Array],
-    values: Sequence[float],
-    form: tuple[str | None, bool],  # the fusion that is asked for, and whether kernels are strict
-    backend: str,
-    threads: int,
-) -> list[Array]:
-    program = problem.pipeline
-    if backend != "numpy":
-        try:
-            steps = _compiled(problem, *form)
-        except ToolchainError as error:
-            if backend == "c":
-                raise
-            warn_once(f"running with NumPy, which is many times slower: {error}")
-        else:
-            grids = dict(zip(program.inputs, arrays, strict=True))
-            for step in steps:
-                grids |= {grid: new_grid(problem, grid) for grid in step.layout.outputs}
-            execute(problem, steps, grids, values, threads, _workspace)
-            return [grids[grid] for grid in program.outputs]
-    every = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
-    return [every[grid] for grid in program.outputs]
 
 
 def pipeline(
@@ -285,14 +236,3 @@ def as_pipeline(source: Any, options: Mapping[str, float | None], name: str = ""
     if callable(source):
         return trace_pipeline(source, name)
     raise UsageError(f"a pipeline is a function of grids or a name, got a value of type {type(source).__name__}")
-
-
-def describe(program: Pipeline) -> str:
-    """Write a pipeline for people: its stencils with what they read and write."""
-    scalars = f"; {', '.join(program.scalars)}" if program.scalars else ""
-    named = [f"{grid} {title}" for grid, title in zip(program.inputs, program.titles, strict=True)]
-    lines = [f"{program.name}({', '.join(named)}{scalars}) -> {', '.join(program.outputs)}: {program.rank}D"]
-    for stencil in program.stencils:
-        reads = ", ".join(f"{grid}: {halo_text(stencil.reach(grid))}" for grid in stencil.inputs)
-        lines.append(f"  {stencil.name} {stencil.title}: {{{reads}}} -> {stencil.output}")
-    return "\n".join(lines)

@@ -1,21 +1,29 @@
-"""``tw.align``: local alignment of two sequences with affine gaps (Smith-Waterman), its score and its letters."""
+"""``tw.align``: local alignment of two sequences with affine gaps (Smith-Waterman), its score and its letters.
+
+On a CPU a kernel fills the table, and the alignment is traced tile by tile from edges that it keeps.
+"""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.inputs.memo import host
 from tilewright.plan import DEVICE_BACKENDS, read_target
+from tilewright.runtime.call import compiled, packed, scratch
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import Tiling, as_tiling
-from tilewright.workloads.tables.fill import filling
-from tilewright.workloads.tables.schedule import alignment_default
+from tilewright.workloads.tables.alignment_costs import alignment_default
+from tilewright.workloads.tables.fill import Filling, filling
+from tilewright.workloads.tables.lower.align import emit_align
 from tilewright.workloads.tables.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 
 _THREADED = 4_000_000
@@ -26,6 +34,9 @@ _AMBIGUITY_CODES = frozenset("RYSWKMBDHV*")
 _PROTEIN_GAPS, _NUCLEOTIDE_GAPS = (11, 1), (5, 2)
 _NUCLEOTIDE_PAIRS = (2, -3)
 _LINE = 60
+_FLAG_WORDS = 16
+_START = 3
+Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -122,8 +133,41 @@ class Alignment(Record):
         return lines[:-1]
 
 
-def _equal(p: str, q: str) -> bool:
-    """Whether two letters score as the same one: small ones count as capitals."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two sequences and how they are scored."""
+
+    x: Codes  # letters of the first sequence, along the rows; at least one
+    y: Codes  # letters of the second, along the columns; at least one
+    scoring: Scoring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreTable:
+    """What the score kernel leaves of the table."""
+
+    tile: tuple[int, int]  # rows and columns of a tile
+    best: Ints  # best score per tile; shape (tile rows, tile columns)
+    bits: npt.NDArray[np.uint8]  # that each tile was computed on; the same shape
+    left: Ints  # H and E on the vertical edges; shape (2, tile columns + 1, m), or (2, 1, m) unless kept
+    top: Ints  # H and V on the horizontal edges; shape (2, tile rows + 1, n), or (2, 1, 1) unless kept
+
+    @property
+    def score(self) -> int:
+        """The best score of all."""
+        return int(self.best.max(initial=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignmentPath:
+    """An alignment as steps: 0 pairs a letter of x with one of y, 1 takes one of y alone, 2 one of x alone."""
+
+    x: tuple[int, int]  # half-open range of the letters of x that take part
+    y: tuple[int, int]  # the same of y
+    steps: npt.NDArray[np.uint8]  # from the start
+
+
+def _equal(p: str, q: str) -> bool:  # as they are scored: small letters count as capitals
     return p.upper() == q.upper()
 
 
@@ -174,36 +218,24 @@ def align(
         >>> align("GATTACA", "GCATGCATTACA", match=2, mismatch=-3, gap_open=5, gap_extend=2).a_line
         'ATTACA'
     """
-    from tilewright.workloads.tables import align_call as kernels
-
     scoring = choose_scoring((a, b), matrix, (match, mismatch), (gap_open, gap_extend))
     for name, text in (("first", a), ("second", b)):
         if not text:
             raise UsageError(f"the {name} sequence has no letters")
-    codes = scoring.encode(a, "first sequence"), scoring.encode(b, "second sequence")
+    pair = Pair(x=scoring.encode(a, "first sequence"), y=scoring.encode(b, "second sequence"), scoring=scoring)
     chosen = matrix is None and match is None
     if chosen:
         _warn_if_ambiguous((a, b))
     check_range(scoring, (len(a), len(b)))
-    if backend not in {"auto", "c"}:
-        found = _score_on_gpu(codes, scoring, tiling, backend, score_only=score_only)
-        return replace(found, scoring_chosen=chosen)
-    pair = kernels.Pair(x=codes[0], y=codes[1], scoring=scoring)
-    count = 1 if threads is None and len(a) * len(b) < _THREADED else thread_count(threads)
-    asked = as_tiling(tiling)
-    lengths, letters = (len(a), len(b)), len(scoring.letters)
-    tile = _tile(asked) if asked else alignment_default(lengths, letters, host(), count, traced=not score_only)
-    parallel = kernels.parallel()  # compiles, which is not part of the time
-    begin = time.perf_counter()
-    table = kernels.score_table(pair, tile, count, keep=not score_only)
-    path = None if score_only or not table.score else kernels.trace_path(pair, table)
-    seconds = time.perf_counter() - begin
-    a_line, b_line, cigar = (
-        ("", "", "") if path is None else _written((a, b), path.x[0], path.y[0], path.steps.tolist())
-    )
+    path, bits = None, (32, 32)
+    if backend in {"auto", "c"}:
+        found, bits, path = _fill_on_cpu(pair, tiling, threads, score_only=score_only)
+    else:
+        found = _score_on_gpu(pair, tiling, backend, score_only=score_only)
     nowhere = None if score_only else (0, 0)
+    a_line, b_line, cigar = ("", "", "") if path is None else _written((a, b), path)
     return Alignment(
-        score=table.score,
+        score=int(found.values),
         scoring=scoring.name,
         scoring_chosen=chosen,
         gap_open=scoring.gap_open,
@@ -214,35 +246,45 @@ def align(
         b_line=b_line,
         cigar=cigar,
         cells=len(a) * len(b),
-        seconds=seconds,
-        tiling=Tiling(family="orthogonal", time=tile[0], space=(tile[1],), sub=(tile[1] // ALIGNMENT_LANES,)),
-        threads=min(count, ceil_div(len(b), tile[1])) if parallel else 1,
-        bits=(int(table.bits.min()), int(table.bits.max())),
+        seconds=found.seconds,
+        tiling=found.tiling,
+        threads=found.threads,
+        bits=bits,
+        backend=found.backend,
     )
 
 
-def _score_on_gpu(
-    codes: tuple[Codes, Codes], scoring: Scoring, tiling: Tiling | str | None, backend: str, *, score_only: bool
-) -> Alignment:
+def _fill_on_cpu(
+    pair: Pair, tiling: Tiling | str | None, threads: int | None, *, score_only: bool
+) -> tuple[Filling, tuple[int, int], AlignmentPath | None]:
+    """Compute the score, on how many bits, and the way to it unless the score is enough."""
+    m, n = lengths = len(pair.x), len(pair.y)
+    count = 1 if threads is None and m * n < _THREADED else thread_count(threads)
+    asked, letters = as_tiling(tiling), len(pair.scoring.letters)
+    tile = _tile(asked) if asked else alignment_default(lengths, letters, host(), count, traced=not score_only)
+    parallel = compiled(emit_align)[0].parallel  # compiles, which is not part of the time
+    begin = time.perf_counter()
+    table = score_table(pair, tile, count, keep=not score_only)
+    path = None if score_only or not table.score else trace_path(pair, table)
+    seconds = time.perf_counter() - begin
+    found = Filling(
+        values=table.score,
+        tiling=Tiling(family="orthogonal", time=tile[0], space=(tile[1],), sub=(tile[1] // ALIGNMENT_LANES,)),
+        backend="c",
+        threads=min(count, ceil_div(n, tile[1])) if parallel else 1,
+        seconds=seconds,
+    )
+    return found, (int(table.bits.min()), int(table.bits.max())), path
+
+
+def _score_on_gpu(pair: Pair, tiling: Tiling | str | None, backend: str, *, score_only: bool) -> Filling:
     """Compute the score alone, as the recurrence of the same name."""
     read_target(backend, among=DEVICE_BACKENDS, refusal="alignments are computed by c, opencl or cuda")
     if not score_only:
         raise UsageError("an alignment is traced on the CPU, a GPU computes its score alone", "pass score_only=True")
-    inputs = (*codes, scoring.array())
-    costs = {"gap_open": scoring.gap_open, "gap_extend": scoring.gap_extend}
-    found = filling("smith_waterman", inputs, costs, result="sum", tiling=tiling, backend=backend)
-    return Alignment(
-        score=int(found.values),
-        scoring=scoring.name,
-        gap_open=scoring.gap_open,
-        gap_extend=scoring.gap_extend,
-        cells=len(codes[0]) * len(codes[1]),
-        seconds=found.seconds,
-        tiling=found.tiling,
-        threads=found.threads,
-        bits=(32, 32),
-        backend=found.backend,
-    )
+    inputs = (pair.x, pair.y, pair.scoring.array())
+    costs = {"gap_open": pair.scoring.gap_open, "gap_extend": pair.scoring.gap_extend}
+    return filling("smith_waterman", inputs, costs, result="sum", tiling=tiling, backend=backend)
 
 
 def choose_scoring(
@@ -298,12 +340,13 @@ def _tile(asked: Tiling) -> tuple[int, int]:
     return asked.time, asked.space[0]
 
 
-def _written(texts: tuple[str, str], i: int, j: int, steps: list[int]) -> tuple[str, str, str]:
-    """Write the steps as two lines and as a CIGAR string."""
+def _written(texts: tuple[str, str], path: AlignmentPath) -> tuple[str, str, str]:
+    """Write an alignment as two lines and as a CIGAR string."""
+    i, j = path.x[0], path.y[0]
     first: list[str] = []
     second: list[str] = []
     runs: list[tuple[str, int]] = []
-    for step in steps:
+    for step in path.steps.tolist():
         p = "-" if step == 1 else texts[0][i]
         q = "-" if step == 2 else texts[1][j]
         i, j = i + (step != 1), j + (step != 2)
@@ -315,6 +358,88 @@ def _written(texts: tuple[str, str], i: int, j: int, steps: list[int]) -> tuple[
         else:
             runs.append((letter, 1))
     return "".join(first), "".join(second), "".join(f"{count}{letter}" for letter, count in runs)
+
+
+def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool = False, bits: int = 8) -> ScoreTable:
+    """Compute the scores of all local alignments on ``bits`` (8, 16, 32) or more, in tiles of 64 i columns."""
+    kernel, _ = compiled(emit_align)
+    x, y, scoring = pair.x, pair.y, pair.scoring
+    (m, n), (t, s) = (len(x), len(y)), tile
+    tall, wide = ceil_div(m, t), ceil_div(n, s)
+    count = kernel.team(threads, parts=wide)
+    letters = len(scoring.letters)
+    columns = round_up(s, ALIGNMENT_LANES)
+    own = 25 * columns + 7 * letters * columns + round_up(16 * t, ALIGNMENT_LANES) + ALIGNMENT_LANES
+    copies = (wide + 1) * m + (tall + 1) * n if keep else m
+    work = scratch(own * count, 8 * copies)
+    left = np.zeros((2, wide + 1 if keep else 1, m), dtype=np.int32)
+    top = np.zeros((2, tall + 1, n) if keep else (2, 1, 1), dtype=np.int32)
+    best = np.zeros((tall, wide), dtype=np.int32)
+    used = np.zeros((tall, wide), dtype=np.uint8)
+    flags = np.zeros(wide * _FLAG_WORDS, dtype=np.int64)
+    matrix = scoring.array()
+    # Columns that only fill up a tile score at most 0, whatever the matrix: nothing may grow there.
+    lowest = min(0, int(matrix.min()))
+    sizes = (m, n, letters, scoring.gap_open, scoring.gap_extend, t, s, count, int(keep), bits, lowest, own)
+    arrays = (x, y, matrix, left[0], left[1], top[0], top[1], best, used, flags)
+    kernel(arrays, sizes, work)
+    return ScoreTable(tile=tile, best=best, bits=used, left=left, top=top)
+
+
+def trace_path(pair: Pair, table: ScoreTable) -> AlignmentPath:
+    """Trace a best alignment, of a score above 0, through a table whose edges were kept, computing its tiles again."""
+    t, s = table.tile
+    a, b = divmod(int(np.argmax(table.best)), table.best.shape[1])
+    visit = _Visit(pair, table)
+    row, column, state = -1, -1, 0
+    end: tuple[int, int] | None = None
+    parts: list[npt.NDArray[np.uint8]] = []
+    while True:
+        sizes, steps = visit.follow((a, b), (row, column), state)
+        row, column, state = (int(size) for size in sizes[6:9])
+        parts.append(steps)
+        if end is None:
+            end = (a * t + int(sizes[10]) + 1, b * s + int(sizes[11]) + 1)
+        here = (a * t + row + 1, b * s + column + 1)
+        if state == _START or min(here) == 0:
+            break
+        a, row = (a - 1, t - 1) if row < 0 else (a, row)
+        b, column = (b - 1, s - 1) if column < 0 else (b, column)
+    return AlignmentPath(x=(here[0], end[0]), y=(here[1], end[1]), steps=np.concatenate(parts)[::-1])
+
+
+class _Visit:
+    """Computes tiles again, from their kept edges, with directions."""
+
+    def __init__(self, pair: Pair, table: ScoreTable) -> None:
+        self.pair, self.table = pair, table
+        rows, columns = min(table.tile[0], len(pair.x)), min(table.tile[1], len(pair.y))
+        self.way = np.empty(rows * columns, dtype=np.uint8)
+        self.steps = np.empty(rows + columns + 2, dtype=np.uint8)
+        self.work = np.empty(2 * columns, dtype=np.int32)
+        self.matrix = pair.scoring.array()
+
+    def follow(
+        self, tile: tuple[int, int], place: tuple[int, int], state: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+        """Follow an alignment through a tile, from a place in it towards its start; a row below 0 asks for the end."""
+        pair, table, scoring = self.pair, self.table, self.pair.scoring
+        i0, j0 = tile[0] * table.tile[0], tile[1] * table.tile[1]
+        rows = min(table.tile[0], len(pair.x) - i0) if place[0] < 0 else place[0] + 1
+        columns = min(table.tile[1], len(pair.y) - j0) if place[0] < 0 else place[1] + 1
+        corner = int(table.left[0, tile[1], i0 - 1]) if i0 and tile[1] else 0
+        head = (rows, columns, len(scoring.letters), scoring.gap_open, scoring.gap_extend, corner)
+        sizes = np.array((*head, *place, state, table.score, 0, 0), dtype=np.int64)
+        parts = (
+            pair.x[i0 : i0 + rows],
+            pair.y[j0 : j0 + columns],
+            self.matrix,
+            *table.left[:, tile[1], i0 : i0 + rows],
+            *table.top[:, tile[0], j0 : j0 + columns],
+        )
+        arrays = (*map(packed, parts), self.way, self.steps)
+        compiled(emit_align)[1](arrays, sizes, self.work)
+        return sizes, self.steps[: sizes[9]].copy()
 
 
 def rescore(found: Alignment, scoring: Scoring) -> int:

@@ -1,4 +1,4 @@
-"""What the alignment kernel of CPUs costs in orthogonal tiles (:mod:`tilewright.workloads.tables.lower.align`).
+"""What the alignment kernel of CPUs costs (:mod:`tilewright.workloads.tables.lower.align`), and its fastest tiles.
 
 Neighbouring columns of a tile are dealt to the lanes of vectors, and its rows are computed one after the other. With
 k = ceil(s / lanes) vectors, a tile of t rows takes
@@ -16,13 +16,14 @@ through half of the shorter sequence's length, which lies between none and all o
 computed again, cell by cell.
 """
 
+import functools
 from dataclasses import dataclass
 
 from tilewright.base.constants import ALIGNMENT_LANES, WORD
-from tilewright.base.intmath import ceil_div
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.breakdown import Times
 from tilewright.costs.cpu.walks import core_memory, row_start, walk_terms
-from tilewright.machines.machine import Machine
+from tilewright.machines.machine import Machine, with_threads
 
 _ITEM = 2
 """Bytes of a score."""
@@ -35,6 +36,13 @@ _OPERATIONS, _ACCESSES = 10, 5
 _CARRIED = 4
 """Vectors that a row looks at again for gaps that come in from other lanes."""
 _CARRY_OPERATIONS, _CARRY_ACCESSES = 3, 2
+_ROWS = (*(2**power for power in range(3, 17)), 96, 192, 384, 768)
+_COLUMNS = tuple(2**power for power in range(6, 17))
+_PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
+"""Columns of tiles that a thread may take, so that all threads end together."""
+_KEPT_BYTES = 2**28
+"""What a traced alignment may keep where smaller tiles would be faster."""
+_MOST_CELLS = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +103,30 @@ def kept_bytes(case: AlignmentCase, rows: int, columns: int) -> int:
     """Return the bytes that a traced alignment keeps: H and E or V on all edges, and a tile's directions."""
     m, n = case.lengths
     return 2 * WORD * ((ceil_div(n, columns) + 1) * m + (ceil_div(m, rows) + 1) * n) + min(rows, m) * min(columns, n)
+
+
+@functools.lru_cache(maxsize=256)
+def alignment_default(
+    lengths: tuple[int, int], letters: int, machine: Machine, threads: int | None = None, *, traced: bool
+) -> tuple[int, int]:
+    """Return rows and columns of the fastest tiles of an alignment; ``traced`` if more than the score is wanted."""
+    case = AlignmentCase(lengths=lengths, letters=letters, traced=traced, machine=with_threads(machine, threads))
+    return min(alignment_tiles(case), key=lambda tile: times(case, *tile).seconds)
+
+
+def alignment_tiles(case: AlignmentCase) -> tuple[tuple[int, int], ...]:
+    """Return the tiles among which an alignment's is chosen, smaller ones first.
+
+    Rows and columns are powers of two up to the lengths, and columns also such that every thread has as many tiles.
+    What a traced alignment keeps stays below a limit, or twice the least that any tile keeps.
+    """
+    (m, n), threads = case.lengths, int(case.machine.sm_count.value)
+    parts = {ceil_div(n, threads * part) for part in _PARTS} | {min(size, n) for size in _COLUMNS}
+    columns = sorted({round_up(each, ALIGNMENT_LANES) for each in parts})
+    rows = sorted({min(size, m) for size in _ROWS})
+    every = tuple((t, s) for t in rows for s in columns if t * s <= _MOST_CELLS)
+    if not case.traced:
+        return every
+    kept = [kept_bytes(case, *tile) for tile in every]
+    most = max(_KEPT_BYTES, 2 * min(kept))
+    return tuple(tile for tile, size in zip(every, kept, strict=True) if size <= most)

@@ -26,11 +26,10 @@ _FLAG_WORDS = 16
 
 def fill_tables(plan: TablePlan, schedule: TableSchedule, data: TableData, result: str) -> tuple[Any, int, float]:
     """Fill tables in orthogonal tiles on this CPU; return the result, the threads that took part, and the seconds."""
-    problem, program = plan.problem, plan.problem.program
-    kernel = compiled(emit_table, program, problem.dtype, problem.floating, schedule.kept)[0]
+    program = plan.program
+    kernel = compiled(emit_table, program, plan.dtype, plan.floating, schedule.kept)[0]
     begin = time.perf_counter()  # without compiling
-    wanted = (result == "table", result == "sum")
-    tile = (schedule.tiling.time, schedule.tiling.space[0])
+    wanted, tile = (result == "table", result == "sum"), (schedule.tiling.time, schedule.tiling.space[0])
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
     count = kernel.team(plan.target.threads, parts=tall)
@@ -38,21 +37,12 @@ def fill_tables(plan: TablePlan, schedule: TableSchedule, data: TableData, resul
     own = work_bytes(program, itemsize, tile, schedule.kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
     work = scratch(own * count, len(program.tables) * per_table * itemsize)
-    arrays: list[Array] = []
-    for name in program.tables:
-        rows, columns = np.arange(-up, 0)[:, None], np.arange(-left, n)[None, :]
-        arrays.append(np.ascontiguousarray(outside(program, data, name, rows, columns)))
-        rows, columns = np.arange(m)[:, None], np.arange(-left, 0)[None, :]
-        arrays.append(np.ascontiguousarray(outside(program, data, name, rows, columns)))
-        arrays.append(np.empty(data.shape if wanted[0] else (1, 1), dtype=data.dtype))
-    arrays += [np.ascontiguousarray(data.arrays[each.name]) for each in program.inputs]
-    last = np.zeros(1, dtype=data.dtype)
-    folded = np.full(tall, program.semiring.zero(data.dtype), dtype=data.dtype)
-    arrays += [np.zeros(tall * _FLAG_WORDS, dtype=np.int64), last, folded]
+    arrays, last, folded = _arrays(program, data, (1, 1), tall, tables=wanted[0])
+    flags = np.zeros(tall * _FLAG_WORDS, dtype=np.int64)
     widths = [data.arrays[each.name].shape[1] for each in program.inputs if each.kind == "matrix"]
     sizes = [m, n, *tile, count, *wanted, own, *widths]
     scalars = [np.array([data.scalars[name]], dtype=data.dtype) for name in program.scalars]
-    kernel(arrays, sizes, work, addresses(scalars))
+    kernel((*arrays, flags, last, folded), sizes, work, addresses(scalars))
     values = _values(program, result, arrays[2 : 3 * len(program.tables) : 3], last, folded)
     return values, min(plan.target.threads, tall), time.perf_counter() - begin
 
@@ -75,11 +65,13 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
     """Fill tables on a device; return the result, the threads of a group, and the seconds by the device's clock."""
     device, shape, rows = open_device(plan.target), schedule.shape, schedule.tiling.time
     assert shape is not None  # noqa: S101  (a device's schedule has one)
-    problem, program = plan.problem, plan.problem.program
-    kernel = _built(device, plan.target.backend, program, problem.dtype, problem.floating, shape)
+    program = plan.program
+    kernel = _built(device, plan.target.backend, program, plan.dtype, plan.floating, shape)
     wanted, threads = (result == "table", result == "sum"), shape.threads
     tall, wide = ceil_div(data.shape[0], rows), ceil_div(data.shape[1], threads * shape.sub)
-    arrays = _arrays(program, data, tall * threads, tables=wanted[0])
+    edges, last, folded = _arrays(program, data, (ABOVE, BESIDE), tall * threads, tables=wanted[0])
+    scalars = np.array([data.scalars[name] for name in program.scalars] or [0], dtype=data.dtype)
+    arrays = [*edges, last, folded, scalars]
     total = sum(each.nbytes for each in arrays)
     if total > device.memory_bytes:
         needed, there = format_over(total, device.memory_bytes)
@@ -105,8 +97,7 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
                 device.start(kernel, (groups, threads), (*buffers, *numbers), room)
 
         seconds = device.timed(work)
-        count, after = 3 * len(program.tables), 3 * len(program.tables) + len(program.inputs)
-        numbers = (*(range(2, count, 3) if wanted[0] else ()), after, after + 1)
+        numbers = (*(range(2, 3 * len(program.tables), 3) if wanted[0] else ()), len(edges), len(edges) + 1)
         *tables, last, folded = (_read(device, buffers[number], arrays[number]) for number in numbers)
         return _values(program, result, tables, last, folded), threads, seconds
     finally:
@@ -114,21 +105,22 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
             device.release(buffer)
 
 
-def _arrays(program: Recurrence, data: TableData, sums: int, *, tables: bool) -> list[Array]:
-    """What the kernel's pointers point to, in order."""
+def _arrays(
+    program: Recurrence, data: TableData, sets: tuple[int, int], parts: int, *, tables: bool
+) -> tuple[list[Array], Array, Array]:
+    """Return every table with sets of its edges, and the inputs; the last cell; and what so many parts join to."""
     (m, n), (up, left) = data.shape, program.reach
     arrays: list[Array] = []
     for name in program.tables:
-        above = np.zeros((ABOVE, max(1, up), max(1, left + n)), dtype=data.dtype)
-        beside = np.zeros((BESIDE, m, max(1, left)), dtype=data.dtype)
+        above = np.zeros((sets[0], max(1, up), max(1, left + n)), dtype=data.dtype)
+        beside = np.zeros((sets[1], m, max(1, left)), dtype=data.dtype)
         if up:
             above[0] = outside(program, data, name, np.arange(-up, 0)[:, None], np.arange(-left, n)[None, :])
         if left:
             beside[0] = outside(program, data, name, np.arange(m)[:, None], np.arange(-left, 0)[None, :])
-        arrays += [above, beside, np.zeros(data.shape if tables else (1, 1), dtype=data.dtype)]
+        arrays += [above, beside, np.empty(data.shape if tables else (1, 1), dtype=data.dtype)]
     arrays += [np.ascontiguousarray(data.arrays[each.name]) for each in program.inputs]
-    scalars = np.array([data.scalars[name] for name in program.scalars] or [0], dtype=data.dtype)
-    return [*arrays, np.zeros(1, data.dtype), np.full(sums, program.semiring.zero(data.dtype), data.dtype), scalars]
+    return arrays, np.zeros(1, data.dtype), np.full(parts, program.semiring.zero(data.dtype), data.dtype)
 
 
 def _read(device: Device, buffer: Any, like: Array) -> Array:  # noqa: ANN401

@@ -30,7 +30,7 @@ def _affine(name: str, *, local: bool) -> Recurrence:
     return recurrence(
         name,
         values,
-        inputs={"a": "row", "b": "column", "score": "matrix"},
+        inputs={"a": "row", "b": "column"},
         order=("a", "b", "score", "gap_open", "gap_extend"),
         outside={"h": 0} if local else {"h": edge},
         summary=f"{kind} alignment with affine gaps: scores h of sequences a and b by the matrix score",
@@ -68,7 +68,6 @@ def _monotone_paths() -> Recurrence:
     return recurrence(
         "monotone_paths",
         {"p": apply("and", FieldBuilder("free")[0, 0] != 0, apply("or", p[-1, 0], p[0, -1]))},
-        inputs={"free": "cell"},
         outside={"p": start},
         semiring="or_and",
         summary="whether steps right and down over free cells lead from the first cell to each other one",

@@ -22,8 +22,9 @@ takes from the left and hands to the right, besides a look-up per cell. For Smit
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,11 +39,11 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity, estimated
-from tilewright.programs.stencil.expression import LOOKUP, Apply
+from tilewright.programs.stencil.expression import LOOKUP
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.schedules.tiling import Tiling
 from tilewright.workloads.tables import orthogonal
-from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.problem import Recurrence, reach_of
 
 LETTER = 0.25
 """Words of an input's value per row or per column: a letter is a byte, as the thesis counts it."""
@@ -59,7 +60,7 @@ _ADDRESSES = 40
 _REGISTERS = 65536
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TableCase:
     """A recurrence's table on a machine."""
 
@@ -68,27 +69,44 @@ class TableCase:
     dtype: str  # element type of the tables
     machine: Machine
     scope: str  # who shares the bandwidth: ``device`` or ``per_sm``
+    steps: ClassVar[int] = 1  # a table is filled once
 
     @property
-    def steps(self) -> int:
-        """A table is filled once."""
-        return 1
+    def itemsize(self) -> int:
+        """Bytes per value."""
+        return 1 if self.dtype == "bool" else np.dtype(self.dtype).itemsize
 
-    @property
+    @functools.cached_property
     def words(self) -> float:
         """Words per value."""
-        return (1 if self.dtype == "bool" else np.dtype(self.dtype).itemsize) / WORD
+        return self.itemsize / WORD
 
     @property
     def cpu(self) -> bool:
         """Whether the machine is a CPU."""
         return self.machine.kind == "cpu"
 
-    @property
+    @functools.cached_property
     def lanes(self) -> int:
         """Cells that an SM or core computes at once."""
         width = int(self.machine.vector_width.value)
         return max(1, int(width / self.words)) if self.cpu else width
+
+    @functools.cached_property
+    def c_iter(self) -> Quantity:
+        """Seconds per cell of one vector unit, its data being on chip; see :func:`iteration_seconds`."""
+        return iteration_seconds(self)
+
+    @functools.cached_property
+    def word_seconds(self) -> float:
+        """L, seconds per word that a tile moves."""
+        count = self.machine.sm_count.value if self.scope == "per_sm" else 1
+        return WORD / self.machine.dram_bandwidth.value * count
+
+    @functools.cached_property
+    def memory(self) -> CoreMemory:
+        """A core's caches."""
+        return core_memory(self.machine)
 
 
 def make_case(
@@ -105,13 +123,10 @@ def make_case(
 
 def tile_words(case: TableCase, tiling: Tiling) -> tuple[float, float]:
     """Return the 4-byte words that a tile reads from memory and writes to it: m_i and m_o."""
-    return _words(orthogonal.sweep_of(case.program), case.words, tiling.time, tiling.space[0])
-
-
-def _words(sweep: orthogonal.Sweep, words: float, t: int, s: int) -> tuple[float, float]:
-    live_in, live_out = orthogonal.live(sweep, t, s)
-    letters = sweep.rows * t + sweep.columns * s
-    return (live_in - letters) * words + letters * LETTER, live_out * words
+    t, s = tiling.time, tiling.space[0]
+    live_in, live_out = orthogonal.live(case.program, t, s)
+    letters = case.program.kinds["row"] * t + case.program.kinds["column"] * s
+    return (live_in - letters) * case.words + letters * LETTER, live_out * case.words
 
 
 def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
@@ -119,12 +134,11 @@ def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
     t, s, sub = tiling.time, tiling.space[0], tiling.sub[0]
     points = t * s
     tiles = case.shape[0] * case.shape[1] / points
-    sweep = orthogonal.sweep_of(case.program)
-    ops = [node.op for statement in case.program.statements for node in statement.tape if isinstance(node, Apply)]
-    lookups = sum(op.startswith(LOOKUP) for op in ops)
-    crossed = 2 * sum(max([0, *(-offset[1] for offset in many)]) for many in sweep.tables.values())
-    shared = points * (lookups + sweep.cells) + (sweep.rows + crossed) * t * s / sub
-    kinds = count_operations([op for op in ops if not op.startswith(LOOKUP)], case.dtype[0] in "ib")
+    program = case.program
+    lookups = sum(op.startswith(LOOKUP) for op in program.applied)
+    crossed = 2 * sum(reach_of(many)[1] for many in program.reads.values())
+    shared = points * (lookups + program.kinds["cell"]) + (program.kinds["row"] + crossed) * t * s / sub
+    kinds = count_operations([op for op in program.applied if not op.startswith(LOOKUP)], case.dtype[0] in "ib")
     return Usage.of(
         seconds=seconds,
         global_words=tiles * sum(tile_words(case, tiling)),
@@ -143,9 +157,8 @@ def iteration_seconds(case: TableCase) -> Quantity:
     known = machine.iteration_seconds(program.name)
     if known is not None:
         return known
-    ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
-    specials = sum(op in SPECIAL for op in ops)
-    lookups = sum(op.startswith(LOOKUP) for op in ops)
+    specials = sum(op in SPECIAL for op in program.applied)
+    lookups = sum(op.startswith(LOOKUP) for op in program.applied)
     flops = program.operations - specials - lookups
     # Neighbours in the row stay in registers; what was computed a row above is loaded, and every table is stored.
     above = sum(any(offset[0] for offset in many) for many in program.reads.values())
@@ -174,9 +187,8 @@ def predict(case: TableCase, tiling: Tiling) -> Costs:
 
 def expected(case: TableCase, tiling: Tiling) -> Costs | None:
     """Return the costs of a complete, legal tiling as :func:`predict` does, or None where it does not fit."""
-    terms = _terms(case)
-    parts = _parts(terms, tiling)
-    return None if parts is None else _costs(terms, tiling, parts)
+    parts = _parts(case, tiling)
+    return None if parts is None else _costs(case, tiling, parts)
 
 
 def best(case: TableCase) -> Iterator[tuple[Tiling, Costs]]:
@@ -185,36 +197,18 @@ def best(case: TableCase) -> Iterator[tuple[Tiling, Costs]]:
     Heights and widths are powers of two, up to the table's extents but no smaller than the reach, and heights that deal
     the rows to all SMs or cores in whole rounds; on a CPU also widths that cut the columns into equal parts.
     """
-    terms = _terms(case)
-    for tiling in _space(terms):
-        parts = _parts(terms, tiling)
-        if parts is not None:
-            yield tiling, _costs(terms, tiling, parts)
+    for tiling in _space(case):
+        costs = expected(case, tiling)
+        if costs is not None:
+            yield tiling, costs
 
 
 def times(case: TableCase, tilings: Iterable[Tiling] | None = None) -> Iterator[tuple[Tiling, float]]:
     """Yield tilings that fit with their seconds alone, which are found many times faster than all costs."""
-    terms = _terms(case)
-    for tiling in _space(terms) if tilings is None else tilings:
-        parts = _parts(terms, tiling)
+    for tiling in _space(case) if tilings is None else tilings:
+        parts = _parts(case, tiling)
         if parts is not None:
             yield tiling, parts.seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Terms:
-    """What of a table's costs no tile changes."""
-
-    case: TableCase
-    sweep: orthogonal.Sweep  # what is known of the recurrence's reads
-    reach: tuple[int, int]  # rows and columns that it reads back
-    lanes: int  # cells that an SM or core computes at once
-    itemsize: int  # bytes per value
-    c_iter: float
-    word_seconds: float  # L, seconds per word that a tile moves
-    memory: CoreMemory | None  # a core's caches; None on a GPU
-    # words that a tile of so many rows and columns moves, counted once for all its sub-tiles
-    words: Callable[[int, int], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,24 +221,8 @@ class _TileTimes(Times[float]):
     k: int
 
 
-def _terms(case: TableCase) -> _Terms:
-    count = case.machine.sm_count.value if case.scope == "per_sm" else 1
-    sweep = orthogonal.sweep_of(case.program)
-    return _Terms(
-        case=case,
-        sweep=sweep,
-        reach=sweep.reach,
-        lanes=case.lanes,
-        itemsize=int(case.words * WORD),
-        c_iter=iteration_seconds(case).value,
-        word_seconds=WORD / case.machine.dram_bandwidth.value * count,
-        memory=core_memory(case.machine) if case.cpu else None,
-        words=functools.cache(lambda t, s: sum(_words(sweep, case.words, t, s))),
-    )
-
-
-def _space(terms: _Terms) -> Iterator[Tiling]:
-    case, (up, left), lanes = terms.case, terms.reach, terms.lanes
+def _space(case: TableCase) -> Iterator[Tiling]:
+    (up, left), lanes = case.program.reach, case.lanes
     (m, n), count = case.shape, int(case.machine.sm_count.value)
     turn = lanes if case.cpu else 1
     heights = {*_ROWS, *(round_up(ceil_div(m, part * each), turn) for part in {1, count} for each in _ROUNDS)}
@@ -254,15 +232,15 @@ def _space(terms: _Terms) -> Iterator[Tiling]:
         columns = sorted({round_up(max(left, 1, min(size, n)), lanes) for size in widths if size <= _COLUMNS[-1]})
         shapes = [(s, s // lanes) for s in columns]
     else:
-        every = [pair for pair in _widths(terms) if _starts(terms, pair[0] // pair[1], pair[1])]
-        shapes = [(s, sub) for s, sub in every if _in_registers(terms, s // sub, sub)] or every
+        every = [pair for pair in _widths(case) if _starts(case, pair[0] // pair[1], pair[1])]
+        shapes = [(s, sub) for s, sub in every if _in_registers(case, s // sub, sub)] or every
     for t in rows:
         for s, sub in shapes:
             yield Tiling(family=orthogonal.FAMILY, time=t, space=(s,), sub=(sub,))
 
 
-def _widths(terms: _Terms) -> list[tuple[int, int]]:
-    n, left = terms.case.shape[1], terms.reach[1]
+def _widths(case: TableCase) -> list[tuple[int, int]]:
+    n, left = case.shape[1], case.program.reach[1]
     usual = {max(size, left) for size in (*_COLUMNS, *_BETWEEN) if size < 2 * n} or {max(_COLUMNS[0], left)}
     found = set()
     for sub in {*_SUBS, left} - {0}:
@@ -273,43 +251,43 @@ def _widths(terms: _Terms) -> list[tuple[int, int]]:
 
 def split(case: TableCase, tiling: Tiling) -> tuple[Tiling, ...]:
     """Return a GPU's tile cut into sub-tiles in every way that a block can run, without spilling if there is one."""
-    terms, s = _terms(case), tiling.space[0]
-    every = [sub for sub in range(1, s + 1) if s % sub == 0 and _starts(terms, s // sub, sub)]
-    kept = [sub for sub in every if _in_registers(terms, s // sub, sub)] or every
+    s = tiling.space[0]
+    every = [sub for sub in range(1, s + 1) if s % sub == 0 and _starts(case, s // sub, sub)]
+    kept = [sub for sub in every if _in_registers(case, s // sub, sub)] or every
     return tuple(replace(tiling, sub=(sub,)) for sub in kept)
 
 
-def _starts(terms: _Terms, threads: int, sub: int) -> bool:
+def _starts(case: TableCase, threads: int, sub: int) -> bool:
     """Say whether one block of a GPU can run so many sub-tiles of so many columns."""
-    most = terms.case.machine.max_block_threads
+    most = case.machine.max_block_threads
     room = min(MAX_BLOCK_THREADS, int(most.value) if most else MAX_BLOCK_THREADS)
-    passed = orthogonal.passed_bytes(terms.case.program, threads, terms.itemsize)
-    return sub >= terms.reach[1] and threads <= room and passed <= STATIC_SHARED
+    passed = orthogonal.passed_bytes(case.program, threads, case.itemsize)
+    return sub >= case.program.reach[1] and threads <= room and passed <= STATIC_SHARED
 
 
-def _in_registers(terms: _Terms, threads: int, sub: int) -> bool:
+def _in_registers(case: TableCase, threads: int, sub: int) -> bool:
     """Say whether the rows above and the inputs of a thread's columns stay in registers."""
-    (up, left), registers = terms.reach, terms.case.machine.registers
-    values = len(terms.case.program.tables) * (up + 1) * (left + sub) + terms.sweep.columns * sub
-    needed = _ADDRESSES + math.ceil(values * max(1.0, terms.itemsize / WORD))
+    program, registers = case.program, case.machine.registers
+    up, left = program.reach
+    values = len(program.tables) * (up + 1) * (left + sub) + program.kinds["column"] * sub
+    needed = _ADDRESSES + math.ceil(values * max(1.0, case.itemsize / WORD))
     room = registers.value if registers else _REGISTERS
     return needed <= MOST_REGISTERS and needed * round_up(threads, WARP) <= room
 
 
-def _parts(terms: _Terms, tiling: Tiling) -> _TileTimes | None:
-    return _on_gpu(terms, tiling) if terms.memory is None else _on_cpu(terms, terms.memory, tiling)
+def _parts(case: TableCase, tiling: Tiling) -> _TileTimes | None:
+    return _on_cpu(case, tiling) if case.cpu else _on_gpu(case, tiling)
 
 
-def _on_gpu(terms: _Terms, tiling: Tiling) -> _TileTimes | None:
-    case, machine = terms.case, terms.case.machine
-    words = terms.words(tiling.time, tiling.space[0])
+def _on_gpu(case: TableCase, tiling: Tiling) -> _TileTimes | None:
+    machine, words = case.machine, sum(tile_words(case, tiling))
     k = _resident(case, tiling, words)
     if k < 1:
         return None
     barrier = machine.barrier_seconds.value
     t, sub, threads = tiling.time, tiling.sub[0], tiling.space[0] // tiling.sub[0]
-    compute = float((t + threads - 1) * (sub * ceil_div(threads, terms.lanes) * terms.c_iter + barrier))
-    moved = words * terms.word_seconds + 2 * barrier
+    compute = float((t + threads - 1) * (sub * ceil_div(threads, case.lanes) * case.c_iter.value + barrier))
+    moved = words * case.word_seconds + 2 * barrier
     rows, columns = ceil_div(case.shape[0], t), ceil_div(case.shape[1], tiling.space[0])
     fronts = fronts_by_turns(rows, columns, int(machine.sm_count.value))
     computed = compute * sum(number * q for q, number in fronts)
@@ -326,57 +304,57 @@ def _on_gpu(terms: _Terms, tiling: Tiling) -> _TileTimes | None:
     )
 
 
-def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _TileTimes | None:
+def _on_cpu(case: TableCase, tiling: Tiling) -> _TileTimes | None:
     if (tiling.k or 1) != 1:
         return None
-    (m, n), (t, s) = terms.case.shape, (tiling.time, tiling.space[0])
-    tall, wide, count = ceil_div(m, t), ceil_div(n, s), int(terms.case.machine.sm_count.value)
-    words = terms.words(tiling.time, tiling.space[0])
-    moved = words * terms.word_seconds + (memory.flag_seconds if count > 1 and tall > 1 else 0.0)
-    vector = _vector_seconds(terms, memory, t)
+    (m, n), (t, s) = case.shape, (tiling.time, tiling.space[0])
+    tall, wide, count = ceil_div(m, t), ceil_div(n, s), int(case.machine.sm_count.value)
+    words = sum(tile_words(case, tiling))
+    moved = words * case.word_seconds + (case.memory.flag_seconds if count > 1 and tall > 1 else 0.0)
+    vector = _vector_seconds(case, t)
 
     def mean(rows: int) -> float:
         """The time of computing one of a row's tiles, the last of which may be narrower."""
-        whole = _diagonals(terms, rows, s, vector)
+        whole = _diagonals(case, rows, s, vector)
         last = n - (wide - 1) * s
-        return whole if last == s else ((wide - 1) * whole + _diagonals(terms, rows, last, vector)) / wide
+        return whole if last == s else ((wide - 1) * whole + _diagonals(case, rows, last, vector)) / wide
 
     tile, final = mean(t), mean(m - (tall - 1) * t)
-    team = terms.case.machine.launch_seconds.value if count > 1 else 0.0
+    team = case.machine.launch_seconds.value if count > 1 else 0.0
     return _TileTimes(
         terms=walk_terms((tall, wide, count), tile, final, moved) | {"synchronisation": team},
-        compute=_diagonals(terms, t, s, vector),
+        compute=_diagonals(case, t, s, vector),
         moved=moved,
         words=words,
         k=1,
     )
 
 
-def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
+def _diagonals(case: TableCase, rows: int, columns: int, vector: float) -> float:
     """Return the seconds of a CPU's tile: those of its anti-diagonals, whose lengths grow by one, stay and shrink."""
-    lanes, (up, left) = terms.lanes, terms.reach
+    lanes, (up, left) = case.lanes, case.program.reach
     short, long = min(rows, columns), max(rows, columns)
     full, rest = divmod(short - 1, lanes)
     growing = lanes * full * (full + 1) // 2 + rest * (full + 1)
     vectors = 2 * growing + (long - short + 1) * ceil_div(short, lanes)
-    machine = terms.case.machine
+    machine = case.machine
     start = machine.diagonal_row_starts.value * row_start(machine)
     return (rows + columns - 1 + up + left) * start + vectors * vector
 
 
-def _vector_seconds(terms: _Terms, memory: CoreMemory, rows: int) -> float:
+def _vector_seconds(case: TableCase, rows: int) -> float:
     """Return the seconds of a vector of cells on a CPU, whose ring lies in the cache that holds it."""
-    sweep, itemsize, (up, left) = terms.sweep, terms.itemsize, terms.reach
-    distances = sum(len({-o[0] - o[1] for o in offsets}) for offsets in sweep.tables.values())
-    ring = len(sweep.tables) * (up + left + 1) * (rows + up) * itemsize + (sweep.rows + sweep.columns) * rows * WORD
-    moved = (distances + len(sweep.tables)) * terms.lanes * itemsize
+    program, itemsize = case.program, case.itemsize
+    (up, left), letters = program.reach, program.kinds["row"] + program.kinds["column"]
+    distances = sum(len({-o[0] - o[1] for o in offsets}) for offsets in program.reads.values())
+    ring = len(program.tables) * (up + left + 1) * (rows + up) * itemsize + letters * rows * WORD
+    moved = (distances + len(program.tables)) * case.lanes * itemsize
     # Along an anti-diagonal every value of an input per cell lies in a row, and so in a line, of its own.
-    lines = sweep.cells * terms.lanes * CACHE_LINE, sweep.cells * rows * CACHE_LINE
-    return memory.with_arithmetic(terms.c_iter, (moved, ring), lines)
+    line = program.kinds["cell"] * CACHE_LINE
+    return case.memory.with_arithmetic(case.c_iter.value, (moved, ring), (line * case.lanes, line * rows))
 
 
-def _costs(terms: _Terms, tiling: Tiling, parts: _TileTimes) -> Costs:
-    case = terms.case
+def _costs(case: TableCase, tiling: Tiling, parts: _TileTimes) -> Costs:
     # Thousands of tilings are evaluated: what is needed of their exact counts is written down here once more.
     tall, wide = (ceil_div(n, size) for n, size in zip(case.shape, (tiling.time, *tiling.space), strict=True))
     tiles = tall * wide

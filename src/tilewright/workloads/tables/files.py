@@ -1,15 +1,15 @@
 """Tables filled from files: sequences or arrays in, scores and alignments out."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place, read_bounded, write_text
-from tilewright.base.units import format_seconds, parse_shape
+from tilewright.base.records import Record
+from tilewright.base.units import format_seconds, format_shape, parse_shape
 from tilewright.plan import read_target
 from tilewright.runtime.formats.files import check_output, read_planes, write_planes
 from tilewright.verbs.files.run import Note
@@ -17,6 +17,7 @@ from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.workloads.tables.align import Alignment, align, choose_scoring, rescore
 from tilewright.workloads.tables.fill import Filling, filling, make_data
 from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.reference import Array, TableData
 from tilewright.workloads.tables.reference import fill as fill_reference
 
 _ALIGNER = "smith_waterman"
@@ -29,53 +30,46 @@ _LARGEST_FASTA = 2**31
 _PAIR_OPTIONS = ("match", "mismatch", "gap_open", "gap_extend")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TableReport(Record):
     """What a run of a recurrence did."""
 
+    KEYS = (
+        "program sequences shape steps dtype backend=result.backend tiling=result.tiling.__str__ "
+        "threads=result.threads seconds=result.seconds gcells_per_second value *=beside"
+    )
+
     program: str
-    names: tuple[str, ...]  # of the sequences, or none
+    sequences: tuple[str, ...]  # their names, or none
     shape: tuple[int, int]  # rows and columns
+    steps: ClassVar[int] = 1
     dtype: str  # of the tables; of an alignment the widest that a tile needed
     result: Alignment | Filling  # the alignment, or what filling did
     value: float  # the score, or the last cell of the first table
     error: float | None = None  # largest difference from the NumPy reference, where it was asked for
 
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data."""
-        found = self.result
-        cells = self.shape[0] * self.shape[1]
-        document: dict[str, object] = {
-            "program": self.program,
-            "sequences": list(self.names),
-            "shape": list(self.shape),
-            "steps": 1,
-            "dtype": self.dtype,
-            "backend": found.backend,
-            "tiling": str(found.tiling),
-            "threads": found.threads,
-            "seconds": found.seconds,
-            "gcells_per_second": cells / found.seconds / 1e9,
-            "value": self.value,
-        }
-        if isinstance(found, Alignment):
-            document["alignment"] = found.to_dict()
-        if self.error is not None:
-            document |= {"checked": True, "max_error": self.error, "within_bound": self.error == 0}
-        return document
+    @property
+    def gcells_per_second(self) -> float:
+        """Cells per nanosecond."""
+        return self.shape[0] * self.shape[1] / self.result.seconds / 1e9
+
+    @property
+    def beside(self) -> dict[str, object]:
+        """What only an alignment, and only a comparison, has to say."""
+        found: dict[str, object] = {"alignment": self.result} if isinstance(self.result, Alignment) else {}
+        compared = {"checked": True, "max_error": self.error, "within_bound": self.error == 0}
+        return found if self.error is None else found | compared
 
     def __str__(self) -> str:
-        found = self.result
-        title = f"{self.program}, {' and '.join(self.names) or 'random letters'}, {self.shape[0]}x{self.shape[1]}"
+        found, letters = self.result, " and ".join(self.sequences) or "random letters"
+        lines = [f"{self.program}, {letters}, {format_shape(self.shape)}"]
         if isinstance(found, Alignment):
-            lines = [title, str(found)]
+            lines.append(str(found))
         else:
-            speed = self.shape[0] * self.shape[1] / found.seconds / 1e9
             threads = f"{found.threads} thread{'s' * (found.threads != 1)}"
-            lines = [
-                f"{title}, {self.dtype}: {found.backend}, {found.tiling}, {threads}",
-                f"last cell {self.value:g}; {format_seconds(found.seconds)}, {speed:.3g} GCells/s",
-            ]
+            lines[0] += f", {self.dtype}: {found.backend}, {found.tiling}, {threads}"
+            speed = f"{format_seconds(found.seconds)}, {self.gcells_per_second:.3g} GCells/s"
+            lines.append(f"last cell {self.value:g}; {speed}")
         if self.error is not None:
             verdict = "equal to" if self.error == 0 else f"DIFFERENT by {self.error:g} from"
             lines.append(f"checked: {verdict} the NumPy reference")
@@ -112,50 +106,39 @@ def _aligned(known: Recurrence, options: RunOptions, files: RunFiles, note: Note
     strange = [name for name in settings if name not in {"matrix", *_PAIR_OPTIONS}]
     if strange:
         raise UsageError(f"{known.name!r} has no setting {strange[0]!r}", f"it has matrix, {', '.join(_PAIR_OPTIONS)}")
+    matrix, texts = _matrix(settings.get("matrix")), (first.letters, second.letters)
+    match, mismatch, gap_open, gap_extend = (_whole(name, settings.get(name)) for name in _PAIR_OPTIONS)
     found = align(
-        first.letters,
-        second.letters,
-        matrix=_matrix(settings.get("matrix")),
+        *texts,
+        matrix=matrix,
+        match=match,
+        mismatch=mismatch,
+        gap_open=gap_open,
+        gap_extend=gap_extend,
         score_only=score_only,
-        backend=options.backend,
         tiling=options.tiling,
         threads=options.threads,
-        **{name: _whole(name, settings.get(name)) for name in _PAIR_OPTIONS},
+        backend=options.backend,
     )
     if files.outputs:
         write_text(files.outputs[0], f"{first.name}\n{second.name}\n{found}\n")
-    report = TableReport(
+    error = None
+    if files.check:
+        scoring = choose_scoring(texts, matrix, (match, mismatch), (found.gap_open, found.gap_extend))
+        inputs = (*map(scoring.encode, texts), scoring.array())
+        data = make_data(known, inputs, {"gap_open": found.gap_open, "gap_extend": found.gap_extend}, "int32")
+        differences = [int(_reference(known, data, note).max(initial=0)) - found.score]
+        differences += [] if found.a is None else [rescore(found, scoring) - found.score]
+        error = float(max(map(abs, differences)))
+    return TableReport(
         program=known.name,
-        names=(first.name, second.name),
+        sequences=(first.name, second.name),
         shape=(len(first.letters), len(second.letters)),
         dtype=f"int{found.bits[1]}",
         result=found,
         value=found.score,
+        error=error,
     )
-    if not files.check:
-        return report
-    return _checked_alignment(known, report, (first.letters, second.letters), settings, note)
-
-
-def _checked_alignment(
-    known: Recurrence, report: TableReport, texts: tuple[str, str], settings: Mapping[str, str], note: Note
-) -> TableReport:
-    import dataclasses
-
-    found = report.result
-    assert isinstance(found, Alignment)  # noqa: S101
-    if found.cells >= _LONG_CHECK:
-        note("comparing with the NumPy reference, which takes a while")
-    pairs = (_whole("match", settings.get("match")), _whole("mismatch", settings.get("mismatch")))
-    gaps = (found.gap_open, found.gap_extend)
-    scoring = choose_scoring(texts, _matrix(settings.get("matrix")), pairs, gaps)
-    scalars = {"gap_open": gaps[0], "gap_extend": gaps[1]}
-    inputs = (scoring.encode(texts[0]), scoring.encode(texts[1]), scoring.array())
-    table = fill_reference(known, make_data(known, inputs, scalars, "int32"))["h"]
-    error = abs(int(table.max(initial=0)) - found.score)
-    if found.a is not None:
-        error = max(error, abs(rescore(found, scoring) - found.score))
-    return dataclasses.replace(report, error=float(error))
 
 
 def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
@@ -171,17 +154,26 @@ def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note)
     first = found.values[0] if whole and len(known.tables) > 1 else found.values
     error = None
     if files.check:
-        if data.shape[0] * data.shape[1] >= _LONG_CHECK:
-            note("comparing with the NumPy reference, which takes a while")
-        exact = fill_reference(known, data)[known.tables[0]]
+        exact = _reference(known, data, note)
         different = first != exact
         error = float(np.abs(first[different] - exact[different].astype(float)).max(initial=0.0))
     if files.outputs:
         write_planes(files.outputs[0], (first,))
-    value = first[-1, -1] if whole else found.values
     return TableReport(
-        program=known.name, names=names, shape=data.shape, dtype=dtype, result=found, value=float(value), error=error
+        program=known.name,
+        sequences=names,
+        shape=data.shape,
+        dtype=dtype,
+        result=found,
+        value=float(first[-1, -1] if whole else found.values),
+        error=error,
     )
+
+
+def _reference(known: Recurrence, data: TableData, note: Note) -> Array:
+    if data.shape[0] * data.shape[1] >= _LONG_CHECK:
+        note("comparing with the NumPy reference, which takes a while")
+    return fill_reference(known, data)[known.tables[0]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

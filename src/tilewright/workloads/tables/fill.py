@@ -12,13 +12,14 @@ from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
 from tilewright.inputs.memo import host
 from tilewright.plan import BACKENDS, read_target
-from tilewright.programs.stencil.expression import LOOKUP, Apply, Read
+from tilewright.programs.stencil.expression import LOOKUP, Apply, Read, check_constants
+from tilewright.programs.stencil.program import refuse_bits
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
 from tilewright.workloads.tables.problem import DTYPES, Recurrence
 from tilewright.workloads.tables.recurrence import RecurrenceLike, as_recurrence
-from tilewright.workloads.tables.reference import TableData, check_data, joined
+from tilewright.workloads.tables.reference import TableData, joined, wide_type
 from tilewright.workloads.tables.reference import fill as fill_reference
 from tilewright.workloads.tables.schedule import plan_table
 
@@ -165,9 +166,40 @@ def make_data(
         hint = "pass shape=(rows, columns)" if not rows or not columns else ""
         raise ArrayError(f"a table has at least one row and one column, got {extents}", hint)
     data = TableData(shape=(int(extents[0]), int(extents[1])), dtype=dtype, arrays=arrays, scalars=dict(scalars))
-    check_data(known, data)
+    _check_inputs(known, data)
+    _check_values(known, data)
     _check_lookups(known, data)
     return data
+
+
+def _check_inputs(known: Recurrence, data: TableData) -> None:
+    wanted = {"row": data.shape[:1], "column": data.shape[1:], "cell": data.shape}
+    for each in known.inputs:
+        shape = data.arrays[each.name].shape
+        if each.kind != "matrix" and shape != wanted[each.kind]:
+            raise ArrayError(
+                f"the input {each.name!r} of {known.name!r} must have the shape {wanted[each.kind]}, got the shape "
+                f"{shape}"
+            )
+    missing = [name for name in known.scalars if name not in data.scalars]
+    if missing:
+        raise UsageError(f"{known.name!r} needs a value for {missing[0]!r}", f"pass {missing[0]}=…")
+
+
+def _check_values(known: Recurrence, data: TableData) -> None:
+    """Refuse numbers and operations that the tables' type does not hold."""
+    element = "uint8" if data.dtype == "bool" else data.dtype
+    for name, value in data.scalars.items():
+        check_fits(value, element, f"{name} = {{}}")
+    for statement in known.statements:
+        check_constants(statement.tape, element, known.name)
+        check_constants(statement.outside or (), wide_type(data.dtype).name, known.name)
+    tapes = [tape for s in known.statements for tape in (s.tape, s.outside or ())]
+    if data.dtype.startswith("float"):
+        for tape in tapes:
+            refuse_bits(tape, repr(known.name), data.dtype)
+    elif any(isinstance(n, Apply) and n.op in {"div", "sqrt", "exp", "log"} for tape in tapes for n in tape):
+        raise UsageError(f"{known.name!r} divides or takes roots, which {data.dtype} cannot hold", "use float32")
 
 
 def _array(name: str, value: Any) -> Array:  # noqa: ANN401

@@ -7,72 +7,32 @@ with all its sub-tiles: what passes between these stays on chip.
 """
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.legality import Legal, Verdict, Violation, require
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Range, Wavefronts, nest
-from tilewright.workloads.tables.problem import Recurrence
+from tilewright.workloads.tables.problem import Offset, Recurrence, reach_of
 
-Offset = tuple[int, int]
 _ROWS, _COLUMNS, _SUB = 64, 256, 8
 """Sizes of the tile that the family's name alone stands for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
-    """What orthogonal tiling needs to know of a recurrence."""
-
-    name: str
-    tables: Mapping[str, tuple[Offset, ...]]  # per table, the offsets at which cells of the same sweep are read
-    dependences: tuple[Dependence, ...]  # the same reads
-    rows: int  # inputs of one value per row
-    columns: int  # inputs of one value per column
-    cells: int  # inputs of one value per cell
-
-    @property
-    def reach(self) -> Offset:
-        """Rows and columns that the sweep reads back."""
-        offsets = [offset for many in self.tables.values() for offset in many]
-        return max([0, *(-o[0] for o in offsets)]), max([0, *(-o[1] for o in offsets)])
-
-
-@functools.lru_cache(maxsize=64)
-def sweep_of(program: Recurrence) -> Sweep:
-    """Return what orthogonal tiling needs to know of a recurrence."""
-    kinds = [each.kind for each in program.inputs]
-    return Sweep(
-        name=program.name,
-        tables=program.reads,
-        dependences=program.dependences,
-        rows=kinds.count("row"),
-        columns=kinds.count("column"),
-        cells=kinds.count("cell"),
-    )
-
-
-def _sweep_of_problem(problem: Problem) -> Sweep:
-    """Read a stencil that sweeps over its own new values as a recurrence; what it reads besides is per cell."""
-    program = problem.program
-    analysis = program.analysis
+def _sweep(problem: Problem) -> tuple[Dependence, ...]:
+    """Return the dependences of a stencil that sweeps over its own new values, as a recurrence does."""
+    analysis = problem.program.analysis
     if not analysis.sweep or len(analysis.stages) > 1:
         raise UsageError(
-            f"orthogonal tiles cut a table that is filled in one sweep, {program.name!r} is not",
+            f"orthogonal tiles cut a table that is filled in one sweep, {problem.program.name!r} is not",
             "take hexagonal or hybrid tiles, which cut time",
         )
-    every = [read for statement in program.statements for read in statement.reads]
-    tables = {
-        name: tuple(dict.fromkeys((r.offset[0], r.offset[-1]) for r in every if r.field == name and r.level == 1))
-        for name in program.updated
-    }
-    others = {(read.field, read.level) for read in every if read.level != 1}
-    return Sweep(name=program.name, tables=tables, dependences=analysis.sweep, rows=0, columns=0, cells=len(others))
+    return analysis.sweep
 
 
 class Orthogonal(Family):
@@ -86,11 +46,12 @@ class Orthogonal(Family):
         """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes."""
         if problem.program.rank != 2:
             raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
-        return _complete(_sweep_of_problem(problem), tiling)
+        _sweep(problem)
+        return complete_table(problem.program, tiling)
 
     def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
         """Say whether tiles can run along anti-diagonals; see :func:`check_table`."""
-        return _check(_sweep_of_problem(problem), tiling)
+        return _check(problem.program.name, _sweep(problem), tiling)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG002
         """Return the order of a completed tiling; see :func:`table_tree`."""
@@ -100,23 +61,18 @@ class Orthogonal(Family):
 FAMILY = Orthogonal("orthogonal")
 
 
-def complete_table(program: Recurrence, tiling: Tiling) -> Tiling:
-    """Do the same for a recurrence."""
-    return _complete(sweep_of(program), tiling)
-
-
-def _complete(sweep: Sweep, tiling: Tiling) -> Tiling:
+def complete_table(program: Recurrence | Program, tiling: Tiling) -> Tiling:
+    """Do the same for whatever fills a table."""
     if not tiling.family.tables:
         raise UsageError(
-            f"the table of {sweep.name!r} is cut into orthogonal tiles, got {str(tiling)!r}", "orthogonal:t=64,s=128"
+            f"the table of {program.name!r} is cut into orthogonal tiles, got {str(tiling)!r}", "orthogonal:t=64,s=128"
         )
     if not tiling.space and tiling.time == 1:
         tiling = replace(tiling, time=_ROWS, space=(_COLUMNS,), sub=tiling.sub or (_SUB,))
     if len(tiling.space) != 1:
         raise UsageError(f"an orthogonal tile has rows t and columns s, got {str(tiling)!r}", "orthogonal:t=64,s=128")
-    given = {"rows": tiling.rows, "unroll": tiling.unroll}
-    for key, value in given.items():
-        if value:
+    for key in ("rows", "unroll"):
+        if getattr(tiling, key):
             raise UsageError(f"orthogonal tiles have no {key}, got {str(tiling)!r}")
     sub = tiling.sub or tiling.space
     if len(sub) != 1 or tiling.space[0] % sub[0]:
@@ -133,7 +89,7 @@ def check_table(program: Recurrence, tiling: Tiling) -> Verdict:
 
     Tiles must hold the reach, since what a tile passes on is kept for its neighbours only.
     """
-    return _check(sweep_of(program), tiling)
+    return _check(program.name, program.dependences, tiling)
 
 
 def legal_table(program: Recurrence, tiling: Tiling) -> Tiling:
@@ -143,31 +99,30 @@ def legal_table(program: Recurrence, tiling: Tiling) -> Tiling:
     return whole
 
 
-def _check(sweep: Sweep, tiling: Tiling) -> Verdict:
-    for dependence in sweep.dependences:
+def _check(name: str, dependences: tuple[Dependence, ...], tiling: Tiling) -> Verdict:
+    for dependence in dependences:
         if dependence.offset[1] > 0:
             return Violation(
-                reason=f"orthogonal tiles of {sweep.name!r} would wait for each other: the {dependence} points "
+                reason=f"orthogonal tiles of {name!r} would wait for each other: the {dependence} points "
                 "up and to the right",
                 dependence=dependence,
                 hint="use the tiling none",
             )
-    for size, reach, name, key in zip(
-        (tiling.time, tiling.space[0]), sweep.reach, ("rows", "columns"), ("t", "s"), strict=True
-    ):
+    sizes = (tiling.time, "rows", "t"), (tiling.space[0], "columns", "s")
+    for (size, what, key), reach in zip(sizes, reach_of(each.offset for each in dependences), strict=True):
         if size < reach:
             return Violation(
-                reason=f"a tile of {size} {name} is smaller than the {reach} that {sweep.name!r} reaches back",
+                reason=f"a tile of {size} {what} is smaller than the {reach} that {name!r} reaches back",
                 hint=f"make {key} at least {reach}",
             )
     return Legal()
 
 
-def live(sweep: Sweep, t: int, s: int) -> tuple[int, int]:
+def live(program: Recurrence, t: int, s: int) -> tuple[int, int]:
     """Return the values that a t x s tile far from every edge reads from outside, and its own that others read."""
-    inputs = sweep.rows * t + sweep.columns * s + sweep.cells * t * s
-    tables = sweep.tables.values()
-    return inputs + sum(_live_in(each, t, s) for each in tables), sum(_live_out(each, t, s) for each in tables)
+    inputs = program.kinds["row"] * t + program.kinds["column"] * s + program.kinds["cell"] * t * s
+    tables = [_live(offsets, t, s) for offsets in program.reads.values()]
+    return inputs + sum(cells for cells, _ in tables), sum(cells for _, cells in tables)
 
 
 def passed_bytes(program: Recurrence, threads: int, itemsize: int) -> int:
@@ -175,28 +130,22 @@ def passed_bytes(program: Recurrence, threads: int, itemsize: int) -> int:
     return 2 * threads * len(program.tables) * max(1, program.reach[1]) * itemsize
 
 
-def _live_in(offsets: tuple[Offset, ...], t: int, s: int) -> int:
-    """Cells outside a tile that it reads: the union of the tile's shifts, less the tile.
+@functools.lru_cache(maxsize=4096)
+def _live(offsets: tuple[Offset, ...], t: int, s: int) -> tuple[int, int]:
+    """Cells outside a tile that it reads, the union of the tile's shifts less the tile; and its own that others read.
 
     Above the tile, a row is read by all offsets that reach it, from the farthest to the left to the nearest; beside it,
-    a row is read as far to the left as the offsets reach that stay inside the tile. Sizes hold the reach.
+    a row is read as far to the left as the offsets reach that stay inside the tile. Others read its last rows, and the
+    last columns of its other rows. Sizes hold the reach.
     """
-    back = [(-o[0], -o[1]) for o in offsets]
-    up = max([0, *(p for p, _ in back)])
-    total = 0
+    back, (up, left) = [(-o[0], -o[1]) for o in offsets], reach_of(offsets)
+    read = (t - up) * left
     for row in range(1, up + 1):
         columns = [q for p, q in back if p >= row]
-        total += s + max(columns) - min(columns)
+        read += s + max(columns) - min(columns)
     for last in range(up):
-        total += max([0, *(q for p, q in back if p <= last)])
-    return total + (t - up) * max([0, *(q for _, q in back)])
-
-
-def _live_out(offsets: tuple[Offset, ...], t: int, s: int) -> int:
-    """Cells of a tile that other tiles read: its last rows, and the last columns of the others."""
-    up = max([0, *(-o[0] for o in offsets)])
-    left = max([0, *(-o[1] for o in offsets)])
-    return up * s + (t - up) * left
+        read += max([0, *(q for p, q in back if p <= last)])
+    return read, up * s + (t - up) * left
 
 
 def table_tree(tiling: Tiling) -> Node:

@@ -7,7 +7,9 @@ values: ``score[a[0], b[0]]``. What lies outside the table is an expression of t
 negative there.
 """
 
-from collections.abc import Mapping
+import functools
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +36,8 @@ DTYPES = ("bool", "int16", "int32", "int64", "float32", "float64")
 MAX_REACH = 64
 _UNTYPED = (ORDERED - set(BITWISE)) | {"pow", "sin", "cos", "tan", "tanh", "conj", "real", "imag"}
 Kind = Literal["row", "column", "cell", "matrix"]
+Offset = tuple[int, ...]
+"""Rows and columns from a cell to another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +88,7 @@ class TableStatement:
     outside: Tape | None  # outside the table, of scalars, :data:`ROW` and :data:`COLUMN`; None for the semiring's zero
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Recurrence:
     """A recurrence over a table.
 
@@ -106,21 +110,21 @@ class Recurrence:
     semiring: Semiring = SEMIRINGS["max_plus"]
     summary: str = ""
 
-    @property
-    def reads(self) -> dict[str, tuple[tuple[int, int], ...]]:
+    @functools.cached_property
+    def reads(self) -> dict[str, tuple[Offset, ...]]:
         """Per table, the distinct offsets at which cells that come before are read."""
-        found: dict[str, dict[tuple[int, int], None]] = {name: {} for name in self.tables}
-        for statement in self.statements:
-            for read in reads(statement.tape):
-                if read.field in found and any(read.offset):
-                    found[read.field][(read.offset[0], read.offset[1])] = None
-        return {name: tuple(offsets) for name, offsets in found.items()}
+        every = [read for statement in self.statements for read in reads(statement.tape) if any(read.offset)]
+        return {name: tuple(dict.fromkeys(r.offset for r in every if r.field == name)) for name in self.tables}
 
-    @property
+    @functools.cached_property
     def reach(self) -> tuple[int, int]:
         """Rows and columns that reads of tables reach back; columns to the left only."""
-        offsets = [offset for many in self.reads.values() for offset in many]
-        return max([0, *(-o[0] for o in offsets)]), max([0, *(-o[1] for o in offsets)])
+        return reach_of(offset for many in self.reads.values() for offset in many)
+
+    @property
+    def tiled(self) -> bool:
+        """Whether orthogonal tiles can be computed one after the other: no read goes up and to the right."""
+        return all(offset[1] <= 0 for many in self.reads.values() for offset in many)
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
@@ -131,21 +135,30 @@ class Recurrence:
             for offset in offsets
         )
 
+    @functools.cached_property
+    def kinds(self) -> Counter[Kind]:
+        """How many inputs are of each kind."""
+        return Counter(each.kind for each in self.inputs)
+
+    @functools.cached_property
+    def applied(self) -> tuple[str, ...]:
+        """The operators of a cell, one after the other."""
+        return tuple(node.op for s in self.statements for node in s.tape if isinstance(node, Apply))
+
     @property
     def operations(self) -> int:
         """Operations per cell, a look-up as one."""
-        ops = [node.op for s in self.statements for node in s.tape if isinstance(node, Apply)]
-        return sum(1 if op.startswith(LOOKUP) else OPERATORS[op].flops for op in ops)
+        return sum(1 if op.startswith(LOOKUP) else OPERATORS[op].flops for op in self.applied)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableProblem:
-    """A table to be filled once."""
+def reach_of(offsets: Iterable[Offset]) -> tuple[int, int]:
+    """Return the rows and the columns that reads at some offsets reach back.
 
-    program: Recurrence  # one cell
-    shape: tuple[int, int]  # rows and columns
-    dtype: str  # of the tables
-    floating: tuple[str, ...] = ()  # inputs whose values are of the tables' type; the others are whole numbers
+    >>> reach_of([(-1, 1), (-2, 0), (0, -3)])
+    (2, 3)
+    """
+    back = [(0, 0), *((-offset[0], -offset[1]) for offset in offsets)]
+    return max(up for up, _ in back), max(left for _, left in back)
 
 
 def recurrence(
@@ -163,7 +176,7 @@ def recurrence(
     Args:
         name: Its name.
         values: The value of each table's cell.
-        inputs: The kind of each input that is read.
+        inputs: Which inputs have one value per row or per column; of others the kind is found.
         order: Names in argument order; what is not named follows as it is met.
         outside: Each table's value outside, of :data:`ROW`, :data:`COLUMN` and scalars; the semiring's zero by default.
         semiring: One of :data:`SEMIRINGS`.
@@ -177,7 +190,7 @@ def recurrence(
         UsageError: If there is no such semiring.
     """
     one_of("a semiring", semiring, SEMIRINGS)
-    kinds, edges = dict(inputs or {}), dict(outside or {})
+    edges = dict(outside or {})
     tapes = {table: flatten(as_value(value)) for table, value in values.items()}
     around = {table: flatten(as_value(edges[table])) if table in edges else None for table in tapes}
     number = complex_constant(*tapes.values(), *(tape for tape in around.values() if tape is not None))
@@ -186,8 +199,7 @@ def recurrence(
     unknown = [table for table in edges if table not in tapes]
     if unknown:
         raise TraceError(f"{unknown[0]!r} is no table of {name!r}, so nothing lies outside it")
-    for tape in tapes.values():
-        _check_tape(name, tape, kinds, tuple(tapes))
+    kinds = _input_kinds(name, tapes, inputs or {})
     met = [node.name for tape in (*tapes.values(), *around.values()) for node in tape or () if isinstance(node, Scalar)]
     scalars = [each for each in dict.fromkeys(met) if each not in {ROW, COLUMN}]
     place = {each: number for number, each in enumerate(order)}
@@ -213,22 +225,34 @@ def lookup(matrix: str, row: Operand, column: Operand) -> Value:
     return Value(LOOKUP + matrix, (as_value(row), as_value(column)))
 
 
-def _check_tape(name: str, tape: Tape, kinds: Mapping[str, Kind], tables: tuple[str, ...]) -> None:
-    for node in tape:
+def _input_kinds(name: str, tapes: Mapping[str, Tape], given: Mapping[str, Kind]) -> dict[str, Kind]:
+    """Check what tapes read, and find the kinds of the inputs among it."""
+    kinds = dict(given)
+    for node in (node for tape in tapes.values() for node in tape):
         if isinstance(node, Apply) and node.op in _UNTYPED:
             raise TraceError(f"a recurrence cannot use {node.op!r}, in {name!r}")
-        if isinstance(node, Apply) and node.op.startswith(LOOKUP) and kinds.get(node.op[len(LOOKUP) :]) != "matrix":
-            raise TraceError(f"{node.op[len(LOOKUP) :]!r} of {name!r} is looked up but is no matrix")
+        if isinstance(node, Apply) and node.op.startswith(LOOKUP):
+            matrix = node.op[len(LOOKUP) :]
+            if kinds.setdefault(matrix, "matrix") != "matrix":
+                raise TraceError(f"{matrix!r} of {name!r} is looked up but is no matrix")
         if not isinstance(node, Read):
             continue
         text = f"{node.field}[{', '.join(map(str, node.offset))}]"
-        if node.field in tables:
+        if node.field in tapes:
             _check_read(name, node, text)
-        elif kinds.get(node.field) not in {"row", "column", "cell"}:
+            continue
+        if len(node.offset) == 1 and node.field not in kinds:
+            raise TraceError(
+                f"{node.field!r} of {name!r} has one index, so it is an input per row or per column",
+                f"say which: @tw.recurrence(rows=({node.field!r},))",
+            )
+        kind = kinds.setdefault(node.field, "cell")
+        if kind == "matrix":
             raise TraceError(f"{text} of {name!r} is neither a table nor an input")
-        elif len(node.offset) != (2 if kinds[node.field] == "cell" else 1) or any(node.offset):
-            where = "[0, 0]" if kinds[node.field] == "cell" else "[0]"
+        if len(node.offset) != (2 if kind == "cell" else 1) or any(node.offset):
+            where = "[0, 0]" if kind == "cell" else "[0]"
             raise TraceError(f"an input is read at the cell, got {text} in {name!r}", f"write {node.field}{where}")
+    return kinds
 
 
 def _check_read(name: str, read: Read, text: str) -> None:

@@ -3,12 +3,12 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 from tilewright.base.errors import TilewrightError, TraceError, UsageError
 from tilewright.frontends.trace import Argument, argument_names, updates
 from tilewright.inputs.stencil import without_function
-from tilewright.programs.stencil.expression import LOOKUP, Apply, Read, Scalar, Tape, Value, as_value, flatten
+from tilewright.programs.stencil.expression import Scalar, Value, as_value, flatten, reads
 from tilewright.programs.stencil.program import FieldBuilder, refuse_places
 from tilewright.workloads.tables import catalogue, problem
 from tilewright.workloads.tables.problem import COLUMN, ROW, Kind, Recurrence, lookup
@@ -183,45 +183,25 @@ def trace_recurrence(
     tapes = [flatten(value) for value in values.values()]
     for tape in tapes:
         refuse_places(tape, f"the recurrence {title!r}")
-    kinds = _kinds(title, tapes, tuple(values), {"row": rows, "column": columns})
-    unknown = [each for each in (*rows, *columns) if each not in kinds]
-    if unknown:
-        raise TraceError(f"{unknown[0]!r} is never read by {title!r}", f"index it: {unknown[0]}[0]")
+    used = {each.field for tape in tapes for each in reads(tape)} - values.keys()
+    lines: dict[str, Kind] = {each: "row" for each in rows if each in used}
     found = problem.recurrence(
         title,
         values,
-        inputs=kinds,
+        inputs=lines | {each: "column" for each in columns if each in used},
         order=tuple(arguments),
         outside=_outside(title, outside, tuple(values), arguments),
         semiring=semiring,
         summary=(inspect.getdoc(function) or "").partition("\n")[0],
     )
-    used = {*found.tables, *found.scalars, *(each.name for each in found.inputs)}
-    unused = [argument for argument in arguments if argument not in used]
+    inputs = [each.name for each in found.inputs]
+    unread = [each for each in (*rows, *columns) if each not in inputs]
+    if unread:
+        raise TraceError(f"{unread[0]!r} is never read by {title!r}", f"index it: {unread[0]}[0]")
+    unused = [argument for argument in arguments if argument not in {*found.tables, *found.scalars, *inputs}]
     if unused:
         raise TraceError(f"the argument {unused[0]!r} of {title!r} is never used", "remove it")
     return found
-
-
-def _kinds(
-    title: str, tapes: list[Tape], tables: tuple[str, ...], lines: Mapping[Literal["row", "column"], tuple[str, ...]]
-) -> dict[str, Kind]:
-    kinds: dict[str, Kind] = {}
-    for node in (node for tape in tapes for node in tape):
-        if isinstance(node, Apply) and node.op.startswith(LOOKUP):
-            kinds[node.op[len(LOOKUP) :]] = "matrix"
-        if not isinstance(node, Read) or node.field in tables:
-            continue
-        kind: Kind = "cell"
-        for line, names in lines.items():
-            kind = line if node.field in names else kind
-        if kind == "cell" and len(node.offset) == 1:
-            raise TraceError(
-                f"{node.field!r} of {title!r} has one index, so it is an input per row or per column",
-                f"say which: @tw.recurrence(rows=({node.field!r},))",
-            )
-        kinds[node.field] = kind
-    return kinds
 
 
 def _outside(title: str, given: Outside, tables: tuple[str, ...], arguments: list[str]) -> dict[str, Value]:

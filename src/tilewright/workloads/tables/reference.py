@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import check_fits
-from tilewright.base.errors import ArrayError, UsageError, one_of
-from tilewright.programs.stencil.expression import LOOKUP, Apply, Const, Read, Scalar, Tape, check_constants
+from tilewright.programs.stencil.expression import LOOKUP, Apply, Const, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
-from tilewright.programs.stencil.program import refuse_bits
-from tilewright.workloads.tables.problem import COLUMN, DTYPES, ROW, Recurrence, TableStatement
+from tilewright.workloads.tables.problem import COLUMN, ROW, Recurrence, TableStatement
 
 Array = npt.NDArray[Any]
 
@@ -28,40 +25,8 @@ class TableData:
     scalars: Mapping[str, float]
 
 
-def check_data(program: Recurrence, data: TableData) -> None:
-    """Check that data fit a recurrence."""
-    one_of("the dtype of a table", data.dtype, DTYPES)
-    if min(data.shape) < 1:
-        raise ArrayError(f"a table has at least one row and one column, got {data.shape[0]} x {data.shape[1]}")
-    wanted = {"row": data.shape[:1], "column": data.shape[1:], "cell": data.shape}
-    for each in program.inputs:
-        if each.name not in data.arrays:
-            raise ArrayError(f"{program.name!r} needs the input {each.name!r}")
-        shape = data.arrays[each.name].shape
-        if (each.kind == "matrix" and len(shape) != 2) or (each.kind != "matrix" and shape != wanted[each.kind]):
-            need = "two dimensions" if each.kind == "matrix" else f"the shape {wanted[each.kind]}"
-            raise ArrayError(f"the input {each.name!r} of {program.name!r} must have {need}, got the shape {shape}")
-    missing = [name for name in program.scalars if name not in data.scalars]
-    if missing:
-        raise UsageError(f"{program.name!r} needs a value for {missing[0]!r}", f"pass {missing[0]}=…")
-    element = "uint8" if data.dtype == "bool" else data.dtype
-    for name, value in data.scalars.items():
-        check_fits(value, element, f"{name} = {{}}")
-    for statement in program.statements:
-        check_constants(statement.tape, element, program.name)
-        check_constants(statement.outside or (), _wide(data.dtype).name, program.name)
-    tapes = [tape for s in program.statements for tape in (s.tape, s.outside or ())]
-    if not data.dtype.startswith("float") and any(
-        isinstance(node, Apply) and node.op in {"div", "sqrt", "exp", "log"} for tape in tapes for node in tape
-    ):
-        raise UsageError(f"{program.name!r} divides or takes roots, which {data.dtype} cannot hold", "use float32")
-    if data.dtype.startswith("float"):
-        for tape in tapes:
-            refuse_bits(tape, repr(program.name), data.dtype)
-
-
-def _wide(dtype: str) -> np.dtype[Any]:
-    """The type that values outside a table are computed in."""
+def wide_type(dtype: str) -> np.dtype[Any]:
+    """Return the type that values outside a table are computed in."""
     return np.dtype(dtype if dtype.startswith("float") else np.int64)
 
 
@@ -71,7 +36,7 @@ def outside(program: Recurrence, data: TableData, table: str, rows: Array, colum
     statement = next(each for each in program.statements if each.table == table)
     if statement.outside is None:
         return np.full(shape, program.semiring.zero(data.dtype), dtype=data.dtype)
-    kind = _wide(data.dtype)
+    kind = wide_type(data.dtype)
     known = {ROW: rows.astype(kind), COLUMN: columns.astype(kind)}
     value = _evaluate(statement.outside, kind, lambda node: known.get(node.name, data.scalars.get(node.name, 0)))
     return np.broadcast_to(value, shape).astype(data.dtype)
@@ -83,7 +48,6 @@ def fill(program: Recurrence, data: TableData) -> dict[str, Array]:
     Cells with the same value of ``w i + j`` are computed at once, where w is the least number for which no dependence
     joins two of them: 1, the anti-diagonals, unless a read goes up and to the right.
     """
-    check_data(program, data)
     offsets = [offset for many in program.reads.values() for offset in many]
     up, left = program.reach
     right = max([0, *(o[1] for o in offsets)])

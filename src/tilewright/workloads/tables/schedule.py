@@ -1,29 +1,19 @@
-"""How a table or an alignment is computed: what was asked for, else what the cost models say is fastest."""
+"""How a table is filled: what was asked for, else what the cost model says is fastest."""
 
 import functools
 import math
 from dataclasses import dataclass, replace
 
-from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div, round_up
 from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import Target
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.workloads.tables import alignment_costs, costs, orthogonal
-from tilewright.workloads.tables.alignment_costs import AlignmentCase
-from tilewright.workloads.tables.problem import Recurrence, TableProblem
+from tilewright.workloads.tables import costs, orthogonal
+from tilewright.workloads.tables.problem import Recurrence
 from tilewright.workloads.tables.reference import TableData
 
-_ROWS = (*(2**power for power in range(3, 17)), 96, 192, 384, 768)
-_COLUMNS = tuple(2**power for power in range(6, 17))
-_PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
-"""Columns of tiles that a thread may take, so that all threads end together."""
-_KEPT_BYTES = 2**28
-"""What a traced alignment may keep where smaller tiles would be faster."""
-_MOST_CELLS = 2**31
 KEPT_DIAGONALS = 16
 """Anti-diagonals after which a wanted table's cells are copied into it: a line of cells of 4 bytes at a time."""
 _CHIP_BYTES = 16 * 1024
@@ -54,7 +44,9 @@ class TableSchedule:
 class TablePlan:
     """Every decision about filling a table."""
 
-    problem: TableProblem
+    program: Recurrence
+    dtype: str  # of the tables
+    floating: tuple[str, ...]  # inputs whose values are of the tables' type; the others are whole numbers
     target: Target
     schedule: TableSchedule | None  # None for NumPy, which needs none
 
@@ -65,21 +57,26 @@ def plan_table(
     """Decide how a table is filled; without a schedule only NumPy can fill it."""
     count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
     floating = (each for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f")
-    problem = TableProblem(
-        program=program, shape=data.shape, dtype=data.dtype, floating=tuple(each.name for each in floating)
-    )
     target = replace(target, threads=count)
     given = None if asked is None else asked if asked.family.untiled else orthogonal.legal_table(program, asked)
-    if given is None and (target.backend == "numpy" or not _tiled(program)):
+    if given is None and (target.backend == "numpy" or not program.tiled):
         given = NONE
     shape = None
     if target.on_device:
         tiling = _on_device(program, data, target, given, whole=asked is None or bool(asked.sub))
-        shape = table_shape(tiling, sum(data.arrays[e.name].nbytes for e in program.inputs if e.kind == "matrix"))
+        matrices = sum(data.arrays[each.name].nbytes for each in program.inputs if each.kind == "matrix")
+        chip = 0 < matrices <= _CHIP_BYTES
+        shape = TableShape(threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=chip)
     else:
         tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
     schedule = TableSchedule(tiling=tiling, kept=KEPT_DIAGONALS, shape=shape)
-    return TablePlan(problem=problem, target=target, schedule=None if tiling.family.untiled else schedule)
+    return TablePlan(
+        program=program,
+        dtype=data.dtype,
+        floating=tuple(each.name for each in floating),
+        target=target,
+        schedule=None if tiling.family.untiled else schedule,
+    )
 
 
 def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
@@ -91,17 +88,6 @@ def _on_device(program: Recurrence, data: TableData, target: Target, given: Tili
     machine = device_machine(open_device(target))
     tiling = given or table_default(program, data.shape, data.dtype, machine)
     return tiling if whole else cut_for_threads(program, data.shape, data.dtype, machine, tiling)
-
-
-def _tiled(program: Recurrence) -> bool:
-    """Say whether orthogonal tiles are legal: no read goes up and to the right."""
-    return all(offset[1] <= 0 for many in program.reads.values() for offset in many)
-
-
-def table_shape(tiling: Tiling, matrix_bytes: int) -> TableShape:
-    """Return what of a table's tile, one sub-tile for each thread, decides a GPU's kernel."""
-    chip = 0 < matrix_bytes <= _CHIP_BYTES
-    return TableShape(threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=chip)
 
 
 @functools.lru_cache(maxsize=256)
@@ -122,30 +108,3 @@ def cut_for_threads(
     case = costs.make_case(program, shape, dtype, machine)
     ways = costs.split(case, tiling) or (tiling,)
     return min(costs.times(case, ways), key=lambda pair: pair[1], default=(ways[0], 0.0))[0]
-
-
-@functools.lru_cache(maxsize=256)
-def alignment_default(
-    lengths: tuple[int, int], letters: int, machine: Machine, threads: int | None = None, *, traced: bool
-) -> tuple[int, int]:
-    """Return rows and columns of the fastest tiles of an alignment; ``traced`` if more than the score is wanted."""
-    case = AlignmentCase(lengths=lengths, letters=letters, traced=traced, machine=with_threads(machine, threads))
-    return min(alignment_tiles(case), key=lambda tile: alignment_costs.times(case, *tile).seconds)
-
-
-def alignment_tiles(case: AlignmentCase) -> tuple[tuple[int, int], ...]:
-    """Return the tiles among which an alignment's is chosen, smaller ones first.
-
-    Rows and columns are powers of two up to the lengths, and columns also such that every thread has as many tiles.
-    What a traced alignment keeps stays below a limit, or twice the least that any tile keeps.
-    """
-    (m, n), threads = case.lengths, int(case.machine.sm_count.value)
-    parts = {ceil_div(n, threads * part) for part in _PARTS} | {min(size, n) for size in _COLUMNS}
-    columns = sorted({round_up(each, ALIGNMENT_LANES) for each in parts})
-    rows = sorted({min(size, m) for size in _ROWS})
-    every = tuple((t, s) for t in rows for s in columns if t * s <= _MOST_CELLS)
-    if not case.traced:
-        return every
-    kept = [alignment_costs.kept_bytes(case, *tile) for tile in every]
-    most = max(_KEPT_BYTES, 2 * min(kept))
-    return tuple(tile for tile, size in zip(every, kept, strict=True) if size <= most)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
+from tilewright.base.units import whole_number
 
 MATRICES = ("BLOSUM45", "BLOSUM62", "BLOSUM80", "PAM250")
 """The protein matrices that are shipped; see ``matrices/README.md`` for where they come from."""
@@ -73,14 +74,14 @@ def _remedy(letter: str) -> str:
 
 def check_gaps(gap_open: int, gap_extend: int) -> tuple[int, int]:
     """Return gap costs that are whole numbers with 0 < extend <= open."""
-    for name, value in (("gap_open", gap_open), ("gap_extend", gap_extend)):
-        if isinstance(value, bool) or int(value) != value or not 0 <= value <= MAX_SCORE:
-            raise UsageError(f"{name} is a whole number from 0 to {MAX_SCORE}, a cost, got {value!r}")
+    costs = {"gap_open": gap_open, "gap_extend": gap_extend}
+    about = f"from 0 to {MAX_SCORE}, a cost"
+    gap_open, gap_extend = (whole_number(cost, name, 0, MAX_SCORE, about) for name, cost in costs.items())
     if gap_extend > gap_open:
         raise UsageError(
             f"extending a gap may cost at most as much as opening one, got gap_open={gap_open}, gap_extend={gap_extend}"
         )
-    return int(gap_open), int(gap_extend)
+    return gap_open, gap_extend
 
 
 def matrix_scoring(matrix: str, gap_open: int, gap_extend: int) -> Scoring:
@@ -139,9 +140,9 @@ def parse_matrix(text: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
 def match_scoring(texts: tuple[str, str], match: int, mismatch: int, gap_open: int, gap_extend: int) -> Scoring:
     """Score equal letters alike and unequal ones alike, over whatever letters occur; blanks and ``-`` are none."""
     gaps = check_gaps(gap_open, gap_extend)
-    for name, value in (("match", match), ("mismatch", mismatch)):
-        if isinstance(value, bool) or int(value) != value or abs(value) > MAX_SCORE:
-            raise UsageError(f"{name} is a whole number of at most {MAX_SCORE}, got {value!r}")
+    scores = {"match": match, "mismatch": mismatch}
+    about = f"of at most {MAX_SCORE}"
+    match, mismatch = (whole_number(score, name, -MAX_SCORE, MAX_SCORE, about) for name, score in scores.items())
     for which, text in zip(("first", "second"), texts, strict=True):
         place = next((i for i, letter in enumerate(text) if letter.isspace() or letter == "-"), None)
         if place is not None:
@@ -153,7 +154,7 @@ def match_scoring(texts: tuple[str, str], match: int, mismatch: int, gap_open: i
     if len(letters) > MAX_LETTERS:
         raise UsageError(f"sequences of at most {MAX_LETTERS} different letters can be aligned, got {len(letters)}")
     size = range(len(letters))
-    rows = tuple(tuple(int(match) if i == j else int(mismatch) for j in size) for i in size)
+    rows = tuple(tuple(match if i == j else mismatch for j in size) for i in size)
     return Scoring(
         name=f"match {match:+d}, mismatch {mismatch:+d}",
         letters=letters,

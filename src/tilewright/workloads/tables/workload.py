@@ -94,13 +94,12 @@ class TableWorkload:
 
     def c_iter(self, tiling: Tiling) -> Quantity:  # noqa: ARG002
         """Seconds per cell of one vector unit."""
-        return model.iteration_seconds(self.problem)
+        return self.problem.c_iter
 
     @property
     def cell_bytes(self) -> int:
         """Bytes of memory per cell where whole tables are kept."""
-        dtype = self.problem.dtype
-        return len(self.problem.program.tables) * (1 if dtype == "bool" else np.dtype(dtype).itemsize)
+        return len(self.problem.program.tables) * self.problem.itemsize
 
     def changed(self, machine: Machine, shape: tuple[int, ...], steps: int) -> "TableWorkload":
         """Return the same recurrence, elsewhere, with another table."""

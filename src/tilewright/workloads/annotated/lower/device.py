@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
+from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.nest import Expr, Loop, Stmt
 from tilewright.workloads.annotated.nests.scalars import Reduction
 
@@ -104,8 +105,8 @@ def joint(launches: Sequence[LaunchShape]) -> LaunchShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopKernel:
-    """A parallel loop as a kernel."""
+class LoopKernel(tree.Foreign):
+    """A parallel loop as a kernel: the host's statement that launches it."""
 
     name: str
     launch: LaunchShape
@@ -120,31 +121,10 @@ class LoopKernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
-    """A step of the host: a loop around further steps."""
-
-    loop: Loop
-    steps: "tuple[Step, ...]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
-    """A step of the host: further steps, if something holds that the host can tell, or others."""
-
-    test: Expr
-    then: "tuple[Step, ...]"
-    other: "tuple[Step, ...]" = ()
-
-
-Step = LoopKernel | Repeat | Branch | Stmt
-"""A step of the host: it runs a kernel, other steps, or statements on scalars."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceProgram:
     """A region for a device."""
 
-    steps: tuple[Step, ...]  # what the host does
+    host: Stmt  # what the host does: it launches kernels, in loops and under conditions, and computes scalars
     launch: LaunchShape  # what all kernels have in common: where they run, and how their arrays come there
     arrays: Mapping[str, str]  # element types of the arrays that live on the device
     written: frozenset[str]  # those that come back
@@ -159,17 +139,4 @@ class DeviceProgram:
     @property
     def kernels(self) -> tuple[LoopKernel, ...]:
         """The kernels in order."""
-        return tuple(kernels_of(self.steps))
-
-
-def kernels_of(steps: Sequence[Step]) -> list[LoopKernel]:
-    """The kernels of all steps, in order."""
-    found: list[LoopKernel] = []
-    for step in steps:
-        if isinstance(step, LoopKernel):
-            found.append(step)
-        elif isinstance(step, Repeat):
-            found += kernels_of(step.steps)
-        elif isinstance(step, Branch):
-            found += kernels_of([*step.then, *step.other])
-    return found
+        return tuple(node for node in tree.statements(self.host) if isinstance(node, LoopKernel))

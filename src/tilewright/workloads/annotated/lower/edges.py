@@ -6,10 +6,12 @@ Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 5.7; l
 iterations stays the same, so that this is always legal.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.nests.affine import terms
+from tilewright.workloads.annotated.nests.values import constant, evaluate
 
 MOST = 4000
 """Largest result, in statements and parts of expressions."""
@@ -19,7 +21,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 def has_edges(stmt: tree.Stmt) -> bool:
     """Whether a loop of a statement has a condition that holds or fails at its ends alone."""
-    return any(isinstance(node, tree.Loop) and _told(node) for node in tree.statements(stmt))
+    return any(map(_told, tree.loops(stmt)))
 
 
 def split_edges(stmt: tree.Stmt) -> tree.Stmt:
@@ -33,16 +35,9 @@ def split_edges(stmt: tree.Stmt) -> tree.Stmt:
 
 
 def _split(stmt: tree.Stmt) -> tree.Stmt:
-    match stmt:
-        case tree.Loop() if _told(stmt):
-            return _parts(stmt)
-        case tree.Loop(body=body):
-            return replace(stmt, body=_split(body))
-        case tree.Block(body):
-            return tree.Block(tuple(_split(each) for each in body))
-        case tree.If(test, then, other):
-            return tree.If(test, _split(then), None if other is None else _split(other))
-    return stmt
+    if isinstance(stmt, tree.Loop) and _told(stmt):
+        return _parts(stmt)
+    return tree.with_parts(stmt, tuple(map(_split, tree.parts(stmt))))
 
 
 def _told(loop: tree.Loop) -> bool:
@@ -50,9 +45,8 @@ def _told(loop: tree.Loop) -> bool:
     inside = tree.written(loop.body) | tree.counters(loop.body)
     if loop.step != 1 or loop.pragmas or loop.launch:
         return False
-    for bound in (loop.first, loop.last):
-        if (tree.names(bound) | tree.arrays(bound)) & inside:
-            return False
+    if tree.mentioned(loop.first, loop.last) & inside:
+        return False
     tests = [node.test for node in tree.statements(loop.body) if isinstance(node, tree.If)]
     return any(_side(part, loop) is not None for test in tests for part in tree.walk(test))
 
@@ -85,23 +79,13 @@ def _same(one: tree.Expr, other: tree.Expr) -> bool:
 
 def _sum(expr: tree.Expr) -> dict[str, int] | None:
     """Return the factors of names and the constant (under an empty name) of a sum, or None if it is none."""
-    match expr:
-        case tree.Name(name):
-            return {name: 1}
-        case tree.Num():
-            value = evaluate(expr, {})
-            return ({"": value} if value else {}) if isinstance(value, int) else None
-        case tree.Unary("-", operand):
-            inner = _sum(operand)
-            return None if inner is None else {name: -factor for name, factor in inner.items()}
-        case tree.Binary("+" | "-" as op, left, right):
-            a, b = _sum(left), _sum(right)
-            if a is None or b is None:
-                return None
-            sign = 1 if op == "+" else -1
-            found = {name: a.get(name, 0) + sign * b.get(name, 0) for name in {*a, *b}}
-            return {name: factor for name, factor in found.items() if factor}
-    return None
+    found = terms(expr)
+    if found is None or any(isinstance(part, tree.Binary) and part.op == "*" for part in tree.walk(expr)):
+        return None
+    total = Counter[str]()
+    for number, factors in found:
+        total["".join(tree.names(*factors))] += number
+    return {name: factor for name, factor in total.items() if factor}
 
 
 def _parts(loop: tree.Loop) -> tree.Stmt:
@@ -118,8 +102,7 @@ def _parts(loop: tree.Loop) -> tree.Stmt:
 
 
 def _sum_of(bound: tree.Expr, amount: int) -> tree.Expr:
-    value = evaluate(bound, {})
-    if isinstance(value, int):
+    if (value := constant(bound)) is not None:
         return tree.integer(value + amount)
     return bound + amount if amount > 0 else bound - -amount
 

@@ -7,13 +7,12 @@ the elements up to the last odd one below ``n``. Whatever isl cannot tell exactl
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.accesses import AssignmentSite
-from tilewright.workloads.annotated.nests.affine import affine, domain
-from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.nests.affine import IslNames
+from tilewright.workloads.annotated.nests.values import constant
 
 MOST_ACCESSES = 400
 """Most mentions of arrays in a nest; none of a larger one has an extent."""
@@ -47,15 +46,14 @@ def extents_of(stmt: tree.Stmt) -> dict[str, Extent]:
     mentions: dict[str, list[_Mention]] = {}
     for array, mention in _mentions(stmt):
         mentions.setdefault(array, []).append(mention)
-    own = {node.name for node in tree.statements(stmt) if isinstance(node, tree.Declare)}
     if sum(map(len, mentions.values())) > MOST_ACCESSES:
         return {}
-    changed = tree.written(stmt) | tree.counters(stmt) | own
+    names = IslNames(tree.changed(stmt))
     found: dict[str, Extent] = {}
     for array, every in mentions.items():
-        reached = [_Reach(islpy, each, changed).extent() for each in dict.fromkeys(every)]
+        reached = [_Reach(islpy, each, names).extent() for each in dict.fromkeys(every)]
         known = [each for each in reached if each is not None]
-        if array in own or len(known) < len(reached):
+        if array in tree.declared(stmt) or len(known) < len(reached):
             continue
         count = functools.reduce(lambda a, b: tree.Call("max", (a, b)), dict.fromkeys(each.count for each in known))
         found[array] = Extent(count=count, assumes=tuple(dict.fromkeys(each for p in known for each in p.assumes)))
@@ -79,7 +77,7 @@ def _mentions(
             inside = [(target, loops, tests), (value, loops, tests)]
         case tree.Declare(value=value):
             inside = [(each, loops, tests) for each in (value if isinstance(value, tuple) else (value,))]
-        case tree.Block() | tree.Transform() | tree.Directive() | tree.Verbatim():
+        case tree.Block() | tree.Transform() | tree.Directive() | tree.Verbatim() | tree.Foreign():
             inside = [(each, loops, tests) for each in tree.parts(node)]
         case _:
             if isinstance(node, tree.Item):
@@ -96,19 +94,18 @@ class _Reach:
 
     isl: Any
     mention: _Mention
-    changed: set[str]
+    names: IslNames
     opaque: dict[tree.Expr, str] = field(default_factory=dict)
     context: Any = None
     head: str = ""
     build: Any = None
 
     def extent(self) -> Extent | None:
-        index, loops = self._closed(self.mention.index), tuple(self._closed_loop(each) for each in self.mention.loops)
-        tests = tuple(self._closed(each) for each in self.mention.tests)
-        nothing = tree.Assign(tree.Name("tw_none"), "=", _ZERO)
-        site = AssignmentSite(number=0, loops=loops, positions=(), tests=tests, accesses=(), statement=nothing)
-        where, exact = domain(site, "v", {}, self.changed)
-        form = _linear(index, [loop.index for loop in loops], self.changed) if exact else None
+        index, close = self._closed(self.mention.index), self._closed
+        loops = [replace(each, first=close(each.first), last=close(each.last)) for each in self.mention.loops]
+        tests = list(map(close, self.mention.tests))
+        where, exact = self.names.domain(loops, tests, "v")
+        form = _linear(index, [loop.index for loop in loops], self.names) if exact else None
         if form is None:
             return None
         self.context = self.isl.Context()
@@ -120,13 +117,13 @@ class _Reach:
 
     def _extent(self, form: tuple[list[tree.Expr], tree.Expr], where: Sequence[str]) -> Extent | None:
         factors, rest = form
-        whole, literal = self._affine(rest), [evaluate(each, {}) for each in factors]
-        texts = [*where, *(text for each in (*factors, rest) if (text := self._affine(each)) is not None)]
+        whole, literal = self.names.affine(rest), list(map(constant, factors))
+        texts = [*where, *(text for each in (*factors, rest) if (text := self.names.affine(each)) is not None)]
         self.head = f"[{', '.join(sorted({word for text in texts for word in _words(text)}))}] -> "
         self.build = self.isl.AstBuild.from_context(self._set(": "))
         dims = ", ".join(f"v{axis}" for axis in range(len(factors)))
         space = self._set(f"[{dims}] : {' and '.join(where) or '1 = 1'}")
-        if whole is None or not all(isinstance(each, int) for each in literal):
+        if whole is None or None in literal:
             return self._corner(space, factors, rest)
         total = " + ".join([whole, *(f"{each} * v{axis}" for axis, each in enumerate(literal))])
         move = self.isl.Map.read_from_str(self.context, f"{self.head}{{ [{dims}] -> [{total}] }}")
@@ -139,8 +136,8 @@ class _Reach:
 
     def _corner(self, space: Any, factors: list[tree.Expr], rest: tree.Expr) -> Extent | None:  # noqa: ANN401
         """Where factors are names, such as the width of a row: the largest counters, if they are reached together."""
-        values = [evaluate(factor, {}) for factor in factors]
-        if any(isinstance(value, int) and value < 0 for value in values):
+        values = list(map(constant, factors))
+        if any(value is not None and value < 0 for value in values):
             return None
         kept = [axis for axis, value in enumerate(values) if value != 0]
         for axis in reversed(range(len(factors))):
@@ -159,7 +156,7 @@ class _Reach:
             assumed.append(factors[axis])
         top = self._opened(top)
         runs = self._expr(self.build.expr_from_set(space.params()))
-        always = evaluate(runs, {}) == 1
+        always = constant(runs) == 1
         open_ones = [each for each in (*assumed, least) if not self._holds(space.params(), each)]
         tests = [self._opened(each) >= 0 for each in open_ones]
         count = _sum(top, tree.integer(1))
@@ -170,13 +167,10 @@ class _Reach:
 
     def _holds(self, where: Any, expr: tree.Expr) -> bool:  # noqa: ANN401
         """Whether an expression is not negative wherever the loops run at all."""
-        text = self._affine(expr)
+        text = self.names.affine(expr)
         if text is None or not set(_words(text)) <= set(_words(self.head)):
             return False
         return bool(where.is_subset(self._set(f": {text} >= 0").params()))
-
-    def _affine(self, expr: tree.Expr) -> str | None:
-        return affine(expr, {}, {}, self.changed)
 
     def _set(self, text: str) -> Any:  # noqa: ANN401
         return self.isl.Set.read_from_str(self.context, f"{self.head}{{ {text} }}")
@@ -184,20 +178,14 @@ class _Reach:
     def _aff(self, function: Any) -> tree.Expr:  # noqa: ANN401
         return self._expr(self.build.expr_from_pw_aff(function))
 
-    def _closed_loop(self, loop: tree.Loop) -> tree.Loop:
-        first, last = self._closed(loop.first), self._closed(loop.last)
-        return tree.Loop(index=loop.index, first=first, last=last, step=loop.step, body=tree.Block(()))
-
     def _closed(self, expr: tree.Expr) -> tree.Expr:
         """Replace quotients of names that nobody changes by names of their own."""
 
         def change(node: tree.Expr) -> tree.Expr:
-            if not isinstance(node, tree.Binary) or node.op not in {"/", "%"} or self._affine(node) is not None:
+            if not isinstance(node, tree.Binary) or node.op not in {"/", "%"} or self.names.affine(node) is not None:
                 return node
-            plain = tree.names(node).isdisjoint(self.changed) and not any(
-                isinstance(part, tree.Item) for part in tree.walk(node)
-            )
-            return tree.Name(self.opaque.setdefault(node, f"{_OPAQUE}{len(self.opaque)}")) if plain else node
+            word = f"{_OPAQUE}{len(self.opaque)}"
+            return tree.Name(self.opaque.setdefault(node, word)) if _steady(node, self.names) else node
 
         return tree.rebuild(expr, change)
 
@@ -259,26 +247,21 @@ def _operation(op: str, args: Sequence[tree.Expr]) -> tree.Expr:  # noqa: PLR091
 
 
 def _sum(a: tree.Expr, b: tree.Expr) -> tree.Expr:
-    value, other = evaluate(a, {}), evaluate(b, {})
-    if isinstance(value, int) and isinstance(other, int):
+    value, other = constant(a), constant(b)
+    if value is not None and other is not None:
         return tree.integer(value + other)
     if _ZERO in {a, b}:
         return b if a == _ZERO else a
-    if (
-        isinstance(other, int)
-        and isinstance(a, tree.Binary)
-        and a.op in "+-"
-        and isinstance(inner := evaluate(a.right, {}), int)
-    ):
+    if isinstance(a, tree.Binary) and a.op in "+-" and other is not None and (inner := constant(a.right)) is not None:
         return _sum(a.left, tree.integer((inner if a.op == "+" else -inner) + other))
     if isinstance(b, tree.Unary) and b.op == "-":
         return a - b.operand
-    return a - -other if isinstance(other, int) and other < 0 else a + b
+    return a - -other if other is not None and other < 0 else a + b
 
 
 def _product(a: tree.Expr, b: tree.Expr) -> tree.Expr:
-    value, other = evaluate(a, {}), evaluate(b, {})
-    if isinstance(value, int) and isinstance(other, int):
+    value, other = constant(a), constant(b)
+    if value is not None and other is not None:
         return tree.integer(value * other)
     if _ZERO in {a, b}:
         return _ZERO
@@ -289,29 +272,31 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\bp_\w+", text)
 
 
-def _linear(expr: tree.Expr, indices: Sequence[str], changed: set[str]) -> tuple[list[tree.Expr], tree.Expr] | None:  # noqa: PLR0911
+def _steady(expr: tree.Expr, names: IslNames) -> bool:
+    """Whether an expression is made of names that nobody changes."""
+    return tree.names(expr).isdisjoint(names.changed) and not tree.arrays(expr)
+
+
+def _linear(expr: tree.Expr, indices: Sequence[str], names: IslNames) -> tuple[list[tree.Expr], tree.Expr] | None:  # noqa: PLR0911
     """Return the factors of counters, and the rest, of an expression that is linear in them; None if it is not."""
     inside = set(indices)
     if tree.names(expr).isdisjoint(inside):
-        plain = tree.names(expr).isdisjoint(changed) and not any(
-            isinstance(part, tree.Item) for part in tree.walk(expr)
-        )
-        return ([_ZERO] * len(indices), expr) if plain else None
+        return ([_ZERO] * len(indices), expr) if _steady(expr, names) else None
     match expr:
         case tree.Name(name):
             return [tree.integer(each == name) for each in indices], _ZERO
         case tree.Unary("-", operand):
-            return _linear(tree.integer(-1) * operand, indices, changed)
+            return _linear(tree.integer(-1) * operand, indices, names)
         case tree.Binary("+" | "-" as op, left, right):
-            a = _linear(left, indices, changed)
-            b = _linear(right if op == "+" else tree.integer(-1) * right, indices, changed)
+            a = _linear(left, indices, names)
+            b = _linear(right if op == "+" else tree.integer(-1) * right, indices, names)
             if a is None or b is None:
                 return None
             return [_sum(x, y) for x, y in zip(a[0], b[0], strict=True)], _sum(a[1], b[1])
         case tree.Binary("*", left, right):
             factor, inner = (left, right) if tree.names(left).isdisjoint(inside) else (right, left)
-            form = _linear(inner, indices, changed)
-            fixed = _linear(factor, (), changed)
+            form = _linear(inner, indices, names)
+            fixed = _linear(factor, (), names)
             if form is None or fixed is None or tree.names(factor) & inside:
                 return None
             return [_product(factor, each) for each in form[0]], _product(factor, form[1])

@@ -14,18 +14,13 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.lower.device import (
     MAX_STREAMS,
-    Branch,
     DeviceProgram,
     LaunchShape,
     LoopKernel,
-    Repeat,
-    Step,
     joint,
-    kernels_of,
     launch_of,
 )
-from tilewright.workloads.annotated.lower.openmp import asked_of
-from tilewright.workloads.annotated.lower.parallel import plan_parallel
+from tilewright.workloads.annotated.lower.parallel import asked_of, plan_parallel
 from tilewright.workloads.annotated.lower.scalars import shifted
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
@@ -49,57 +44,49 @@ class _Lowering:
     types: dict[str, str] = field(default_factory=dict)  # types of the scalars that kernels reduce
     count: int = 0  # kernels so far
 
-    def steps(  # noqa: PLR0911
-        self, stmt: tree.Stmt, local: dict[str, str], asked: Mapping[str, Any]
-    ) -> list[Step]:
+    def host(self, stmt: tree.Stmt, local: dict[str, str], asked: Mapping[str, Any]) -> tree.Stmt:  # noqa: PLR0911
+        """Return what the host does for a statement."""
         if isinstance(stmt, tree.Block):
             inner = dict(local)
-            out: list[Step] = []
+            items: list[tree.Stmt] = []
             for item in stmt.body:
                 if isinstance(item, tree.Declare) and not item.dims:
                     inner[item.name] = item.ctype
-                out += self.steps(item, inner, asked)
-            return out
+                items.append(self.host(item, inner, asked))
+            return _flat(*items)
         if isinstance(stmt, tree.Loop):
             return self._loop(stmt, local, asked_of(stmt, asked))
         if isinstance(stmt, tree.Declare) and isinstance(stmt.value, tree.Expr) and tree.arrays(stmt.value):
             start = self._fetched(tree.Assign(tree.Name(stmt.name), "=", stmt.value), local, asked)
-            return [replace(stmt, value=None), *start]
+            return _flat(replace(stmt, value=None), start)
         if isinstance(stmt, tree.Declare) or not _used_arrays(stmt):
-            return [stmt]
-        if (
-            isinstance(stmt, tree.If)
-            and not tree.arrays(stmt.test)
-            and any(isinstance(n, tree.Loop) for n in tree.statements(stmt))
-        ):
-            then, other = (
-                () if part is None else tuple(self.steps(part, local, asked)) for part in (stmt.then, stmt.other)
-            )
-            return [Branch(test=stmt.test, then=then, other=other)]
+            return stmt
+        if isinstance(stmt, tree.If) and not tree.arrays(stmt.test) and tree.loops(stmt):
+            then, *other = (_flat(self.host(part, local, asked)) for part in tree.parts(stmt))
+            return tree.If(stmt.test, then, *(each for each in other if each.body))
         if isinstance(stmt, tree.Assign) and isinstance(stmt.target, tree.Name):
             return self._fetched(stmt, local, asked)
-        return [self._kernel(None, stmt, (), local, launch_of(asked))]
+        return self._kernel(None, stmt, (), local, launch_of(asked))
 
-    def _loop(self, loop: tree.Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+    def _loop(self, loop: tree.Loop, local: dict[str, str], asked: Mapping[str, Any]) -> tree.Stmt:
         found = self.reduced.get(id(loop))
         bad = self.sequential.get(loop.index)
-        bounds = tree.arrays(loop.first) | tree.arrays(loop.last)
+        bounds = tree.arrays(loop.first, loop.last)
         if bounds & self.away or (found is None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if found is not None:
-            return [self._kernel(loop, loop.body, found, local, launch_of(asked))]
-        if not any(id(node) in self.reduced for node in tree.statements(loop.body)):
+            return self._kernel(loop, loop.body, found, local, launch_of(asked))
+        if not any(id(node) in self.reduced for node in tree.loops(loop.body)):
             if not self.reduced:
                 raise IllegalTransformError(
                     f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {bad}"
                 )
             self.notes.append(f"the loop over {loop.index!r} runs in one thread: {bad}")
-            return [self._kernel(None, loop, (), local, launch_of(asked))]
+            return self._kernel(None, loop, (), local, launch_of(asked))
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
-        steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
-        return [Repeat(loop=loop, steps=tuple(steps))]
+        return replace(loop, body=self.host(loop.body, {**local, loop.index: loop.ctype or "int"}, asked))
 
-    def _fetched(self, stmt: tree.Assign, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+    def _fetched(self, stmt: tree.Assign, local: dict[str, str], asked: Mapping[str, Any]) -> tree.Stmt:
         """Compute a scalar of the host from elements of arrays: as the sum of a single term.
 
         Before: ``a = x[k];``. After: ``a = 0; for (tw_once = 0; tw_once <= 0; tw_once++) a += x[k];``
@@ -112,8 +99,7 @@ class _Lowering:
             index="tw_once", first=tree.integer(0), last=tree.integer(0), body=tree.Assign(stmt.target, "+=", term)
         )
         kernel = self._kernel(once, once.body, (Reduction(name, "+"),), local, launch_of(asked))
-        first: list[Step] = [tree.Assign(stmt.target, "=", tree.integer(0))] if stmt.op == "=" else []
-        return [*first, kernel]
+        return _flat(tree.Assign(stmt.target, "=", tree.integer(0)), kernel) if stmt.op == "=" else kernel
 
     def _kernel(
         self,
@@ -130,26 +116,15 @@ class _Lowering:
             raise IllegalTransformError(
                 f"the array {host[0]!r} is declared on the host, inside a loop that stays there, and used on the device"
             )
-        own = tree.counters(whole) | {node.name for node in tree.statements(whole) if isinstance(node, tree.Declare)}
-        if loop is not None:
-            own.add(loop.index)
-        free = (
-            {part.name for part in tree.mentions(whole) if isinstance(part, tree.Name)}
-            - own
-            - {each.name for each in found}
-        )
+        own = tree.counters(whole) | tree.declared(whole)
+        scalars = {part.name for part in tree.mentions(whole) if isinstance(part, tree.Name)}
+        free = scalars - own - {each.name for each in found}
         # An element of several indices is found with the extents of the inner ones.
         free |= {name for array in used for each in self.shapes[array][1:] for name in tree.names(each)}
-        assigned = {
-            n.target.name
-            for n in tree.statements(body)
-            if isinstance(n, tree.Assign) and isinstance(n.target, tree.Name)
-        }
-        shared = sorted((assigned & free) - own)
+        shared = sorted((tree.assigned(body) & free) - own)
         if shared:
             raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
         types = {**self.setting.types, **local}
-        scalars = tuple((name, types.get(name, "int")) for name in sorted(free))
         self.types |= {each.name: types.get(each.name, "double") for each in found}
         cached = self._cacheable(loop, body, found, launch) if loop is not None and launch.cache else ()
         return LoopKernel(
@@ -159,7 +134,7 @@ class _Lowering:
             body=body,
             arrays=tuple(sorted(used)),
             written=frozenset(tree.written(whole) & used),
-            scalars=scalars,
+            scalars=tuple((name, types.get(name, "int")) for name in sorted(free)),
             reductions=tuple(found),
             cached=cached,
         )
@@ -202,9 +177,16 @@ def _shifts(found: Iterable[tree.Expr], array: str, index: str) -> list[int] | N
     return shifts
 
 
+def _flat(*items: tree.Stmt) -> tree.Block:
+    """Join steps of the host, whose variables all live until its region ends."""
+    return tree.Block(
+        tuple(each for item in items for each in (item.body if isinstance(item, tree.Block) else (item,)))
+    )
+
+
 def _used_arrays(stmt: tree.Stmt) -> set[str]:
     local = {node.name for node in tree.statements(stmt) if isinstance(node, tree.Declare) and node.dims}
-    return {part.array for part in tree.mentions(stmt) if isinstance(part, tree.Item)} - local
+    return {item.array for item in tree.items(stmt)} - local
 
 
 def lower(
@@ -224,7 +206,7 @@ def lower(
             f"the size of {missing[0]!r} is neither declared nor told by its subscripts",
             f"declare it in input_vars, or as a parameter with its extents, such as double {missing[0]}[n]",
         )
-    asked = [dict(node.launch) for node in tree.statements(stmt) if isinstance(node, tree.Loop) and node.launch]
+    asked = [dict(loop.launch) for loop in tree.loops(stmt) if loop.launch]
     launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
     away = frozenset(used if launch.resident else tree.written(stmt))
     lowering = _Lowering(
@@ -236,21 +218,22 @@ def lower(
         sequential={loop.index: bad for loop, bad in reversed(plan.sequential)},
         notes=plan.notes,
     )
-    steps = lowering.steps(stmt, {}, args)
-    if not any(isinstance(step, LoopKernel | Repeat | Branch) for step in steps):
+    host = lowering.host(stmt, {}, args)
+    kernels = [node for node in tree.statements(host) if isinstance(node, LoopKernel)]
+    if not kernels:
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)
     most = max((each["streamCount"] for each in (*asked, args) if isinstance(each.get("streamCount"), int)), default=1)
     if most > MAX_STREAMS:
         notes.append(f"streamCount is {MAX_STREAMS} in place of {most}: more streams run no more at once")
     streams = None
-    kernels = kernels_of(steps)
     if any(kernel.launch.streams > 1 for kernel in kernels):
-        streams, reason = _streams(steps)
+        whole = len(kernels) == 1 and kernels[0] in _flat(host).body
+        streams, reason = _streams(kernels[0]) if whole else (None, "it has several kernels")
         if reason:
             notes.append(f"the kernels run in one stream: {reason}")
     return DeviceProgram(
-        steps=tuple(steps),
+        host=host,
         launch=launch,
         arrays={name: setting.types.get(name, "double") for name in sorted(used)},
         written=frozenset().union(*(kernel.written for kernel in kernels)),
@@ -262,10 +245,9 @@ def lower(
     )
 
 
-def _streams(steps: Sequence[Step]) -> tuple[dict[str, tuple[int, int]] | None, str]:
-    kernel, *others = kernels_of(steps)
+def _streams(kernel: LoopKernel) -> tuple[dict[str, tuple[int, int]] | None, str]:
     loop = kernel.loop
-    if others or any(isinstance(step, Repeat | Branch) for step in steps) or loop is None:
+    if loop is None:
         return None, "it has several kernels"
     if loop.step != 1 or kernel.reductions:
         return None, "its loop has a stride or a reduction"

@@ -2,37 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
+from tilewright.codegen.print.base import blocks
 from tilewright.workloads.annotated.lower.lowering import code, lines
 from tilewright.workloads.annotated.nests.nest import Block, Declare, Stmt, statements
 
 ENTRY = "tw_run"
-_HEAD = """#define _GNU_SOURCE
-#include <float.h>
-#include <limits.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <time.h>
-"""
-_ALIASES = """#include <stdbool.h>
-#include <stddef.h>
-typedef double PetscScalar;
-typedef double PetscReal;
-typedef int PetscInt;
-"""
 _TAKEN = (
     "abort abs clock ctime daylight div drem exit exp10 gamma getenv j0 j1 jn labs lgamma mktime pow10 rand random "
     "select setenv significand signgam system time timezone y0 y1 yn"
 )
 """Names of functions and variables of the headers above, which a region may give to its arrays."""
-_CLOCK = """static double tw_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,45 +41,38 @@ def emit_unit(
     prelude: str = "",  # what the body needs before it, such as kernels
 ) -> str:
     """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds."""
+    texts = blocks("harness.h", Path(__file__).parent)
+    owned: list[str] = []
     if isinstance(body, str):
-        text, owned, head = body.splitlines(), [], _ALIASES
+        head, written = texts["aliases"].text, body.splitlines()
         for name, compare in (("min", "<"), ("max", ">")):
             if name not in {each.name for each in bound}:
-                head += f"#define {name}(a, b) ((a) {compare} (b) ? (a) : (b))\n"
+                head += texts["extremum"].filled({"name": name, "compare": compare})
     else:
         head = prelude
-        text = [line for each in (body.body if isinstance(body, Block) else (body,)) for line in lines(each, 2)]
-        owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
+        written = [line for each in (body.body if isinstance(body, Block) else (body,)) for line in lines(each, 2)]
+        owned = [node.name for node in statements(body) if isinstance(node, Declare) and node.allocated]
     outside = [(each, place) for place, each in enumerate(bound) if not each.inside]
-    copied = [(each, place) for each, place in outside if each.held == "array" and each.extents]
-    parts = [_HEAD, head, _CLOCK]
+    top = texts["heads"].text + head + texts["clock"].text
     for name, value in numbers.items():
         # What is read from such a variable, no compiler knows.
         variable = f"static volatile {varying[name]} tw_number_{name} = {value!r};\n" if name in varying else ""
-        parts.append(variable or f"#define {name} ({value!r})\n")
-    parts += [
-        f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN.split()
-    ]
-    parts += [_global(each) for each, _ in outside if each.extents and each.held in {"global", "array"}]
-    out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
-    out += [f"  {ctype} {name} = tw_number_{name};" for name, ctype in varying.items()]
-    out += [f"  {_bind(each, place)}" for each, place in outside]
-    out += [f"  {ctype} {name} = 0;" for name, ctype in loose.items()]
-    out += [f"  (void){name};" for name in loose]
-    out += ["  tw_begin = tw_now();", "  {", *text]
-    out.append("    tw_end = tw_now();")
-    for place, each in enumerate(bound):
-        if not each.extents:
-            out.append(f"    *({each.ctype} *)tw_p[{place}] = {each.name};")
-    out += [f"    free({name});" for name in owned]
-    out.append("  }")
-    out += [f"  __builtin_memcpy(tw_p[{place}], {each.name}, sizeof({each.name}));" for each, place in copied]
-    out += ["  return tw_end - tw_begin;", "}", ""]
-    return "".join(parts) + "\n".join(out)
-
-
-def _allocated(node: Declare) -> bool:
-    return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
+        top += variable or f"#define {name} ({value!r})\n"
+    taken = [each.name for each in bound if each.extents and each.name in _TAKEN.split()]
+    top += "".join(f"#define {name} tw_own_{name}\n" for name in taken)
+    top += "".join(_global(each) for each, _ in outside if each.extents and each.held in {"global", "array"})
+    inputs = [f"  {ctype} {name} = tw_number_{name};" for name, ctype in varying.items()]
+    inputs += [f"  {_bind(each, place)}" for each, place in outside]
+    inputs += [f"  {ctype} {name} = 0;" for name, ctype in loose.items()]
+    inputs += [f"  (void){name};" for name in loose]
+    scalars = [(each, place) for place, each in enumerate(bound) if not each.extents]
+    results = [f"    *({each.ctype} *)tw_p[{place}] = {each.name};" for each, place in scalars]
+    results += [f"    free({name});" for name in owned]
+    copied = [(each, place) for each, place in outside if each.held == "array" and each.extents]
+    arrays = [f"  __builtin_memcpy(tw_p[{place}], {each.name}, sizeof({each.name}));" for each, place in copied]
+    words = {"inputs": inputs, "body": written, "results": results, "arrays": arrays}
+    filled = {word: "".join(f"{line}\n" for line in found) for word, found in words.items()}
+    return top + texts["run"].filled({"entry": ENTRY, **filled})
 
 
 def _global(each: BoundVariable) -> str:

@@ -4,18 +4,17 @@ What the calls are is written in ``host.h``, by the library and what the call is
 no such block. The order in which they come is the same for both.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.codegen import ir
 from tilewright.codegen.print.base import blocks
 from tilewright.codegen.print.host_heads import CUDA_HEAD, OPENCL_HEAD
 from tilewright.codegen.print.source import CUDA, OPENCL, SourceDialect
-from tilewright.workloads.annotated.lower.device import Branch, DeviceProgram, LoopKernel, Repeat, Step
+from tilewright.workloads.annotated.lower.device import DeviceProgram, LoopKernel
 from tilewright.workloads.annotated.lower.kernels import counted, kernels_text, parameters
 from tilewright.workloads.annotated.lower.lowering import lines, text
-from tilewright.workloads.annotated.nests.nest import Block, Convert, If, Stmt, Verbatim
+from tilewright.workloads.annotated.nests import nest as tree
 
 _PREFERENCES = {48: "L1", 16: "Shared", 32: "Equal"}
 _BOUNDS = ("tw_first", "tw_last")
@@ -85,7 +84,7 @@ class _Host:
         out += self.each("pin", pinned)
         out += self.prefer(_PREFERENCES.get(self.preferred or 0), 2)
         out += self.each("in", copied)
-        out += self.in_streams(2) if self.streamed else list(self.steps(self.program.steps, 2))
+        out += self.in_streams(2) if self.streamed else self.step(self.program.host, 2)
         out += self.each("out", [each for each in copied if each in self.program.written])
         out += self.each("unpin", pinned)
         out += self.prefer("None" if self.cuda and any(kernel.launch.l1 for kernel in kernels) else None, 2)
@@ -97,22 +96,17 @@ class _Host:
         return [] if kind is None else self.put("prefer", depth, kind=kind)
 
     def count(self, ctype: str, array: str) -> str:
-        return text(Convert(ctype, self.program.extents[array]))
+        return text(tree.Convert(ctype, self.program.extents[array]))
 
-    def steps(self, steps: Sequence[Step], depth: int) -> Iterator[str]:
-        for step in steps:
-            if isinstance(step, LoopKernel):
-                yield from self.run(step, depth)
-            elif isinstance(step, Repeat):
-                yield from lines(replace(step.loop, body=self.inside(step.steps, depth)), depth)
-            elif isinstance(step, Branch):
-                other = self.inside(step.other, depth) if step.other else None
-                yield from lines(If(step.test, self.inside(step.then, depth), other), depth)
-            else:
-                yield from lines(step, depth)
-
-    def inside(self, steps: Sequence[Step], depth: int) -> Stmt:
-        return Block((Verbatim("\n".join(self.steps(steps, depth + 1))),))
+    def step(self, stmt: tree.Stmt, depth: int) -> list[str]:
+        if isinstance(stmt, LoopKernel):
+            return self.run(stmt, depth)
+        if isinstance(stmt, tree.Block):
+            return [line for each in stmt.body for line in self.step(each, depth)]
+        if not any(isinstance(node, LoopKernel) for node in tree.statements(stmt)):
+            return lines(stmt, depth)
+        inside = ("\n".join(self.step(part, depth + 1)) for part in tree.parts(stmt))
+        return lines(tree.with_parts(stmt, tuple(map(tree.Verbatim, inside))), depth)
 
     def run(self, kernel: LoopKernel, depth: int) -> list[str]:
         """Launch a kernel, and another one that joins what its blocks reduce."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Native, Operator
+from tilewright.codegen.print.base import SIGNS
 from tilewright.codegen.print.source import expression_text, statement_lines
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.types import common, promoted
@@ -16,26 +17,8 @@ from tilewright.workloads.annotated.nests.values import type_of
 Names = Mapping[str, ir.Type]
 """Types of names; of arrays those of pointers, to rows where they have several dimensions."""
 
-_BINARY = {
-    "+": Operator.ADD,
-    "-": Operator.SUB,
-    "*": Operator.MUL,
-    "/": Operator.DIV,
-    "%": Operator.MOD,
-    "<<": Operator.SHL,
-    ">>": Operator.SHR,
-    "<": Operator.LT,
-    "<=": Operator.LE,
-    ">": Operator.GT,
-    ">=": Operator.GE,
-    "==": Operator.EQ,
-    "!=": Operator.NE,
-    "&": Operator.AND,
-    "|": Operator.OR,
-    "^": Operator.XOR,
-    "&&": Operator.BOTH,
-    "||": Operator.EITHER,
-}
+# Conditions are whole numbers here: of two operators with one sign, that table has theirs first.
+_BINARY = {sign: op for op, sign in reversed(SIGNS.items())}
 _UNARY = {"-": Operator.NEG, "+": Operator.PLUS, "!": Operator.NOT, "~": Operator.INVERT}
 _EXTREMA = {"min": Operator.MIN, "max": Operator.MAX}
 
@@ -52,14 +35,9 @@ def lower_expression(expr: tree.Expr, names: Names | None = None) -> ir.Expr:
     return _Lowering(dict(names or {})).expr(expr)
 
 
-def lower_statements(stmt: tree.Stmt, names: Names | None = None) -> tuple[ir.Stmt, ...]:
-    """Return a statement of a nest as IR; transforms are left out."""
-    return tuple(_Lowering(dict(names or {})).stmt(stmt))
-
-
-def lower_body(stmt: tree.Stmt, names: Names | None = None) -> tuple[ir.Stmt, ...]:
-    """Return what stands inside of braces: a block in none of its own."""
-    return _Lowering(dict(names or {})).body(stmt)
+def lower_body(stmt: tree.Stmt, names: Names) -> tuple[ir.Stmt, ...]:
+    """Return what stands inside of braces as IR: a block in none of its own; transforms are left out."""
+    return _Lowering(dict(names)).body(stmt)
 
 
 def text(expr: tree.Expr, level: int = 0) -> str:
@@ -73,7 +51,7 @@ def text(expr: tree.Expr, level: int = 0) -> str:
 
 def lines(stmt: tree.Stmt, depth: int = 0) -> list[str]:
     """Return a statement as lines of C."""
-    return statement_lines(lower_statements(stmt), depth)
+    return statement_lines(_Lowering({}).stmt(stmt), depth)
 
 
 def code(stmt: tree.Stmt, depth: int = 0) -> str:
@@ -139,21 +117,19 @@ class _Lowering:
                 return [self.assignment(target, self.expr(value))]
             case tree.Assign(target, op, value):
                 place = self.place(target) if isinstance(target, tree.Item) else self.name(target.name)
-                return [ir.Update(place, _BINARY[op.removesuffix("=")], self.expr(value))]
+                return [ir.Update(place, _BINARY[op[:-1]], self.expr(value))]
             case tree.Loop():
                 return self.loop(stmt)
             case tree.If(test, then, other):
                 return [ir.If(self.expr(test), self.body(then), () if other is None else self.body(other))]
             case tree.Block(body):
-                if any(isinstance(each, tree.Declare) for each in body):
+                if stmt.scoped:
                     return [ir.Scope(self.body(stmt))]
                 return [new for each in body for new in self.stmt(each)]
             case tree.Declare():
                 return [self.declaration(stmt)]
-            case tree.Directive(pragma):
-                return [ir.Directive(pragma)]
-            case tree.Verbatim(written):
-                return [ir.Verbatim(written)]
+            case tree.Directive() | tree.Verbatim():
+                return [stmt]
             case tree.Transform(body=body):
                 return self.stmt(body)
         raise TypeError(f"{stmt} is no statement")
@@ -187,14 +163,14 @@ class _Lowering:
     def declaration(self, stmt: tree.Declare) -> ir.Stmt:
         """A declaration; an array from the heap is allocated."""
         kind = array_of(Native(stmt.ctype), len(stmt.dims))
-        if stmt.heap and not (stmt.dims and stmt.dims[0] == tree.Num("0")):
+        if stmt.allocated:
             kind = ir.pointer(Native(stmt.ctype))
         var = self.names[stmt.name] = kind
-        values = stmt.value if isinstance(stmt.value, tuple) else () if stmt.value is None else (stmt.value,)
         if not stmt.heap:
-            extents = tuple(map(self.expr, stmt.dims))
-            return ir.Declare(var=ir.Var(stmt.name, var), extents=extents, values=tuple(map(self.expr, values)))
-        if stmt.dims[0] == tree.Num("0"):
+            inner = tuple(map(self.expr, tree.expressions(stmt)))
+            extents, values = inner[: len(stmt.dims)], inner[len(stmt.dims) :]
+            return ir.Declare(var=ir.Var(stmt.name, var), extents=extents, values=values)
+        if not stmt.allocated:
             return ir.Declare(var=ir.Var(stmt.name, var))
         count = ir.Op(Operator.CONVERT, (self.expr(stmt.dims[0]),), Native("size_t"))
         room = ir.Op(Operator.MUL, (ir.Size(Native(stmt.ctype)), count), Native("size_t"))

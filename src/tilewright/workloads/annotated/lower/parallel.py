@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
-from tilewright.workloads.annotated.lower.transforms import NestContext, chain, even, permute
+from tilewright.workloads.annotated.lower.scalars import scalar_replace
+from tilewright.workloads.annotated.lower.transforms import NestContext, add_pragma, chain, even, innermost, permute
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.accesses import collect
-from tilewright.workloads.annotated.nests.affine import affine
+from tilewright.workloads.annotated.nests.affine import IslNames
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest
-from tilewright.workloads.annotated.nests.scalars import Reduction, accumulated, reductions
+from tilewright.workloads.annotated.nests.scalars import Reduction, accumulated, local_types, reductions
 from tilewright.workloads.annotated.nests.values import evaluate
 
 MOST_PRIVATE = 2**15
@@ -73,9 +74,7 @@ def _private_count(loop: tree.Loop, array: str, setting: NestContext) -> tree.Ex
     extent = extents_of(loop).get(array)
     if extent is None or extent.assumes:
         return None
-    count = evaluate(
-        tree.substitute(extent.count, {name: tree.integer(value) for name, value in setting.known.items()}), {}
-    )
+    count = evaluate(extent.count, setting.known)
     return extent.count if isinstance(count, int) and 0 < count <= MOST_PRIVATE else None
 
 
@@ -94,8 +93,6 @@ def plan_parallel(stmt: tree.Stmt, setting: NestContext, *, device: bool = False
 
 @dataclass(slots=True, kw_only=True)
 class _Planner:
-    """A plan in the making; the nest in it changes as it goes on."""
-
     setting: NestContext
     device: bool  # whether the loops become kernels
     plan: ParallelLoops  # what is known so far
@@ -311,10 +308,9 @@ def wavefront(loop: tree.Loop, setting: NestContext, size: int) -> tuple[tree.Lo
         return None
     shape = _Front(outer=loops[0], inner=loops[1], size=size)
     nest = setting.nest(loop)
-    changed = tree.written(loop) | tree.counters(loop)
-    if tree.names(loops[0].first) & changed or tree.names(loops[0].last) & changed or shape.narrow(nest.known):
+    if tree.names(loops[0].first, loops[0].last) & set(nest.names.changed) or shape.narrow(nest.names.known):
         return None
-    texts = shape.texts(nest.known, changed)
+    texts = shape.texts(nest.names)
     if texts is None or not nest.complete:
         return None
     apart = setting.reduced(loop)
@@ -347,13 +343,14 @@ class _Front:
         values = [evaluate(each, known) for each in spans]
         return any(isinstance(each, int) and abs(each) < self.size for each in values)
 
-    def texts(self, known: Mapping[str, int], changed: Collection[str]) -> tuple[str, str] | None:
+    def texts(self, names: IslNames) -> tuple[str, str] | None:
         """Return the distances of both counters from their starts in isl's words, or None if they are not affine."""
-        first = affine(self.outer.first, {}, known, changed)
-        own = [affine(each, {self.outer.index: "v0"}, known, changed) for each in (self.inner.first, self.inner.last)]
+        first = names.affine(self.outer.first)
+        inside = names.counting({self.outer.index: "v0"})
+        own = [inside.affine(each) for each in (self.inner.first, self.inner.last)]
         start = self.extreme(self.inner.first, low=self.inner.step > 0)
         ends = start.args if isinstance(start, tree.Call) else (start,)
-        begins = [affine(each, {}, known, changed) for each in ends]
+        begins = [names.affine(each) for each in ends]
         if first is None or None in own or None in begins:
             return None
         one = (
@@ -446,3 +443,62 @@ def _shifted(base: tree.Expr, amount: tree.Expr, *, up: bool) -> tree.Expr:
     if amount == tree.integer(0):
         return base
     return base + amount if up else base - amount
+
+
+def on_cpu(
+    stmt: tree.Stmt, device: Mapping[str, object], setting: NestContext, *, strict: bool = False
+) -> tuple[tree.Stmt, list[str]]:
+    """Run the loops of a device's kernels on threads of a CPU; without any, the nest is refused if ``strict``."""
+    plan = plan_parallel(stmt, setting)
+    stmt = plan.stmt
+    if not plan.loops and plan.sequential:
+        loop, dependence = plan.sequential[0]
+        reason = f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {dependence}"
+        if strict:
+            raise IllegalTransformError(reason)
+        return stmt, [*plan.notes, f"{reason}; it stays sequential"]
+    notes = plan.notes + [f"the loop over {loop.index!r} stays sequential: {bad}" for loop, bad in plan.sequential]
+    for loop, found in plan.loops:
+        factor = asked_of(loop, device).get("unrollInner")
+        unrolled = isinstance(factor, int) and factor > 1
+        head = loop if unrolled else vector_sums(loop, setting)
+        simd = " simd" if found and innermost(loop) == [loop] and _sums(found) else ""
+        new: tree.Stmt = replace(head, pragmas=(f"omp parallel for{simd}{clauses(found)}", *head.pragmas))
+        for inner in innermost(loop.body) if unrolled else ():
+            new = add_pragma(new, inner, [f"GCC unroll {factor}"])
+        stmt = tree.swap(stmt, loop, new)
+    return stmt, notes
+
+
+def vector_sums(loop: tree.Loop, setting: NestContext) -> tree.Loop:
+    """Let the sums of innermost loops be taken in the lanes of vectors, as those of a device are in its threads.
+
+    Before: ``for (j…) t[i] += a[i][j] * x[j];``.
+    After: ``{ double s = t[i]; #pragma omp simd reduction(+:s) for (j…) s += a[i][j] * x[j]; t[i] = s; }``
+    """
+    plain = [inner for inner in innermost(loop) if inner is not loop]
+    held = scalar_replace(loop, setting, "tw_sum_") if plain else loop
+    known = replace(setting, types=local_types(held, setting.types))
+    new: tree.Stmt = held
+    for inner in innermost(held):
+        if inner is held:
+            continue
+        bad, found = free(inner, setting.nest(inner), known, arrays=False)
+        if bad is None and found and _sums(found):
+            new = add_pragma(new, inner, [f"omp simd{clauses(found)}"])
+    return new if new is not held and isinstance(new, tree.Loop) else loop
+
+
+def _sums(found: Sequence[Reduction]) -> bool:
+    return all(each.op == "+" and each.count is None for each in found)
+
+
+def asked_of(loop: tree.Loop, around: Mapping[str, object]) -> dict[str, object]:
+    """Return what is asked of a kernel: by its own transform, by one inside it, or by that of what is around it."""
+    own = next((each.launch for each in tree.loops(loop) if each.launch), ())
+    return dict(own) or dict(around)
+
+
+def has_directives(stmt: tree.Stmt) -> bool:
+    """Whether a nest has directives of OpenMP."""
+    return any(pragma.startswith("omp") for loop in tree.loops(stmt) for pragma in loop.pragmas)

@@ -15,8 +15,7 @@ from tilewright.codegen.products.product import function_name, panel_columns
 from tilewright.schedules.code import Blocking
 from tilewright.workloads.annotated.lower.harness import region_text
 from tilewright.workloads.annotated.lower.lowering import text
-from tilewright.workloads.annotated.lower.openmp import on_cpu
-from tilewright.workloads.annotated.lower.parallel import distributed
+from tilewright.workloads.annotated.lower.parallel import distributed, on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.products import ProductLoops, product_loops, summed_in_place

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.lower.transforms import NestContext, innermost
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.nests.values import constant
 
 MAX_COPY = 2**20
 """Largest copy of a part of an array, elements."""
@@ -33,19 +33,8 @@ def scalar_replace(stmt: tree.Stmt, setting: NestContext, prefix: str = "itv_", 
 
 def _invariant(loop: tree.Loop) -> list[tree.Item]:
     """Elements that a loop names without its counter or anything that it changes."""
-    changing = (
-        tree.written(loop)
-        | {loop.index}
-        | {node.name for node in tree.statements(loop) if isinstance(node, tree.Declare)}
-    )
-    found: dict[tree.Item, None] = {}
-    for part in tree.mentions(loop.body):
-        if (
-            isinstance(part, tree.Item)
-            and not {n for each in part.index for n in tree.names(each) | tree.arrays(each)} & changing
-        ):
-            found[part] = None
-    return list(found)
+    changing = tree.changed(loop)
+    return [item for item in dict.fromkeys(tree.items(loop.body)) if not tree.mentioned(*item.index) & changing]
 
 
 def _alone(loop: tree.Loop, item: tree.Item, setting: NestContext) -> bool:
@@ -54,11 +43,8 @@ def _alone(loop: tree.Loop, item: tree.Item, setting: NestContext) -> bool:
         return False
     if any(isinstance(node, tree.If) for node in tree.statements(loop.body)):
         return False
-    return item.array not in tree.written(loop) or all(
-        part == item or _distinct(part, item)
-        for part in tree.mentions(loop.body)
-        if isinstance(part, tree.Item) and part.array == item.array
-    )
+    own = (part for part in tree.items(loop.body) if part.array == item.array)
+    return item.array not in tree.written(loop) or all(part == item or _distinct(part, item) for part in own)
 
 
 def _distinct(a: tree.Item, b: tree.Item) -> bool:
@@ -74,12 +60,12 @@ def _distinct(a: tree.Item, b: tree.Item) -> bool:
 
 def shifted(expr: tree.Expr) -> tuple[tree.Expr | None, int]:
     """Split an expression into what varies and a literal that is added."""
-    if isinstance(value := evaluate(expr, {}), int):
+    if (value := constant(expr)) is not None:
         return None, value
-    if isinstance(expr, tree.Binary) and expr.op in {"+", "-"} and isinstance(value := evaluate(expr.right, {}), int):
+    if isinstance(expr, tree.Binary) and expr.op in {"+", "-"} and (value := constant(expr.right)) is not None:
         base, shift = shifted(expr.left)
         return base, shift + (value if expr.op == "+" else -value)
-    if isinstance(expr, tree.Binary) and expr.op == "+" and isinstance(value := evaluate(expr.left, {}), int):
+    if isinstance(expr, tree.Binary) and expr.op == "+" and (value := constant(expr.left)) is not None:
         base, shift = shifted(expr.right)
         return base, shift + value
     return expr, 0
@@ -115,7 +101,7 @@ def bound_replace(stmt: tree.Stmt, lower: str = "newlb_", upper: str = "newub_")
         taken.add(name)
         return name
 
-    for loop in [node for node in tree.statements(stmt) if isinstance(node, tree.Loop)][::-1]:
+    for loop in tree.loops(stmt)[::-1]:
         made: list[tree.Declare] = []
         bounds = {}
         for key, prefix, bound in (("first", lower, loop.first), ("last", upper, loop.last)):
@@ -167,8 +153,7 @@ def array_copy(
 
 def _range_loop(stmt: tree.Stmt, index: tree.Expr, aref: tree.Item) -> tuple[tree.Loop, tree.Expr]:
     """Return the loop whose counter an index is, and its first value."""
-    loops = [node for node in tree.statements(stmt) if isinstance(node, tree.Loop) and index == tree.Name(node.index)]
-    holding = [loop for loop in loops if aref in tree.mentions(loop)]
+    holding = [loop for loop in tree.loops(stmt) if index == tree.Name(loop.index) and aref in tree.items(loop)]
     if len(holding) != 1:
         raise IllegalTransformError(
             f"an index of {aref.array!r} is no counter of exactly one loop, so it is not copied"
@@ -177,8 +162,8 @@ def _range_loop(stmt: tree.Stmt, index: tree.Expr, aref: tree.Item) -> tuple[tre
 
 
 def _first_of(stmt: tree.Stmt, loops: Sequence[tree.Loop]) -> tree.Loop:
-    for node in tree.statements(stmt):
-        if isinstance(node, tree.Loop) and any(node is loop for loop in loops):
+    for node in tree.loops(stmt):
+        if any(node is loop for loop in loops):
             return node
     raise IllegalTransformError("there is no loop to copy for")
 
@@ -190,7 +175,7 @@ def _check_copy(
     for (loop, low), extent in zip(ranges, sizes, strict=True):
         if loop is not outer and not any(node is loop for node in tree.statements(outer)):
             raise IllegalTransformError(f"the loops of {aref.array!r} are not inside each other, so it is not copied")
-        if (tree.names(low) | tree.names(loop.last)) & inside or loop.step < 0:
+        if tree.names(low, loop.last) & inside or loop.step < 0:
             raise IllegalTransformError(f"the bounds of {loop.index!r} change inside, so {aref.array!r} is not copied")
         width = _width(loop)
         if width is None or width > extent:
@@ -198,10 +183,10 @@ def _check_copy(
                 f"the copy of {aref.array!r} needs {'an unknown number of' if width is None else width} elements along "
                 f"{loop.index!r}, got {extent}"
             )
-    for part in tree.mentions(outer):
-        if isinstance(part, tree.Item) and part.array == aref.array and part != aref:
+    for part in tree.items(outer):
+        if part.array == aref.array and part != aref:
             raise IllegalTransformError(f"{aref.array!r} is also used at another place, so it is not copied")
-        if isinstance(part, tree.Item) and any(each != aref and aref in set(tree.walk(each)) for each in part.index):
+        if any(each != aref and aref in tree.walk(each) for each in part.index):
             raise IllegalTransformError(f"{aref.array!r} chooses elements, so it is not copied")
 
 

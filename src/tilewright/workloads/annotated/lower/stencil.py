@@ -2,34 +2,19 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 from tilewright.codegen.emit import StencilLayout
+from tilewright.codegen.print.base import Block, blocks
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.workloads.annotated.lower.harness import region_text
 from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.nests.nest import Expr, Stmt
-
-HEAD = """#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-static void *tw_memory(size_t bytes) {
-  const size_t unit = bytes < 2097152 ? 4096 : 2097152;
-  void *start = aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
-#ifdef MADV_HUGEPAGE
-  if (start && unit > 4096) madvise(start, (bytes + unit - 1) / unit * unit, MADV_HUGEPAGE);
-#endif
-  return start;
-}
-"""
-"""What calls need at the top of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,44 +41,44 @@ class Handover:
         return C_ELEMENTS[self.problem.dtype]
 
 
+def call_head() -> str:
+    """Return what calls need at the top of a file."""
+    return _texts()["head"].text
+
+
 def call_text(what: Handover) -> str:
     """Print the code that takes memory, runs the kernel and leaves the newest values in the arrays."""
-    problem, layout, kind = what.problem, what.layout, what.ctype
-    updated, fields = problem.program.updated, problem.program.fields
+    problem, layout, fields = what.problem, what.layout, what.problem.program.fields
+    updated, extent = problem.program.updated, problem.shape[-1]
     # What no step changes stays where it is.
     slots = [count if name in updated else 0 for name, count in zip(fields, layout.copies, strict=True)]
     results = len(updated) if layout.direct else 0
-    steps = text(what.steps)
-    constants = len(layout.constants) * problem.shape[-1]
-    room = f"{sum(slots) * what.slot + constants} + {results} * (size_t)tw_cells"
-    out = [
-        "  {",
-        f"    const int64_t tw_steps = {steps} > 0 ? {steps} : 0, tw_cells = {problem.cells};",
-        "    int64_t tw_threads = 1;",
-        "#ifdef _OPENMP",
-        "    tw_threads = omp_get_max_threads();",
-        "#endif",
-        f"    {kind} *tw_field[{len(fields) * 2 + len(updated)}], *tw_state = 0, *tw_next;",
-        "    char *tw_scratch = 0;",
-        f"    if ({_fits(what)}) {{",
-        f"      tw_state = ({kind} *)tw_memory(({room}) * sizeof({kind}));",
-        f"      tw_scratch = (char *)tw_memory({max(layout.scratch, 64)} * (size_t)tw_threads);",
-        "    }",
-        "    if (tw_state && tw_scratch) {",
-        "      tw_next = tw_state;",
-        *_constants(what),
-        f"      const {kind} tw_scalar[] = {{{', '.join(problem.program.scalars) or '0'}}};",
-        *(_direct(what, slots) if layout.direct else _copied(what, slots)),
-        *_mirrors(what),
-        "    } else {",
-        region_text(what.old, 3).rstrip("\n"),
-        "    }",
-        "    free(tw_scratch);",
-        "    free(tw_state);",
-        "  }",
-        "",
-    ]
-    return "\n".join(out)
+    put = partial(_put, {"type": what.ctype, "slot": what.slot, "time": what.tiling.time, "entry": what.entry})
+    rows = (put("row", place=place, value=repr(x), extent=extent) for place, x in enumerate(layout.constants))
+    return put(
+        "whole",
+        steps=text(what.steps),
+        cells=problem.cells,
+        places=len(fields) * 2 + len(updated),
+        fits=_fits(what),
+        room=f"{sum(slots) * what.slot + len(layout.constants) * extent} + {results} * (size_t)tw_cells",
+        scratch=max(layout.scratch, 64),
+        constants=len(layout.constants),
+        pointers=len(layout.constants) + 1,
+        rows="".join(rows),
+        scalars=", ".join(problem.program.scalars) or "0",
+        call="".join((_direct if layout.direct else _copied)(what, slots, put)),
+        mirrors="".join(_mirrors(what, put)),
+        old=region_text(what.old, 3),
+    )
+
+
+def _texts() -> Mapping[str, Block]:
+    return blocks("stencil.h", Path(__file__).parent)
+
+
+def _put(words: Mapping[str, object], name: str, **more: object) -> str:
+    return _texts()[name].filled({key: str(value) for key, value in {**words, **more}.items()})
 
 
 def _fits(what: Handover) -> str:
@@ -107,87 +92,54 @@ def _fits(what: Handover) -> str:
     return " && ".join(["tw_steps > 0", *(f"{name} == {value}" for name, value in what.sizes), *apart])
 
 
-def _constants(what: Handover) -> list[str]:
-    """Rows of the kernel's constants, then each thread's own memory."""
-    layout, kind, extent = what.layout, what.ctype, what.problem.shape[-1]
-    out = [f"      const {kind} *tw_constant[{len(layout.constants) + 1}];"]
-    for number, value in enumerate(layout.constants):
-        out += [
-            f"      for (int tw_c = 0; tw_c < {extent}; tw_c++) tw_next[tw_c] = {value!r};",
-            f"      tw_constant[{number}] = tw_next;",
-            f"      tw_next += {extent};",
-        ]
-    return [*out, f"      tw_constant[{len(layout.constants)}] = ({kind} *)tw_scratch;"]
+def _numbers(what: Handover, *more: int) -> str:
+    return ", ".join(map(str, (*what.problem.shape, *what.strides, what.slot, *more)))
 
 
-def _size(what: Handover, *more: str) -> str:
-    numbers = [*what.problem.shape, *what.strides, what.slot, *more]
-    return f"      const int64_t tw_size[] = {{tw_steps, tw_threads, {', '.join(str(each) for each in numbers)}}};"
+def _packed(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
 
 
-def _call(what: Handover) -> str:
-    kind = what.ctype
-    return f"      {what.entry}(({kind} *const *)tw_field, tw_size, tw_scalar, ({kind} *const *)tw_constant);"
-
-
-def _packed(shape: Sequence[int]) -> list[str]:
-    return [str(math.prod(shape[axis + 1 :])) for axis in range(len(shape) - 1)]
-
-
-def _direct(what: Handover, slots: Sequence[int]) -> list[str]:
+def _direct(what: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
     """The first steps read the arrays themselves; the last ones write them, unless they are the first as well."""
-    problem, kind = what.problem, what.ctype
-    fields, updated = problem.program.fields, problem.program.updated
-    out: list[str] = []
-    place = 0
-    for name, count in zip(fields, slots, strict=True):
-        out.append(f"      tw_field[{place}] = {'tw_next' if count else f'({kind} *){name}'};")
-        out += [f"      tw_next += {count * what.slot};"] if count else []
-        place += 1
-    for name in fields:
-        for _ in range(problem.program.history(name)):
-            out.append(f"      tw_field[{place}] = ({kind} *){name};")
-            place += 1
-    for number, name in enumerate(updated):
+    program, shape = what.problem.program, what.problem.shape
+    own = {name: f"({what.ctype} *){name}" for name in program.fields}
+    for place, (name, count) in enumerate(zip(program.fields, slots, strict=True)):
+        yield put("field", place=place, start="tw_next" if count else own[name])
+        if count:
+            yield put("next", count=count * what.slot)
+    before = [name for name in program.fields for _ in range(program.history(name))]
+    for place, name in enumerate(before, len(slots)):
+        yield put("field", place=place, start=own[name])
+    written = list(enumerate(program.updated, len(slots) + len(before)))
+    for number, (place, name) in enumerate(written):
         apart = f"tw_next + {number} * tw_cells"
-        out.append(f"      tw_field[{place + number}] = tw_steps > {what.tiling.time} ? ({kind} *){name} : {apart};")
-    out += [_size(what, str(1 + what.lifted), "1", *_packed(problem.shape)), _call(what)]
-    for number, name in enumerate(updated):
-        bytes_ = f"(size_t)tw_cells * sizeof({kind})"
-        out.append(f"      if (tw_steps <= {what.tiling.time}) memcpy({name}, tw_field[{place + number}], {bytes_});")
-    return out
+        yield put("field", place=place, start=f"tw_steps > {what.tiling.time} ? {own[name]} : {apart}")
+    yield put("run", numbers=_numbers(what, 1 + what.lifted, 1, *_packed(shape)))
+    for place, name in written:
+        yield put("written", place=place, array=name)
 
 
-def _copied(what: Handover, slots: Sequence[int]) -> list[str]:
+def _copied(what: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
     """Every version is a copy of the array at first; the newest one is copied back."""
-    kind = what.ctype
-    bytes_ = f"(size_t)tw_cells * sizeof({kind})"
-    out: list[str] = []
-    fields = what.problem.program.fields
-    for number, (name, count) in enumerate(zip(fields, slots, strict=True)):
-        out.append(f"      tw_field[{number}] = {'tw_next' if count else f'({kind} *){name}'};")
-        out += [
-            f"      for (int tw_v = 0; tw_v < {count}; tw_v++) memcpy(tw_next + tw_v * {what.slot}, {name}, {bytes_});",
-            f"      tw_next += {count * what.slot};",
-        ]
-    strides = [str(each) for each in what.strides]
-    out += [_size(what, "0", "0", *strides), _call(what)]
-    for number, (name, count) in enumerate(zip(fields, slots, strict=True)):
+    fields = list(zip(what.problem.program.fields, slots, strict=True))
+    for place, (name, count) in enumerate(fields):
+        yield put("field", place=place, start="tw_next" if count else f"({what.ctype} *){name}")
+        yield put("versions", count=count, array=name)
+        yield put("next", count=count * what.slot)
+    yield put("run", numbers=_numbers(what, 0, 0, *what.strides))
+    for place, (name, count) in enumerate(fields):
         if name in what.problem.program.updated:
-            newest = f"tw_field[{number}] + tw_steps % {count} * {what.slot}"
-            out.append(f"      memcpy({name}, {newest}, {bytes_});")
-    return out
+            yield put("newest", place=place, array=name, count=count)
 
 
-def _mirrors(what: Handover) -> list[str]:
+def _mirrors(what: Handover, put: Callable[..., str]) -> Iterator[str]:
     """Copy the newest values of a box to the arrays that the loops leave them in as well."""
-    shape, kind = what.problem.shape, what.ctype
-    out: list[str] = []
+    shape = what.problem.shape
     for target, source in what.mirrors:
-        box = what.boxes[source]
         counters = [f"tw_i{axis}" for axis in range(len(shape))]
-        *outer, inner = [f"for (int64_t {c} = {a}; {c} <= {b}; {c}++)" for c, (a, b) in zip(counters, box, strict=True)]
+        ends = zip(counters, what.boxes[source], strict=True)
+        loops = [f"for (int64_t {c} = {low}; {c} <= {high}; {c}++)" for c, (low, high) in ends]
         at = " + ".join([*(f"{c} * {s}" for c, s in zip(counters, _packed(shape), strict=False)), counters[-1]])
-        out += ["#pragma omp parallel for"] if outer else []
-        out.append(f"      {' '.join([*outer, inner])} (({kind} *){target})[{at}] = (({kind} *){source})[{at}];")
-    return out
+        pragma = "#pragma omp parallel for\n" if len(loops) > 1 else ""
+        yield pragma + put("mirror", loops=" ".join(loops), target=target, source=source, at=at)

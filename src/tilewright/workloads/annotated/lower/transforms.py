@@ -11,10 +11,15 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, analyse
-from tilewright.workloads.annotated.nests.scalars import accumulated, reductions
+from tilewright.workloads.annotated.nests.scalars import accumulated, reductions, renamed
+from tilewright.workloads.annotated.nests.values import constant
 
 MAX_TILE = 2**24
 """Largest tile size."""
+MAX_SIZE = 5_000
+"""Largest result of unrolling, in statements and parts of expressions."""
+MAX_FACTOR = 512
+"""Largest unroll factor."""
 _ARRAY_SUM = re.compile(r"reduction\(([^:()]+):(\w+)\[")
 _ASSERTS = re.compile(r"^omp\b|\b(?:ivdep|simd|vector|assume_safety|independent)\b")
 
@@ -44,19 +49,16 @@ class NestContext:
 
 def loops_named(stmt: tree.Stmt, index: str) -> list[tree.Loop]:
     """Return the loops over a counter, in the order of the text."""
-    return [node for node in tree.statements(stmt) if isinstance(node, tree.Loop) and node.index == index]
+    return [loop for loop in tree.loops(stmt) if loop.index == index]
 
 
 def chain(stmt: tree.Stmt) -> list[tree.Loop]:
     """Return the loops of the perfect nest that a statement begins with."""
     found: list[tree.Loop] = []
-    while True:
-        if isinstance(stmt, tree.Block) and len(stmt.body) == 1:
-            stmt = stmt.body[0]
-        if not isinstance(stmt, tree.Loop):
-            return found
+    while isinstance(stmt := tree.only(stmt), tree.Loop):
         found.append(stmt)
         stmt = stmt.body
+    return found
 
 
 def illegal(what: str, dependence: LoopDependence) -> IllegalTransformError:
@@ -164,7 +166,7 @@ def _rebuilt(stmt: tree.Stmt, old: Sequence[tree.Loop], new: Sequence[tree.Loop]
 def _check_bounds(loops: Sequence[tree.Loop]) -> None:
     for place, loop in enumerate(loops):
         inside = {each.index for each in loops[place:]}
-        bad = (tree.names(loop.first) | tree.names(loop.last)) & inside
+        bad = tree.names(loop.first, loop.last) & inside
         if bad:
             raise IllegalTransformError(
                 f"the loop over {loop.index!r} cannot stand outside that over {min(bad)!r}, on which its bounds depend"
@@ -198,9 +200,8 @@ def tile(
             stmt = tree.swap(stmt, loop, strip(loop, count, index, unit))
         made.append(index)
     # The last that were made are the largest tiles: they go outermost, in the order of the specification.
-    heads = [loop for loop in tree.statements(stmt) if isinstance(loop, tree.Loop)]
     done: set[int] = set()
-    for head in heads:
+    for head in tree.loops(stmt):
         inside = chain(head)
         if id(head) in done or len(inside) < 2:
             continue
@@ -227,6 +228,128 @@ def _outermost_first(tiles: Sequence[tuple[Sequence[str], int, str]], made: Coll
     return sorted(level, key=lambda index: -level[index])
 
 
+def unroll(
+    stmt: tree.Stmt, index: str, factor: int, setting: NestContext, *, jam: bool = False
+) -> tuple[tree.Stmt, list[str]]:
+    """Unroll every loop over a counter; notes say what is left out."""
+    if not 1 <= factor <= MAX_FACTOR:
+        raise UsageError(f"an unroll factor is from 1 to {MAX_FACTOR}, got {factor}")
+    notes: list[str] = []
+    for loop in loops_named(stmt, index) if factor > 1 else ():
+        if loop.step < 0:
+            raise IllegalTransformError(f"the loop over {index!r} counts down, so it is not unrolled")
+        if tree.size(stmt) + tree.size(loop) * factor > MAX_SIZE:
+            raise IllegalTransformError(f"unrolling {index!r} {factor} times makes too much code")
+        fused = jam and bool(tree.loops(loop.body))
+        forbidden = _jam_forbidden(loop, factor, setting) if fused else ""
+        if forbidden:
+            notes.append(f"the copies of {index!r} stay apart: {forbidden}")
+        fused = fused and not forbidden
+        new = _unrolled(loop, factor, fused=fused)
+        if fused:
+            # What is true of one copy's loop may not be true of the loop over all copies.
+            new, lost = recheck(new, [each for each in tree.loops(new) if each.index != index], setting)
+            notes += lost
+        stmt = tree.swap(stmt, loop, new)
+    return stmt, notes
+
+
+def unroll_jam(stmt: tree.Stmt, index: str, factor: int, setting: NestContext) -> tuple[tree.Stmt, list[str]]:
+    """Unroll every loop over a counter, and fuse the copies of the loops inside it where legal; notes say where not."""
+    return unroll(stmt, index, factor, setting, jam=True)
+
+
+def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
+    """Say why copies of a loop's body cannot be fused, or return an empty string."""
+    own = {loop.index} | tree.written(loop.body)
+    for node in tree.statements(loop.body):
+        if isinstance(node, tree.Loop) and own & tree.mentioned(node.first, node.last):
+            return f"the bounds of {node.index!r} depend on it"
+        if isinstance(node, tree.If) and own & tree.mentioned(node.test) and _several(node):
+            return "a condition around several statements depends on it"
+    nest = setting.nest(loop)
+    start = nest.names.affine(loop.first)
+    if start is None:
+        return "its first value is not affine"
+    times = {}
+    for site in nest.sites:
+        time = nest.time(site)
+        times[site.number] = [time[0], f"floor((v0 - ({start}))/{factor * loop.step})", *time[2:]]
+    # All times have one length; the copy's number comes last.
+    times = {number: [*time, "v0"] for number, time in even(times).items()}
+    bad = nest.violated(times, setting.reduced(loop))
+    return "" if bad is None else reason(bad)
+
+
+def _several(stmt: tree.Stmt) -> bool:
+    return bool(tree.loops(stmt)) or sum(isinstance(node, tree.Assign) for node in tree.statements(stmt)) > 1
+
+
+def _unrolled(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:
+    """Return the main loop with copies and the loop over what remains.
+
+    Before: ``for (i = 0; i <= n; i++) y[i] = 0;``. After, twice:
+    ``for (i = 0; i <= n - 1; i += 2) { y[i] = 0; y[i + 1] = 0; }`` and a loop from ``(n + 1) / 2 * 2``.
+    """
+    span = factor * loop.step
+    shifts = [tree.Name(loop.index) + copy * loop.step for copy in range(1, factor)]
+    copies = [loop.body, *(tree.rename(loop.body, {loop.index: shift}) for shift in shifts)]
+    body = _jammed(copies) if fused else tree.block(*copies)
+    last = _minus(loop.last, span - loop.step)
+    main = replace(loop, last=last, step=span, body=body)
+    start: tree.Expr = (loop.last + loop.step) / span * span
+    if loop.first != tree.integer(0):
+        start = loop.first + (loop.last - loop.first + loop.step) / span * span
+    low, high = constant(loop.first), constant(loop.last)
+    if low is not None and high is not None:
+        total = max(0, (high - low) // loop.step + 1)
+        if total % factor == 0:
+            return main
+    rest = tuple(pragma for pragma in loop.pragmas if asserts(pragma))
+    return tree.block(main, replace(loop, first=start, pragmas=rest))
+
+
+def _minus(expr: tree.Expr, amount: int) -> tree.Expr:
+    if isinstance(expr, tree.Binary) and expr.op == "-" and (value := constant(expr.right)) is not None:
+        return expr.left - (value + amount)
+    if (value := constant(expr)) is not None:
+        return tree.integer(value - amount)
+    return expr - amount
+
+
+def _jammed(copies: Sequence[tree.Stmt]) -> tree.Stmt:
+    """Fuse copies of one statement: loops become one loop over all copies, declarations get names of their own."""
+    first, columns = copies[0], list(zip(*map(tree.parts, copies), strict=True))
+    match first:
+        case tree.Loop():
+            return replace(first, body=_jammed(columns[0]))
+        case tree.Block():
+            renamed = [_own_names(copy, number) for number, copy in enumerate(copies)]
+            return tree.Block(tuple(item for column in zip(*renamed, strict=True) for item in _column(column)))
+        case tree.If(test):
+            if len({copy.test for copy in copies if isinstance(copy, tree.If)}) == 1:
+                return tree.If(test, *map(_jammed, columns))
+            return tree.Block(tuple(copies))
+    return tree.block(*copies)
+
+
+def _column(column: Sequence[tree.Stmt]) -> Sequence[tree.Stmt]:
+    if isinstance(column[0], tree.Declare):
+        return column
+    fused = _jammed(column)
+    return fused.body if isinstance(fused, tree.Block) and not fused.scoped else [fused]
+
+
+def _own_names(block: tree.Stmt, number: int) -> tuple[tree.Stmt, ...]:
+    """Return what a copy of a block holds, with names for what it declares that may live beside other copies."""
+    taken = tree.used(block)
+    for item in tree.parts(block) if number else ():
+        if isinstance(item, tree.Declare):
+            fresh = (f"{item.name}_{number}{'_' * more}" for more in itertools.count())
+            block = renamed(block, item.name, next(name for name in fresh if name not in taken))
+    return tree.parts(block)
+
+
 def add_pragma(stmt: tree.Stmt, loop: tree.Loop, pragmas: Sequence[str]) -> tree.Stmt:
     """Put directives before a loop that does not have them yet."""
     return tree.swap(stmt, loop, replace(loop, pragmas=tuple(dict.fromkeys((*loop.pragmas, *pragmas)))))
@@ -234,8 +357,4 @@ def add_pragma(stmt: tree.Stmt, loop: tree.Loop, pragmas: Sequence[str]) -> tree
 
 def innermost(stmt: tree.Stmt) -> list[tree.Loop]:
     """Return the loops that hold no loop."""
-    return [
-        node
-        for node in tree.statements(stmt)
-        if isinstance(node, tree.Loop) and not any(isinstance(each, tree.Loop) for each in tree.statements(node.body))
-    ]
+    return [loop for loop in tree.loops(stmt) if not tree.loops(loop.body)]

@@ -1,75 +1,128 @@
 """Subscripts, bounds and conditions of a loop nest in isl's words, where they are affine."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add, mul
 
-from tilewright.workloads.annotated.nests.accesses import AssignmentSite
-from tilewright.workloads.annotated.nests.nest import Binary, Call, Convert, Expr, Name, Num, Unary, arrays, names
+from tilewright.workloads.annotated.nests import nest
+from tilewright.workloads.annotated.nests.nest import Binary, Expr, Loop, Name, Num, Unary, integer, names
 from tilewright.workloads.annotated.nests.values import evaluate, literal
 
-
-def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> str | None:  # noqa: PLR0911
-    """Return an expression as isl text, ``dims`` in place of counters, or None if it is not affine."""
-    # names that are ``changed`` somewhere are no parameters
-    match expr:
-        case Num(text):
-            value = literal(text)
-            return str(value) if isinstance(value, int) else None
-        case Name(name):
-            if name in dims:
-                return dims[name]
-            return str(known[name]) if name in known else None if name in changed else f"p_{name}"
-        case Convert("int" | "long" | "int64_t" | "int32_t", operand):
-            return affine(operand, dims, known, changed)
-        case Unary("-" | "+" as op, operand):
-            inner = affine(operand, dims, known, changed)
-            return None if inner is None else f"({op}({inner}))"
-        case Binary("+" | "-" as op, left, right):
-            a, b = affine(left, dims, known, changed), affine(right, dims, known, changed)
-            return None if a is None or b is None else f"({a} {op} {b})"
-        case Binary("*", left, right):
-            for one, other in ((left, right), (right, left)):
-                factor = evaluate(one, known) if not names(one) & set(dims) else None
-                inner = affine(other, dims, known, changed)
-                if isinstance(factor, int) and inner is not None:
-                    return f"({factor} * {inner})"
-            return None
-    value = evaluate(expr, known) if not (names(expr) & set(dims) or arrays(expr)) else None
-    return str(value) if isinstance(value, int) else None
-
-
-def rows(
-    expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
-) -> tuple[tuple[Expr, ...], tuple[str, ...]] | None:
-    """Return a subscript of a matrix with one index as those of one with several, and the lengths of its rows, or None.
-
-    ``(i*m + j)*n + k`` is ``[i][j][k]`` with rows of ``m`` and ``n`` elements (Maslov, Delinearization, 1992); that
-    holds where every subscript but the first lies in its row, which is the caller's to show.
-    """
-    if affine(expr, dims, known, changed) is not None:
-        return (expr,), ()
-    found = terms(expr)
-    if found is None:
-        return None
-    lengths = {part.name for _, factors in found if len(factors) > 1 for part in factors if isinstance(part, Name)}
-    for length in sorted(lengths - set(dims) - set(changed)):
-        inside = [term for term in found if Name(length) not in term[1]]
-        outside = [(number, _without(factors, Name(length))) for number, factors in found if Name(length) in factors]
-        column = _joined(inside)
-        if affine(column, dims, known, changed) is None:
-            continue
-        split = rows(_joined(outside), dims, known, changed)
-        if split is not None:
-            return (*split[0], column), (*split[1], length)
-    return None
-
-
+_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _MOST_TERMS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class IslNames:
+    """What the names of a nest are in isl's words; those that nothing here says more of are parameters ``p_name``."""
+
+    changed: Collection[str]  # names that have no one value: they are no parameters
+    known: Mapping[str, int] = field(default_factory=dict)  # values of names
+    dims: Mapping[str, str] = field(default_factory=dict)  # counters that are dimensions, with their names there
+
+    def counting(self, dims: Mapping[str, str]) -> "IslNames":
+        """Return the same names with other dimensions."""
+        return replace(self, dims=dims)
+
+    def affine(self, expr: Expr) -> str | None:  # noqa: PLR0911
+        """Return an expression as isl text, or None if it is not affine."""
+        match expr:
+            case Num(text):
+                value = literal(text)
+                return str(value) if isinstance(value, int) else None
+            case Name(name):
+                if name in self.dims:
+                    return self.dims[name]
+                return str(self.known[name]) if name in self.known else None if name in self.changed else f"p_{name}"
+            case nest.Convert("int" | "long" | "int64_t" | "int32_t", operand):
+                return self.affine(operand)
+            case Unary("-" | "+" as op, operand):
+                inner = self.affine(operand)
+                return None if inner is None else f"({op}({inner}))"
+            case Binary("+" | "-" as op, left, right):
+                a, b = self.affine(left), self.affine(right)
+                return None if a is None or b is None else f"({a} {op} {b})"
+            case Binary("*", left, right):
+                for one, other in ((left, right), (right, left)):
+                    factor, inner = self._number(one), self.affine(other)
+                    if isinstance(factor, int) and inner is not None:
+                        return f"({factor} * {inner})"
+                return None
+        value = None if nest.arrays(expr) else self._number(expr)
+        return str(value) if isinstance(value, int) else None
+
+    def _number(self, expr: Expr) -> int | float | None:
+        return None if names(expr) & self.dims.keys() else evaluate(expr, self.known)
+
+    def rows(self, expr: Expr) -> tuple[tuple[Expr, ...], tuple[str, ...]] | None:
+        """Return a subscript of a matrix with one index as those of one with several, and the lengths of its rows.
+
+        ``(i*m + j)*n + k`` is ``[i][j][k]`` with rows of ``m`` and ``n`` elements (Maslov, Delinearization, 1992); that
+        holds where every subscript but the first lies in its row, which is the caller's to show. None: it is neither.
+        """
+        if self.affine(expr) is not None:
+            return (expr,), ()
+        found = terms(expr)
+        if found is None:
+            return None
+        lengths = {part.name for _, factors in found if len(factors) > 1 for part in factors if isinstance(part, Name)}
+        for length in sorted(lengths - set(self.dims) - set(self.changed)):
+            column = _joined([term for term in found if Name(length) not in term[1]])
+            inside = [(number, factors) for number, factors in found if Name(length) in factors]
+            outer = _joined([(number, _without(factors, Name(length))) for number, factors in inside])
+            split = None if self.affine(column) is None else self.rows(outer)
+            if split is not None:
+                return (*split[0], column), (*split[1], length)
+        return None
+
+    def conditions(self, test: Expr, *, holds: bool = True) -> tuple[list[str], bool]:
+        """Return affine conditions that follow from a test's result, and whether they say all of it."""
+        match test:
+            case Unary("!", inner):
+                return self.conditions(inner, holds=not holds)
+            case Binary("&&" | "||" as op, left, right):
+                (a, whole_a), (b, whole_b) = (self.conditions(each, holds=holds) for each in (left, right))
+                if (op == "&&") == holds:
+                    return a + b, whole_a and whole_b
+                if whole_a and whole_b:
+                    return [f"(({' and '.join(a)}) or ({' and '.join(b)}))"], True
+            case Binary(op, left, right) if op in _OPPOSITES:
+                one, other = self.affine(left), self.affine(right)
+                op = op if holds else _OPPOSITES[op]
+                if one is not None and other is not None:
+                    return [f"{one} {'=' if op == '==' else op} {other}"], True
+        return [], False
+
+    def domain(self, loops: Sequence[Loop], tests: Sequence[Expr], letter: str) -> tuple[list[str], bool]:
+        """Return the conditions on the counters of loops around something as isl text, and whether they are exact."""
+        here = self.counting({})
+        found: list[str] = []
+        exact = True
+        for depth, loop in enumerate(loops):
+            counter = f"{letter}{depth}"
+            low, high = (loop.first, loop.last) if loop.step > 0 else (loop.last, loop.first)
+            for bound, sign, function in ((low, ">=", "max"), (high, "<=", "min")):
+                texts = [here.affine(part) for part in _extremes(bound, function)]
+                exact = exact and None not in texts
+                found += [f"{counter} {sign} {text}" for text in texts if text is not None]
+            if abs(loop.step) > 1:
+                start = here.affine(loop.first)
+                exact = exact and start is not None
+                if start is not None:
+                    found.append(f"exists (e{counter} : {counter} = {start} + {loop.step} e{counter})")
+            here = here.counting({**here.dims, loop.index: counter})
+        for test in tests:
+            more, whole = here.conditions(test)
+            found += more
+            exact = exact and whole
+        return found, exact
 
 
 def terms(expr: Expr) -> list[tuple[int, tuple[Expr, ...]]] | None:  # noqa: PLR0911
     """Return a sum of products of names as terms, each a number and names; None if it is something else.
 
-    >>> terms(Binary("*", Binary("+", Name("i"), Num("2")), Name("n")))
+    >>> terms((Name("i") + 2) * Name("n"))
     [(1, (Name(name='i'), Name(name='n'))), (2, (Name(name='n'),))]
     """
     match expr:
@@ -97,76 +150,11 @@ def _without(factors: tuple[Expr, ...], factor: Expr) -> tuple[Expr, ...]:
 
 
 def _joined(terms: list[tuple[int, tuple[Expr, ...]]]) -> Expr:
-    total: Expr = Num("0")
-    for number, factors in terms:
-        term: Expr = Num(str(number))
-        for factor in factors:
-            term = Binary("*", term, factor)
-        total = Binary("+", total, term)
-    return total
-
-
-def conditions(  # noqa: PLR0911
-    test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
-) -> tuple[list[str], bool]:
-    """Return affine conditions that a test implies, and whether they say all of it."""
-    match test:
-        case Binary("&&", left, right):
-            a, whole_a = conditions(left, dims, known, changed)
-            b, whole_b = conditions(right, dims, known, changed)
-            return a + b, whole_a and whole_b
-        case Binary("||", left, right):
-            a, whole_a = conditions(left, dims, known, changed)
-            b, whole_b = conditions(right, dims, known, changed)
-            if whole_a and whole_b:
-                return [f"(({' and '.join(a)}) or ({' and '.join(b)}))"], True
-        case Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, left, right):
-            a_text, b_text = affine(left, dims, known, changed), affine(right, dims, known, changed)
-            if a_text is not None and b_text is not None:
-                return [f"{a_text} {'=' if op == '==' else op} {b_text}"], True
-        case Unary("!", Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, left, right)):
-            flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}[op]
-            return conditions(Binary(flipped, left, right), dims, known, changed)
-        case Unary("!", Binary("&&", left, right)):
-            return conditions(Binary("||", Unary("!", left), Unary("!", right)), dims, known, changed)
-        case Unary("!", Unary("!", inner)):
-            return conditions(inner, dims, known, changed)
-        case Unary("!", Binary("||", left, right)):
-            return conditions(Binary("&&", Unary("!", left), Unary("!", right)), dims, known, changed)
-    return [], False
-
-
-def domain(
-    site: AssignmentSite, letter: str, known: Mapping[str, int], changed: Collection[str]
-) -> tuple[list[str], bool]:
-    """Return the conditions on a site's counters as isl text, and whether they are exact."""
-    dims: dict[str, str] = {}
-    found: list[str] = []
-    exact = True
-    for depth, loop in enumerate(site.loops):
-        inner = dict(dims)
-        here = f"{letter}{depth}"
-        low, high = (loop.first, loop.last) if loop.step > 0 else (loop.last, loop.first)
-        for bound, sign, function in ((low, ">=", "max"), (high, "<=", "min")):
-            for part in _extremes(bound, function):
-                text = affine(part, inner, known, changed)
-                exact = exact and text is not None
-                if text is not None:
-                    found.append(f"{here} {sign} {text}")
-        if abs(loop.step) > 1:
-            start = affine(loop.first, inner, known, changed)
-            exact = exact and start is not None
-            if start is not None:
-                found.append(f"exists (e{letter}{depth} : {here} = {start} + {loop.step} e{letter}{depth})")
-        dims[loop.index] = here
-    for test in site.tests:
-        texts, whole = conditions(test, dims, known, changed)
-        found += texts
-        exact = exact and whole
-    return found, exact
+    products = (reduce(mul, factors, integer(number)) for number, factors in terms)
+    return reduce(add, products, integer(0))
 
 
 def _extremes(expr: Expr, function: str) -> list[Expr]:
-    if isinstance(expr, Call) and expr.function == function:
+    if isinstance(expr, nest.Call) and expr.function == function:
         return [part for each in expr.args for part in _extremes(each, function)]
     return [expr]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.nests import nest
-from tilewright.workloads.annotated.nests.nest import Assign, Binary, Convert, Expr, Item, Loop, Name, Num, Stmt, names
+from tilewright.workloads.annotated.nests.nest import Assign, Binary, Convert, Expr, Item, Loop, Name, Stmt, names
 from tilewright.workloads.annotated.nests.scalars import converted
 from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, REAL_TYPES, is_unsigned
 from tilewright.workloads.annotated.nests.values import evaluate, type_of
@@ -29,7 +29,7 @@ def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: s
     walker = _Walker(types=dict(types), where=where)
     new = walker.visit(stmt)
     finals = [Assign(Name(name), "=", walker.value(name)) for name in sorted(live) if name in walker.left]
-    targets = {name for each in finals for name in names(each.target)}
+    targets = names(*(each.target for each in finals))
     # A value that is made of another counter's earlier one comes before that is overwritten.
     finals.sort(key=lambda each: not (names(each.value) - names(each.target)) & targets)
     return new, tuple(finals)
@@ -66,7 +66,6 @@ class _Walker:
         return stmt
 
     def value(self, name: str) -> Expr:
-        """Return what a counter holds behind its loop."""
         found = self.left[name]
         if found is None:
             raise UsageError(
@@ -100,12 +99,8 @@ class _Walker:
     def _signed(self, expr: Expr) -> Expr:
         """Return a bound or subscript in which sums and products of unsigned numbers do not wrap."""
         match expr:
-            case Binary("+" | "-" | "*" as op, left, right):
-                return Binary(op, self._signed(left), self._signed(right))
-            case nest.Unary("-" | "+" as op, operand):
-                return nest.Unary(op, self._signed(operand))
-            case nest.Call("min" | "max" as function, args):
-                return nest.Call(function, tuple(map(self._signed, args)))
+            case Binary("+" | "-" | "*") | nest.Unary("-" | "+") | nest.Call("min" | "max"):
+                return nest.with_children(expr, self._signed)
             case Convert(ctype, Name(name)) if self.unsigned.get(name) == ctype:
                 return Name(name)
         return Convert("long", expr) if any(self._wraps(part) for part in nest.walk(expr)) else expr
@@ -120,25 +115,19 @@ class _Walker:
         value = self._read(value)
         if isinstance(target, Item):
             target = Item(target.array, tuple(self._signed(self._read(each)) for each in target.index))
-            self._changed({target.array})
-            return Assign(target, op, value)
-        if op != "=" and target.name in self.left:
-            stmt = Assign(target, "=", Binary(op[0], self._read(target), value))
-        else:
-            stmt = Assign(target, op, value)
-        self.left.pop(target.name, None)
-        self._changed({target.name})
-        return stmt
+        elif op != "=" and target.name in self.left:
+            op, value = "=", Binary(op[0], self._read(target), value)
+        self.left.pop(stmt.variable, None)
+        self._changed({stmt.variable})
+        return Assign(target, op, value)
 
     def _if(self, test: Expr, then: Stmt, other: Stmt | None) -> nest.If:
         before = dict(self.left)
         new = self.visit(then)
-        one = self.left
-        self.left = before
+        one, self.left = self.left, before
         more = None if other is None else self.visit(other)
-        ends = one.keys() | self.left.keys()
-        same = {name: self.left.get(name) for name in ends}
-        self.left = {name: value if one.get(name) == value else None for name, value in same.items()}
+        ends = {name: (one.get(name), self.left.get(name)) for name in one.keys() | self.left.keys()}
+        self.left = {name: value if value == known else None for name, (known, value) in ends.items()}
         return nest.If(test, new, more)
 
     def _loop(self, loop: Loop) -> Loop:
@@ -146,7 +135,7 @@ class _Walker:
         declared = loop.ctype or self.types.get(index, "int")
         first, last = (self._signed(self._whole(self._read(each))) for each in (loop.first, loop.last))
         ctype = _COUNTS.get(declared, "int")
-        inner = _outer_counters(loop.body)
+        inner = {each.index for each in nest.loops(loop.body) if not each.ctype}
         self._check(loop, declared, last, inner)
         first = Convert(ctype, first) if self._real(first) else first
         before, outer, kept = dict(self.left), self.types.get(index), dict(self.unsigned)
@@ -163,7 +152,7 @@ class _Walker:
         self.unsigned = kept
         self.types[index] = outer or declared
         steady = not nest.mentioned(first) & changed
-        runs = Binary("<=" if loop.step > 0 else ">=", first, last)
+        runs = first <= last if loop.step > 0 else first >= last
         for name in inner:
             value = self.left[name] if steady else None
             self.left[name] = _joined(runs, value, before.get(name, Name(name)), index, _last(loop, first, last))
@@ -206,22 +195,16 @@ class _Walker:
                     known = count is not None and count >= 1 and float(count).is_integer()
                     if type_of(a, self.types) not in INTEGER_TYPES or count is None or not known:
                         return node
-                    by, rest = Num(str(int(count))), Num(str(int(count) - 1))
+                    by = int(count)
                     if function == "ceil":
-                        up = Binary("/", Binary("+", a, rest), by)
-                        return nest.Choose(Binary(">", a, Num("0")), up, Binary("/", a, by))
-                    down = nest.Unary("-", Binary("/", Binary("-", rest, a), by))
-                    return nest.Choose(Binary("<", a, Num("0")), down, Binary("/", a, by))
+                        return nest.Choose(a > 0, (a + (by - 1)) / by, a / by)
+                    return nest.Choose(a < 0, nest.Unary("-", (nest.integer(by - 1) - a) / by), a / by)
             return node
 
         return nest.rebuild(bound, change)
 
     def _real(self, expr: Expr) -> bool:
         return type_of(expr, self.types) in REAL_TYPES
-
-
-def _outer_counters(stmt: Stmt) -> set[str]:
-    return {node.index for node in nest.statements(stmt) if isinstance(node, Loop) and not node.ctype}
 
 
 def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:
@@ -240,17 +223,15 @@ def _chosen(runs: Expr, then: Expr, other: Expr) -> Expr:
 
 
 def _last(loop: Loop, first: Expr, last: Expr) -> Expr:
-    """Return the counter of the last iteration of a loop that runs."""
     if abs(loop.step) == 1:
         return last
-    step = Num(str(abs(loop.step)))
-    far, near = (last, first) if loop.step > 0 else (first, last)
-    span = Binary("*", Binary("/", Binary("-", far, near), step), step)
-    return Binary("+" if loop.step > 0 else "-", first, span)
+    step = abs(loop.step)
+    return first + (last - first) / step * step if loop.step > 0 else first - (first - last) / step * step
 
 
 def _end(loop: Loop, first: Expr, last: Expr) -> Expr:
     """Return the first counter beyond the bound of a loop that runs."""
     if loop.step == 1 and isinstance(last, Binary) and last.op == "-" and last.right == nest.ONE:
         return last.left
-    return Binary("+" if loop.step > 0 else "-", _last(loop, first, last), Num(str(abs(loop.step))))
+    final = _last(loop, first, last)
+    return final + loop.step if loop.step > 0 else final - -loop.step

@@ -13,9 +13,9 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
 from tilewright.workloads.annotated.nests.accesses import Access, AssignmentSite, collect, shown
-from tilewright.workloads.annotated.nests.affine import affine, domain, rows
+from tilewright.workloads.annotated.nests.affine import IslNames
 from tilewright.workloads.annotated.nests.limit import check_time
-from tilewright.workloads.annotated.nests.nest import Declare, Expr, Loop, Stmt, counters, names, statements, written
+from tilewright.workloads.annotated.nests.nest import Expr, Loop, Stmt, changed, counters, names
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries
 
 MAX_SITES = 96
@@ -72,15 +72,14 @@ class Nest:
     """The dependences of a nest; see :func:`analyse`."""
 
     sites: tuple[AssignmentSite, ...]  # its assignments
-    known: Mapping[str, int]  # values of names
-    changed: Collection[str]  # names that have no one value
+    names: IslNames  # what its names are in isl's words
     overlap: Mapping[str, str] = field(default_factory=dict)  # types of arrays that may overlap others of the same type
     complete: bool = True  # whether everything could be analysed; if not, everything is forbidden
     _isl: Any = None
     _context: Any = None
     _pairs: list[_Pair] = field(default_factory=list)
     _hard: int = 0
-    _names: str = ""
+    _parameters: str = ""  # isl's list of them
     _domains: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     _in_rows: dict[tuple[int, Expr], bool] = field(default_factory=dict)
 
@@ -160,14 +159,7 @@ class Nest:
 
     def _time(self, site: AssignmentSite, times: Mapping[int, Sequence[str]]) -> Any:  # noqa: ANN401
         moved = f"S{site.number}[{_dims(site, 'v')}] -> [{', '.join(times[site.number])}]"
-        text = f"{self._parameters()} -> {{ {moved} }}"
-        return self._isl.Map.read_from_str(self._context, text)
-
-    def _parameters(self) -> str:
-        if not self._names:
-            found = sorted({f"p_{name}" for site in self.sites for name in _free(site) if name not in self.known})
-            self._names = f"[{', '.join(found)}]"
-        return self._names
+        return self._isl.Map.read_from_str(self._context, f"{self._parameters} -> {{ {moved} }}")
 
     def _restricted(self, pair: _Pair, text: str) -> LoopDependence | None:
         check_time()
@@ -229,7 +221,7 @@ class Nest:
 
     def _domain(self, site: AssignmentSite, letter: str) -> list[str]:
         if (site.number, letter) not in self._domains:
-            self._domains[site.number, letter] = domain(site, letter, self.known, self.changed)[0]
+            self._domains[site.number, letter] = self.names.domain(site.loops, site.tests, letter)[0]
         return self._domains[site.number, letter]
 
     def _relation(self, a: AssignmentSite, b: AssignmentSite, conditions: Sequence[str]) -> Any | None:  # noqa: ANN401
@@ -256,11 +248,11 @@ class Nest:
 
         That an element lies in its row is shown from the bounds and conditions around.
         """
-        dims = {loop.index: f"{letter}{i}" for i, loop in enumerate(site.loops)}
-        found = rows(index, dims, self.known, self.changed)
+        here = _counting(self.names, site, letter)
+        found = here.rows(index)
         if found is None:
             return None
-        texts = [str(affine(each, dims, self.known, self.changed)) for each in found[0]]
+        texts = [str(here.affine(each)) for each in found[0]]
         key = (site.number, index)
         if found[1] and key not in self._in_rows:
             self._in_rows[key] = self._lie_in_rows(site, letter, texts[1:], found[1])
@@ -272,25 +264,28 @@ class Nest:
         text = " and ".join([*self._domain(site, letter), f"({out})"])
         self._context.reset_operations()
         try:
-            text = f"{self._parameters()} -> {{ [{_dims(site, letter)}] : {text} }}"
+            text = f"{self._parameters} -> {{ [{_dims(site, letter)}] : {text} }}"
             return bool(self._isl.Set.read_from_str(self._context, text).is_empty())
         except self._isl.Error:
             return False
 
     def _map(self, a: AssignmentSite, b: AssignmentSite, condition: str) -> Any:  # noqa: ANN401
         sites = f"S{a.number}[{_dims(a, 'v')}] -> S{b.number}[{_dims(b, 'w')}]"
-        return self._isl.Map.read_from_str(self._context, f"{self._parameters()} -> {{ {sites} : {condition} }}")
+        return self._isl.Map.read_from_str(self._context, f"{self._parameters} -> {{ {sites} : {condition} }}")
 
 
 def _dims(site: AssignmentSite, letter: str) -> str:
     return ", ".join(f"{letter}{i}" for i in range(len(site.loops)))
 
 
+def _counting(words: IslNames, site: AssignmentSite, letter: str) -> IslNames:
+    return words.counting({loop.index: f"{letter}{i}" for i, loop in enumerate(site.loops)})
+
+
 def _free(site: AssignmentSite) -> set[str]:
-    own = {loop.index for loop in site.loops}
-    exprs = [*(e for loop in site.loops for e in (loop.first, loop.last)), *site.tests]
-    exprs += [each for access in site.accesses for each in access.index]
-    return {name for expr in exprs for name in names(expr)} - own
+    bounds = (bound for loop in site.loops for bound in (loop.first, loop.last))
+    subscripts = (each for access in site.accesses for each in access.index)
+    return names(*bounds, *site.tests, *subscripts) - {loop.index for loop in site.loops}
 
 
 def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping[str, str] | None = None) -> Nest:
@@ -304,9 +299,17 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping
     sites = collect(stmt)
     context = islpy.Context()
     context.set_max_operations(_MAX_OPERATIONS)
-    changed = _changed(stmt)
-    values = {name: value for name, value in (known or {}).items() if name not in changed}
-    nest = Nest(sites=sites, known=values, changed=changed, overlap=overlap or {}, _isl=islpy, _context=context)
+    varying = changed(stmt)
+    values = {name: value for name, value in (known or {}).items() if name not in varying}
+    parameters = sorted({f"p_{name}" for site in sites for name in _free(site) if name not in values})
+    nest = Nest(
+        sites=sites,
+        names=IslNames(varying, values),
+        overlap=overlap or {},
+        _isl=islpy,
+        _context=context,
+        _parameters=f"[{', '.join(parameters)}]",
+    )
     if len(sites) > MAX_SITES:
         nest.complete = False
         return nest
@@ -331,11 +334,6 @@ def _orders(a: AssignmentSite, common: int, *, after: bool) -> list[str]:
     return [f"({order})" for order in orders]
 
 
-def _changed(stmt: Stmt) -> set[str]:
-    declared = {node.name for node in statements(stmt) if isinstance(node, Declare)}
-    return written(stmt) | counters(stmt) | declared
-
-
 def check_bounds(
     stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, int], types: Mapping[str, str]
 ) -> None:
@@ -343,12 +341,12 @@ def check_bounds(
     import islpy
 
     stmt = inline_temporaries(stmt, types)
-    changed = _changed(stmt)
     fixed = {name: value for name, value in known.items() if name not in counters(stmt)}
+    words = IslNames(changed(stmt), fixed)
     for site in collect(stmt):
         check_time()
-        where, exact = domain(site, "v", fixed, changed)
-        dims = {loop.index: f"v{i}" for i, loop in enumerate(site.loops)}
+        where, exact = words.domain(site.loops, site.tests, "v")
+        here = _counting(words, site, "v")
         for access in site.accesses if exact else ():
             extents = shapes.get(access.array)
             if extents is None or not access.index:
@@ -359,7 +357,7 @@ def check_bounds(
                     "indices"
                 )
             for axis, (index, extent) in enumerate(zip(access.index, extents, strict=True), 1):
-                text = affine(index, dims, fixed, changed)
+                text = here.affine(index)
                 outside = [*where, f"({text} < 0 or {text} >= {extent})"]
                 point = None if text is None or "p_" in "".join(outside) else _point(islpy, site, outside)
                 if point is not None:

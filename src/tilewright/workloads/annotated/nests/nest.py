@@ -6,37 +6,30 @@ can be read off the tree alone, so that every transformation is a function from 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
+
+from tilewright.codegen import ir
+
+
+def _operator(sign: str) -> Callable[[Any, "Expr | int"], "Binary"]:
+    def joined(left: Any, right: "Expr | int") -> "Binary":  # noqa: ANN401  (a part of an expression)
+        return Binary(sign, left, integer(right) if isinstance(right, int) else right)
+
+    return joined
 
 
 class _Operand:
     """What operators of Python join to C's expressions; whole numbers beside it are literals."""
 
     __slots__ = ()
-
-    def __add__(self, other: "Expr | int") -> "Binary":
-        return _binary("+", self, other)
-
-    def __sub__(self, other: "Expr | int") -> "Binary":
-        return _binary("-", self, other)
-
-    def __mul__(self, other: "Expr | int") -> "Binary":
-        return _binary("*", self, other)
-
-    def __truediv__(self, other: "Expr | int") -> "Binary":
-        return _binary("/", self, other)
-
-    def __lt__(self, other: "Expr | int") -> "Binary":
-        return _binary("<", self, other)
-
-    def __le__(self, other: "Expr | int") -> "Binary":
-        return _binary("<=", self, other)
-
-    def __gt__(self, other: "Expr | int") -> "Binary":
-        return _binary(">", self, other)
-
-    def __ge__(self, other: "Expr | int") -> "Binary":
-        return _binary(">=", self, other)
+    __add__ = _operator("+")
+    __sub__ = _operator("-")
+    __mul__ = _operator("*")
+    __truediv__ = _operator("/")
+    __lt__ = _operator("<")
+    __le__ = _operator("<=")
+    __gt__ = _operator(">")
+    __ge__ = _operator(">=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +104,6 @@ def integer(value: int) -> Num:
     return Num(str(int(value)))
 
 
-def _binary(op: str, left: Any, right: Expr | int) -> Binary:  # noqa: ANN401  (a part of an expression)
-    return Binary(op, left, integer(right) if isinstance(right, int) else right)
-
-
 @dataclass(frozen=True, slots=True)
 class Assign:
     """``target op value`` with ``=``, ``+=``, ``-=``, ``*=``, ``/=``, ``%=``."""
@@ -155,9 +144,14 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Statements in order; ``scoped`` ones have braces of their own."""
+    """Statements in order."""
 
     body: "tuple[Stmt, ...]"
+
+    @property
+    def scoped(self) -> bool:
+        """Whether it declares variables, and so has braces of its own."""
+        return any(isinstance(each, Declare) for each in self.body)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,21 +162,17 @@ class Declare:
     name: str
     dims: tuple[Expr, ...] = ()  # extents of an array, or empty
     value: "Expr | tuple[Expr, ...] | None" = None  # initial value, a tuple of them for an array, or None
-    heap: bool = False  # given by ``malloc``
+    heap: bool = False  # given by ``malloc``, or a pointer where its extent is 0
+
+    @property
+    def allocated(self) -> bool:
+        """Whether memory is taken for it, which somebody has to give back."""
+        return self.heap and self.dims[:1] != (Num("0"),)
 
 
 @dataclass(frozen=True, slots=True)
-class Directive:
-    """A ``#pragma`` that the region itself holds."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verbatim:
-    """Text that a generator wrote: it stands for statements, and nothing looks inside it."""
-
-    text: str
+class Foreign:
+    """A statement of somebody else's, who prints it: nothing here looks inside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,26 +184,64 @@ class Transform:
     body: "Stmt"
 
 
-Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Transform
+Directive = ir.Directive
+"""A ``#pragma`` that the region itself holds."""
+Verbatim = ir.Verbatim
+"""Text that a generator wrote."""
+Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Foreign | Transform
+_Node = TypeVar("_Node", Expr, Stmt)
 ONE = Num("1")
 MAX_DEPTH = 64
 """Deepest nesting of expressions or statements."""
 
 
+_OPERANDS: Mapping[type, tuple[str, ...]] = {
+    Item: ("index",),
+    Call: ("args",),
+    Unary: ("operand",),
+    Convert: ("operand",),
+    Binary: ("left", "right"),
+    Choose: ("test", "then", "other"),
+    Assign: ("target", "value"),
+    Loop: ("first", "last"),
+    If: ("test",),
+    Declare: ("dims", "value"),
+}
+"""Fields that hold expressions: one, several, or none."""
+_BODIES: Mapping[type, tuple[str, ...]] = {
+    Loop: ("body",),
+    Transform: ("body",),
+    If: ("then", "other"),
+    Block: ("body",),
+}
+"""Fields that hold statements."""
+
+
+def _held(node: Expr | Stmt, fields: Mapping[type, tuple[str, ...]]) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for name in fields.get(type(node), ()):
+        part = getattr(node, name)
+        found += part if isinstance(part, tuple) else () if part is None else (part,)
+    return tuple(found)
+
+
+def _changed(node: _Node, fields: Mapping[type, tuple[str, ...]], change: Callable[[Any], Any]) -> _Node:
+    """Return a node with what it holds in some fields changed, in the order of the text."""
+    new: dict[str, Any] = {}
+    for name in fields.get(type(node), ()):
+        part = getattr(node, name)
+        new[name] = tuple(map(change, part)) if isinstance(part, tuple) else None if part is None else change(part)
+    return replace(node, **new) if new else node
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the operands of an expression."""
-    match expr:
-        case Item(_, index):
-            return index
-        case Call(_, args):
-            return args
-        case Unary(_, operand) | Convert(_, operand):
-            return (operand,)
-        case Binary(_, left, right):
-            return (left, right)
-        case Choose(test, then, other):
-            return (test, then, other)
-    return ()
+    return _held(expr, _OPERANDS)
+
+
+def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression with its operands changed."""
+    return _changed(expr, _OPERANDS, change)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -227,22 +255,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return an expression with every part changed, innermost first."""
-    match expr:
-        case Item(array, index):
-            new: Expr = Item(array, tuple(rebuild(each, change) for each in index))
-        case Call(function, args):
-            new = Call(function, tuple(rebuild(each, change) for each in args))
-        case Unary(op, operand):
-            new = Unary(op, rebuild(operand, change))
-        case Convert(ctype, operand):
-            new = Convert(ctype, rebuild(operand, change))
-        case Binary(op, left, right):
-            new = Binary(op, rebuild(left, change), rebuild(right, change))
-        case Choose(test, then, other):
-            new = Choose(rebuild(test, change), rebuild(then, change), rebuild(other, change))
-        case _:
-            new = expr
-    return change(new)
+    return change(with_children(expr, lambda part: rebuild(part, change)))
 
 
 def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
@@ -250,31 +263,24 @@ def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
     return rebuild(expr, lambda node: values.get(node.name, node) if isinstance(node, Name) else node)
 
 
-def names(expr: Expr) -> set[str]:
-    """Return the scalars of an expression."""
-    return {node.name for node in walk(expr) if isinstance(node, Name)}
+def names(*exprs: Expr) -> set[str]:
+    """Return the scalars of expressions."""
+    return {node.name for expr in exprs for node in walk(expr) if isinstance(node, Name)}
 
 
-def arrays(expr: Expr) -> set[str]:
-    """Return the arrays of an expression."""
-    return {node.array for node in walk(expr) if isinstance(node, Item)}
+def arrays(*exprs: Expr) -> set[str]:
+    """Return the arrays of expressions."""
+    return {node.array for expr in exprs for node in walk(expr) if isinstance(node, Item)}
 
 
-def mentioned(expr: Expr) -> set[str]:
-    """Return the scalars and arrays of an expression."""
-    return names(expr) | arrays(expr)
+def mentioned(*exprs: Expr) -> set[str]:
+    """Return the scalars and arrays of expressions."""
+    return names(*exprs) | arrays(*exprs)
 
 
 def parts(stmt: Stmt) -> "tuple[Stmt, ...]":
     """Return the statements directly inside a statement."""
-    match stmt:
-        case Loop(body=body) | Transform(body=body):
-            return (body,)
-        case If(_, then, other):
-            return (then,) if other is None else (then, other)
-        case Block(body):
-            return body
-    return ()
+    return _held(stmt, _BODIES)
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
@@ -286,20 +292,16 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
         stack.extend(reversed(parts(node)))
 
 
+def loops(stmt: Stmt) -> list[Loop]:
+    """Return the loops of a statement, in the order of the text."""
+    return [node for node in statements(stmt) if isinstance(node, Loop)]
+
+
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """Return the expressions that a statement reads by itself, those of inner statements not among them."""
-    match stmt:
-        case Assign(target, op, value):
-            index = target.index if isinstance(target, Item) else ()
-            return (*index, value) if op == "=" else (*index, target, value)
-        case Loop(first=first, last=last):
-            return (first, last)
-        case If(test, _, _):
-            return (test,)
-        case Declare(dims=dims, value=value):
-            values = value if isinstance(value, tuple) else () if value is None else (value,)
-            return (*dims, *values)
-    return ()
+    if isinstance(stmt, Assign):
+        return (*children(stmt.target), *(() if stmt.op == "=" else (stmt.target,)), stmt.value)
+    return _held(stmt, _OPERANDS)
 
 
 def reads(stmt: Stmt) -> Iterator[Expr]:
@@ -314,6 +316,11 @@ def mentions(stmt: Stmt) -> Iterator[Expr]:
     for node in statements(stmt):
         for expr in (*expressions(node), *((node.target,) if isinstance(node, Assign) else ())):
             yield from walk(expr)
+
+
+def items(stmt: Stmt) -> Iterator[Item]:
+    """Yield every element of an array that a statement and those inside it mention, as often as they do."""
+    return (part for part in mentions(stmt) if isinstance(part, Item))
 
 
 def only(stmt: Stmt) -> Stmt:
@@ -335,23 +342,15 @@ def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
 
 def with_parts(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
     """Return a statement with others directly inside it; the same object where they are the same objects."""
-    return stmt if all(a is b for a, b in zip(inner, parts(stmt), strict=True)) else _made_of(stmt, inner)
-
-
-def _made_of(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
-    match stmt:
-        case Loop() | Transform():
-            return replace(stmt, body=inner[0])
-        case If(test, _, _):
-            return If(test, *inner)
-        case Block():
-            return Block(inner)
-    return stmt
+    if all(a is b for a, b in zip(inner, parts(stmt), strict=True)):
+        return stmt
+    rest = iter(inner)
+    return _changed(stmt, _BODIES, lambda _: next(rest))
 
 
 def map_statements(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
-    """Return a statement with every one inside it changed, innermost first; all of them are other objects."""
-    return change(_made_of(stmt, tuple(map_statements(each, change) for each in parts(stmt))))
+    """Return a statement with every one inside it changed, innermost first; all that hold others are other objects."""
+    return change(_changed(stmt, _BODIES, lambda part: map_statements(part, change)))
 
 
 def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
@@ -361,23 +360,10 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
 
 def with_expressions(node: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """Return a statement with every part of its own expressions changed, those of inner statements not among them."""
-    match node:
-        case Assign(target, op, value):
-            new = rebuild(target, change)
-            if not isinstance(new, Name | Item):
-                raise TypeError(f"{new} cannot be assigned to")
-            return Assign(new, op, rebuild(value, change))
-        case Loop(first=first, last=last):
-            return replace(node, first=rebuild(first, change), last=rebuild(last, change))
-        case If(test, then, other):
-            return If(rebuild(test, change), then, other)
-        case Declare(dims=dims, value=value):
-            if isinstance(value, tuple):
-                value = tuple(rebuild(each, change) for each in value)
-            elif value is not None:
-                value = rebuild(value, change)
-            return replace(node, dims=tuple(rebuild(each, change) for each in dims), value=value)
-    return node
+    new = _changed(node, _OPERANDS, lambda part: rebuild(part, change))
+    if isinstance(new, Assign) and not isinstance(new.target, Name | Item):
+        raise TypeError(f"{new.target} cannot be assigned to")
+    return new
 
 
 def rename(stmt: Stmt, values: Mapping[str, Expr]) -> Stmt:
@@ -396,18 +382,30 @@ def written(stmt: Stmt) -> set[str]:
     return found
 
 
+def assigned(stmt: Stmt) -> set[str]:
+    """Return the scalars that a statement assigns, those that it only declares with a value not among them."""
+    targets = (node.target for node in statements(stmt) if isinstance(node, Assign))
+    return {target.name for target in targets if isinstance(target, Name)}
+
+
 def counters(stmt: Stmt) -> set[str]:
     """Return the counters of the loops of a statement."""
-    return {node.index for node in statements(stmt) if isinstance(node, Loop)}
+    return {loop.index for loop in loops(stmt)}
+
+
+def declared(stmt: Stmt) -> set[str]:
+    """Return the names of the variables that a statement declares."""
+    return {node.name for node in statements(stmt) if isinstance(node, Declare)}
+
+
+def changed(stmt: Stmt) -> set[str]:
+    """Return every name that has no one value, or no meaning, around a statement: assigned, counted with, declared."""
+    return written(stmt) | counters(stmt) | declared(stmt)
 
 
 def used(stmt: Stmt) -> set[str]:
     """Return every scalar and array that a statement mentions."""
-    found = written(stmt) | counters(stmt)
-    for node in statements(stmt):
-        found |= {node.name} if isinstance(node, Declare) else set()
-        found = found.union(*map(mentioned, expressions(node)))
-    return found
+    return changed(stmt).union(*(mentioned(*expressions(node)) for node in statements(stmt)))
 
 
 def block(*items: Stmt) -> Stmt:
@@ -418,10 +416,7 @@ def block(*items: Stmt) -> Stmt:
     """
     flat: list[Stmt] = []
     for item in items:
-        if isinstance(item, Block) and not any(isinstance(each, Declare) for each in item.body):
-            flat.extend(item.body)
-        else:
-            flat.append(item)
+        flat += item.body if isinstance(item, Block) and not item.scoped else (item,)
     return flat[0] if len(flat) == 1 else Block(tuple(flat))
 
 

@@ -9,25 +9,16 @@ whatever is read on the way to the two factors.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import add, mul
 
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.affine import terms
-from tilewright.workloads.annotated.nests.nest import (
-    Assign,
-    Binary,
-    Block,
-    Expr,
-    Item,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    names,
-)
+from tilewright.workloads.annotated.nests.nest import Assign, Binary, Expr, Item, Loop, Name, Stmt, names
 from tilewright.workloads.annotated.nests.types import REAL_TYPES
 from tilewright.workloads.annotated.nests.values import evaluate, type_of
 
 _DEPTH = 3
+_ZERO = nest.integer(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +32,9 @@ class ColumnBound:
         """Return the bound of a row."""
         if self.slope == 0:
             return self.rest
-        if self.slope == 1 and self.rest == Num("0"):
+        if self.slope == 1 and self.rest == _ZERO:
             return row
-        return Binary("+" if self.slope > 0 else "-", self.rest, row)
+        return self.rest + row if self.slope > 0 else self.rest - row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +79,7 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     target, added, ctype = body.target, _added(body), types.get(body.variable, "")
     if added is None or ctype not in REAL_TYPES or len({loop.index for loop in loops}) < _DEPTH:
         return None
-    inner = [loop for loop in loops if not any(loop.index in names(each) for each in target.index)]
+    inner = [loop for loop in loops if loop.index not in names(*target.index)]
     column = [loop for loop in loops if _side_by_side(target, loop.index)]
     if len(inner) != 1 or len(column) != 1:
         return None
@@ -98,14 +89,14 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     ranges = _ranges(row, column[0], rows_first=loops.index(row) < loops.index(column[0]))
     if ranges is None or sum(each.slope != 0 for each in (*ranges[1], *ranges[2])) > 1:
         return None
-    if any({row.index, column[0].index} & names(each) for each in (inner[0].first, inner[0].last)):
+    if {row.index, column[0].index} & names(inner[0].first, inner[0].last):
         return None
-    if any(inner[0].index in names(bound) for loop in loops for bound in (loop.first, loop.last)):
+    if inner[0].index in names(*(bound for loop in loops for bound in (loop.first, loop.last))):
         return None
     pairs = [_parted(term, row.index, column[0].index, inner[0].index) for term in added]
     factors = [pair for pair in pairs if pair is not None]
     every = [each for pair in factors for each in pair]
-    if len(factors) < len(pairs) or any(target.array in nest.arrays(each) for each in every):
+    if len(factors) < len(pairs) or target.array in nest.arrays(*every):
         return None
     if any(type_of(each, types) not in {ctype, "int"} for each in every):
         return None
@@ -147,7 +138,7 @@ def _summands(expr: Expr, *, minus: bool) -> list[Expr]:
 def _side_by_side(target: Item, counter: str) -> bool:
     """Whether elements of neighbouring values of a counter are neighbours in memory."""
     *outer, last = target.index
-    return _slope(last, counter) == 1 and not any(counter in names(each) for each in outer)
+    return _slope(last, counter) == 1 and counter not in names(*outer)
 
 
 def _linear(expr: Expr, counter: str) -> bool:
@@ -176,11 +167,9 @@ def _parted(term: Expr, row: str, column: str, inner: str) -> tuple[Expr, Expr] 
         if {row, column} <= inside:
             return None
         (right if column in inside else left).append(factor)
-    if not any(row in names(each) for each in left) or not any(column in names(each) for each in right):
+    if row not in names(*left) or column not in names(*right) or inner not in names(*left, *right):
         return None
-    if not any(inner in names(each) for each in (*left, *right)):
-        return None
-    return _multiplied(left), _multiplied(right)
+    return reduce(mul, left), reduce(mul, right)
 
 
 def _factors(expr: Expr) -> list[Expr]:
@@ -193,21 +182,15 @@ def _factors(expr: Expr) -> list[Expr]:
     return [expr]
 
 
-def _multiplied(factors: Sequence[Expr]) -> Expr:
-    return reduce(lambda one, other: Binary("*", one, other), factors)
-
-
 def _ranges(
     row: Loop, column: Loop, *, rows_first: bool
 ) -> tuple[tuple[Expr, Expr], tuple[ColumnBound, ...], tuple[ColumnBound, ...]] | None:
     """Return first and last row, and the bounds of a row's columns; None where these are not affine of slope 1."""
     inside, around = (column, row) if rows_first else (row, column)
     bounds = [(each, _slope(each, around.index)) for each in (inside.first, inside.last)]
-    if inside.index in names(around.first) | names(around.last) or any(slope not in {-1, 0, 1} for _, slope in bounds):
+    if inside.index in names(around.first, around.last) or any(slope not in {-1, 0, 1} for _, slope in bounds):
         return None
-    rests = [
-        ColumnBound(slope=slope or 0, rest=nest.substitute(each, {around.index: Num("0")})) for each, slope in bounds
-    ]
+    rests = [ColumnBound(slope=slope or 0, rest=nest.substitute(each, {around.index: _ZERO})) for each, slope in bounds]
     if rows_first:
         return (row.first, row.last), (rests[0],), (rests[1],)
     low, high = [ColumnBound(slope=0, rest=column.first)], [ColumnBound(slope=0, rest=column.last)]
@@ -232,7 +215,7 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
     """
 
     def change(node: Stmt) -> Stmt:
-        if not isinstance(node, Block):
+        if not isinstance(node, nest.Block):
             return node
         items = node.body
         for each in node.body:
@@ -262,17 +245,17 @@ def _stored(items: Sequence[Stmt], declared: nest.Declare, types: Mapping[str, s
     if linear is None or types.get(to.array) != declared.ctype:
         return None
     factors, rest = linear
-    read = {name for part in (*found.terms, *factors, loop.first, loop.last) for name in nest.arrays(part)}
-    needed = set[str]().union(*map(nest.mentioned, (*rest, *factors, *to.index)))
+    read = nest.arrays(*found.terms, *factors, loop.first, loop.last)
+    needed = nest.mentioned(*rest, *factors, *to.index)
     inside = [each for place, each in enumerate(items) if found.places[0] < place < found.places[-1]]
     changed = {name for each in inside for name in nest.written(each)} | {loop.index}
     if to.array in read or needed & changed or any(to.array in nest.used(each) for each in inside if each is not loop):
         return None
     kept: list[Expr] = [*([to] if found.store.op != "=" else []), *rest]
     if evaluate(found.start, {}) != 0:
-        kept.append(_multiplied([*factors, found.start]))
-    first = [] if kept == [to] else [Assign(to, "=", _total(kept))]
-    body = Assign(to, "+=", _multiplied([*factors, _total(found.terms)]))
+        kept.append(reduce(mul, [*factors, found.start]))
+    first = [] if kept == [to] else [Assign(to, "=", reduce(add, kept) if kept else _ZERO)]
+    body = Assign(to, "+=", reduce(mul, [*factors, reduce(add, found.terms)]))
     new: list[Stmt] = []
     for place, each in enumerate(items):
         if each is loop:
@@ -300,7 +283,7 @@ def _sum(items: Sequence[Stmt], declared: nest.Declare) -> _Sum | None:
     added = _added(body) if body.target == Name(declared.name) else None
     if added is None or store.op not in {"=", "+=", "-="} or not isinstance(store.target, Item):
         return None
-    if any(declared.name in names(each) for each in (*added, loop.first, loop.last, *store.target.index)):
+    if declared.name in names(*added, loop.first, loop.last, *store.target.index):
         return None
     return _Sum(start=start, loop=loop, terms=tuple(added), store=store, places=tuple(places))
 
@@ -317,10 +300,4 @@ def _linear_in(expr: Expr, scalar: Name, *, minus: bool) -> tuple[list[Expr], li
     if factors.count(bare) != 1 or sum(scalar.name in names(each) for each in factors) != 1:
         return None
     factors.remove(bare)
-    return [*([Num("-1")] if negative else []), *factors], [each for each in found if each is not mine[0]]
-
-
-def _total(parts: Sequence[Expr]) -> Expr:
-    if not parts:
-        return Num("0")
-    return reduce(lambda one, other: Binary("+", one, other), parts)
+    return [*([nest.integer(-1)] if negative else []), *factors], [each for each in found if each is not mine[0]]

@@ -24,10 +24,8 @@ class Reduction:
 def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
     """Return whether a statement may read a scalar before it assigns it, and whether it surely assigns it."""
     match stmt:
-        case Assign(target, op, value):
-            reads = name in names(value) or (op != "=" and target == Name(name))
-            reads = reads or (isinstance(target, Item) and any(name in names(each) for each in target.index))
-            return reads, target == Name(name)
+        case Assign(target):
+            return name in names(*nest.expressions(stmt)), target == Name(name)
         case Block(body):
             for each in body:
                 reads, writes = exposed(each, name)
@@ -39,14 +37,13 @@ def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
             reads = name in names(test) or any(read for read, _ in branches)
             return reads, all(write for _, write in branches)
         case Loop(first=first, last=last, body=body):
-            reads = name in names(first) | names(last)
             # The body may not run at all, so it assigns nothing surely.
-            return reads or exposed(body, name)[0], False
+            return name in names(first, last) or exposed(body, name)[0], False
         case Declare(name=declared) if declared == name:
             return False, True
         case nest.Transform(body=body):
             return exposed(body, name)
-    return any(name in names(expr) for expr in nest.expressions(stmt)), False
+    return name in names(*nest.expressions(stmt)), False
 
 
 def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
@@ -56,9 +53,9 @@ def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str]
 
     What is put in is converted to the temporary's type, where that is not the value's own.
     """
-    keep = set(kept) | nest.counters(stmt)
-    candidates = {name for name in _choosing(stmt) if name in nest.written(stmt)} - keep
-    for name in sorted(candidates):
+    heads = (node for node in nest.statements(stmt) if isinstance(node, Loop | If))
+    choosing = names(*_indices(stmt), *(expr for node in heads for expr in nest.expressions(node)))
+    for name in sorted(choosing & nest.written(stmt) - nest.counters(stmt) - set(kept)):
         stmt = _inline(stmt, name, types)
     return stmt
 
@@ -73,34 +70,24 @@ def subscripts(stmt: Stmt) -> set[str]:
                 values[node.variable] |= nest.mentioned(value)
             case Declare(name=name, dims=dims, value=value):
                 exprs += nest.expressions(node) if dims else ()
-                values[name].update(*map(nest.mentioned, nest.expressions(node)[len(dims) :]))
+                values[name] |= nest.mentioned(*nest.expressions(node)[len(dims) :])
             case Loop(index=index, first=first, last=last):
                 exprs += (first, last)
-                values[index] |= nest.mentioned(first) | nest.mentioned(last)
-    reached = set[str]().union(*map(nest.mentioned, exprs))
+                values[index] |= nest.mentioned(first, last)
+    reached = nest.mentioned(*exprs)
     while not (more := set[str]().union(*(values[name] for name in reached))) <= reached:
         reached |= more
     return reached
 
 
 def _indices(stmt: Stmt) -> list[Expr]:
-    return [each for part in nest.mentions(stmt) if isinstance(part, Item) for each in part.index]
-
-
-def _choosing(stmt: Stmt) -> set[str]:
-    """Return the names in subscripts, conditions and bounds."""
-    heads = (node for node in nest.statements(stmt) if isinstance(node, Loop | If))
-    return set[str]().union(
-        *map(names, (*_indices(stmt), *(expr for node in heads for expr in nest.expressions(node))))
-    )
+    return [each for item in nest.items(stmt) for each in item.index]
 
 
 def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
-    done = 0
     local = local_types(stmt, types)
 
     def change(node: Stmt) -> Stmt:
-        nonlocal done
         if not isinstance(node, Block):
             return node
         body = list(node.body)
@@ -113,13 +100,12 @@ def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
                 return node
             if any(name in nest.written(each) for each in rest):
                 return node
-            done += 1
             value = converted(item.value, local.get(name), local)
             return nest.block(*body[:place], *(nest.rename(each, {name: value}) for each in rest))
         return node
 
     new = nest.map_statements(stmt, change)
-    return new if done and name not in nest.used(new) else stmt
+    return stmt if name in nest.used(new) else new
 
 
 def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
@@ -144,13 +130,9 @@ def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> 
     Before: ``for (i…) { s = 0; for (k…) s += a[k]; c[i] = s; }``, s of the function.
     After: ``for (i…) { double s; s = 0; … }``: iterations share no scalar.
     """
-    keep = set(kept) | nest.counters(stmt) | {node.name for node in nest.statements(stmt) if isinstance(node, Declare)}
-    scalars = {
-        node.target.name for node in nest.statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
-    }
-    for name in sorted(scalars - keep):
-        total = _mentions(stmt, name)
-        stmt = _localise(stmt, name, types.get(name, "double"), total)
+    keep = set(kept) | nest.counters(stmt) | nest.declared(stmt)
+    for name in sorted(nest.assigned(stmt) - keep):
+        stmt = _localise(stmt, name, types.get(name, "double"), _mentions(stmt, name))
     return stmt
 
 
@@ -163,7 +145,8 @@ def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
     for node, count in zip(loops, counts, strict=True):
         inner = _localise(node.body, name, ctype, count)
         if inner is node.body:
-            inner = Block((Declare(ctype=ctype, name=name), *_items(node.body)))
+            items = node.body.body if isinstance(node.body, Block) else (node.body,)
+            inner = Block((Declare(ctype=ctype, name=name), *items))
         stmt = nest.swap(stmt, node, replace(node, body=inner))
     return stmt
 
@@ -178,10 +161,10 @@ def distinct_names(stmt: Stmt, outer: Collection[str]) -> Stmt:
 
 def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
     counts = Counter(name for part in nest.parts(stmt) for name in _free(part))
-    own = set[str]().union(*map(nest.mentioned, nest.expressions(stmt)))
+    own = nest.mentioned(*nest.expressions(stmt))
     inner = [
         _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), taken, kinds)
-        if any(isinstance(node, Declare) for node in nest.statements(part))
+        if nest.declared(part)
         else part
         for part in nest.parts(stmt)
     ]
@@ -199,7 +182,7 @@ def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[
 
 def _free(stmt: Stmt) -> set[str]:
     """Return the names that a statement mentions and does not declare, and that of a declaration."""
-    own = set[str]().union(*map(nest.mentioned, nest.expressions(stmt)))
+    own = nest.mentioned(*nest.expressions(stmt))
     match stmt:
         case Declare(name=name):
             return own | {name}
@@ -238,10 +221,6 @@ def renamed(stmt: Stmt, old: str, new: str) -> Stmt:
     return stmt
 
 
-def _items(stmt: Stmt) -> tuple[Stmt, ...]:
-    return stmt.body if isinstance(stmt, Block) else (stmt,)
-
-
 def _mentions(stmt: Stmt, name: str) -> int:
     return sum(part == Name(name) for part in nest.mentions(stmt))
 
@@ -251,12 +230,9 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
 
     An integer that floating-point terms are added to is none: every step truncates, so that the order counts.
     """
-    nodes = [*nest.statements(loop.body)]
-    local = {node.name for node in nodes if isinstance(node, Declare)}
-    assigned = dict.fromkeys(
-        node.target for node in nodes if isinstance(node, Assign) and isinstance(node.target, Name)
-    )
-    found = [(each.name, _operation(loop, each, types)) for each in assigned if each.name not in local]
+    targets = dict.fromkeys(node.target for node in nest.statements(loop.body) if isinstance(node, Assign))
+    scalars = [each for each in targets if isinstance(each, Name) and each.name not in nest.declared(loop.body)]
+    found = [(each.name, _operation(loop, each, types)) for each in scalars]
     return tuple(Reduction(name, op) for name, op in found if op is not None)
 
 
@@ -267,8 +243,7 @@ def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:
     ...     body=Assign(Item("s", (Item("c", (Name("i"),)),)), "+=", Name("a"))), "s", {"s": "double"})
     '+'
     """
-    declared = {node.name for node in nest.statements(loop) if isinstance(node, Declare)}
-    return None if array in declared else _operation(loop, Item(array, ()), types)
+    return None if array in nest.declared(loop) else _operation(loop, Item(array, ()), types)
 
 
 def _operation(loop: Loop, target: Name | Item, types: Mapping[str, str]) -> str | None:
@@ -297,19 +272,17 @@ def accumulation(node: Assign) -> str | None:
     """
     target, value = node.target, node.value
     if node.op in {"+=", "-=", "*="}:
-        return None if _has(value, target) else "*" if node.op == "*=" else "+"
+        return None if target in nest.walk(value) else "*" if node.op == "*=" else "+"
     if node.op != "=":
         return None
     if isinstance(value, nest.Binary) and value.op in {"+", "-"}:
         return "+" if _sum_holds(value, target) else None
-    if isinstance(value, nest.Binary) and value.op == "*":
-        sides = [value.left, value.right]
-        return "*" if target in sides and not _has(sides[1 - sides.index(target)], target) else None
-    if isinstance(value, nest.Call) and value.function in {"min", "max", "fmin", "fmax"} and len(value.args) == 2:
-        sides = list(value.args)
-        if target in sides and not _has(sides[1 - sides.index(target)], target):
-            return value.function.removeprefix("f")
-    return None
+    sides = nest.children(value)
+    if len(sides) != 2 or target not in sides or target in nest.walk(sides[1 - sides.index(target)]):
+        return None
+    if isinstance(value, nest.Call) and value.function in {"min", "max", "fmin", "fmax"}:
+        return value.function.removeprefix("f")
+    return "*" if isinstance(value, nest.Binary) and value.op == "*" else None
 
 
 def _sum_holds(value: Expr, target: Expr) -> bool:
@@ -324,13 +297,9 @@ def _sum_holds(value: Expr, target: Expr) -> bool:
             if not sign:
                 return False
             positive += 1
-        elif _has(node, target):
+        elif target in nest.walk(node):
             return False
     return positive == 1
-
-
-def _has(expr: Expr, part: Expr) -> bool:
-    return any(node == part for node in nest.walk(expr))
 
 
 def neutral(op: str, ctype: str) -> str:

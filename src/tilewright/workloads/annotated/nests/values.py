@@ -60,6 +60,12 @@ def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None
     return None
 
 
+def constant(expr: Expr) -> int | None:
+    """Return the whole number that an expression is whatever its names are, or None."""
+    value = evaluate(expr, {})
+    return value if isinstance(value, int) else None
+
+
 def type_of(expr: Expr, types: Mapping[str, str]) -> str | None:  # noqa: PLR0911
     """Return the type in which C computes an expression, or None where it is not known.
 

@@ -29,9 +29,29 @@ ALIASES = {
     "uint64_t": "size_t",
 }
 _MOST_BRACKETS = 60
-_TYPES = frozenset({*ALIASES, "bool", *(name for name in ELEMENTS if name.endswith("_t"))})
+TYPES = frozenset({*ALIASES, "bool", *(name for name in ELEMENTS if name.endswith("_t"))})
 """Types that C does not know by itself; pycparser has to be told that they are types, not which."""
-_HEAD = "".join(f"typedef int {name}; " for name in sorted(_TYPES)) + "\n"
+NO_TYPES = frozenset(
+    {"if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return", "goto", "sizeof"}
+    | {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "struct", "union", "enum"}
+    | {"typedef", "extern", "static", "auto", "register", "inline", "const", "volatile", "restrict"}
+    | {
+        "_Bool",
+        "_Complex",
+        "_Atomic",
+        "_Alignas",
+        "_Alignof",
+        "_Noreturn",
+        "_Static_assert",
+        "_Thread_local",
+        "_Pragma",
+    }
+    | {"__int128", "offsetof"}
+)
+"""C's own words, which are no names of types."""
+_HEAD = "".join(f"typedef int {name}; " for name in sorted(TYPES)) + "\n"
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD_BEFORE = re.compile(r"[A-Za-z_]\w*\s*\Z|\(\s*[A-Za-z_]\w*\s*\)\s*\Z")
 _LABEL = "tw_transform_"
 _TRANSFORM = re.compile(r"\btransform\s+(?P<name>[A-Za-z_]\w*)\s*\(")
 _KEYWORDS = re.compile(r"\b(?:asm|__asm__|__attribute__|goto|_Pragma|__builtin_\w+|_Generic|typeof|__typeof__)\b")
@@ -68,8 +88,8 @@ def parse_code(text: str, where: str, *, around: bool = False) -> Stmt:
     # ``around``: what regions stand in, of which only what is known of them is taken
     converter = _Converter(where, around=around)
     plain = _labelled(text, converter)
-    unit = _parsed(f"{_HEAD}void tw_region(void)\n{{{_checked(plain, converter)}\n}}\n", converter)
-    if len(unit.ext) == 0 or _kind(unit.ext[-1]) != "FuncDef" or unit.ext[-1].decl.name != "tw_region":
+    unit = _unit(f"{_HEAD}void tw_region(void)\n{{{_checked(plain, converter)}\n}}\n", converter)
+    if len(unit.ext) == 0 or kind(unit.ext[-1]) != "FuncDef" or unit.ext[-1].decl.name != "tw_region":
         converter.fail("the code is statements only, got something outside them")
     try:
         return converter.statement(unit.ext[-1].body)
@@ -90,15 +110,14 @@ def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:
     converter = _Converter(where, around=True)
     variables: list[Declare] = []
     bodies: dict[str, Stmt] = {}
-    for item in _parsed(f"{_HEAD}{_checked(text, converter)}", converter).ext:
-        kind = _kind(item)
-        if kind == "FuncDef":
+    for item in _unit(f"{_HEAD}{_checked(text, converter)}", converter).ext:
+        if kind(item) == "FuncDef":
             bodies[item.decl.name] = converter.statement(item.body)
-        elif kind == "Decl" and _kind(item.type) != "FuncDecl":
+        elif kind(item) == "Decl" and kind(item.type) != "FuncDecl":
             declared = converter.statement(item)
             variables += [declared] if isinstance(declared, Declare) else []
-        elif kind not in {"Typedef", "Pragma", "Decl"}:
-            converter.fail(f"a file of inputs holds declarations and functions, got {kind}")
+        elif kind(item) not in {"Typedef", "Pragma", "Decl"}:
+            converter.fail(f"a file of inputs holds declarations and functions, got {kind(item)}")
     return variables, bodies
 
 
@@ -142,35 +161,74 @@ def _checked(plain: str, converter: "_Converter") -> str:
     return plain
 
 
-def _parsed(text: str, converter: "_Converter") -> Node:
+@dataclass(frozen=True, slots=True)
+class Misread:
+    """Why a text is no C."""
+
+    place: int  # where in the text
+    word: str  # what stands there and has to be a type, or an empty text
+    reason: str
+
+
+def parsed(text: str) -> Node:
+    """Return a text as a tree of pycparser's, or as a :class:`Misread`."""
     with needed("pycparser", "the reader of annotated C", extra="annotate"):
         from pycparser import c_parser
+    reader = c_parser.CParser()
     try:
-        return c_parser.CParser().parse(text)
+        return reader.parse(text)
+    except RecursionError:
+        raise
+    except Exception as error:  # noqa: BLE001  (pycparser has several, some without a common base)
+        message = str(error)
+    said = re.match(r":?(\d+):(\d+):?\s*", message)
+    # Where it does not say it, the error is before the next token that would have been read.
+    token = None if said else reader.clex.token()
+    line, column = (said[1], said[2]) if said else (token.lineno, token.column) if token else (text.count("\n") + 2, 1)
+    place = -1
+    for _ in range(int(line) - 1):
+        place = text.find("\n", place + 1)
+    place = place + int(column) if said else len(text[: place + int(column)].rstrip()) - 1
+    reason = message[said.end() :] if said else message.lstrip(": ")
+    if reason.startswith("before:"):
+        word = re.match("before: [A-Za-z_*]", reason) and _WORD_BEFORE.search(text, 0, place)
+    else:
+        word = said and _WORD.match(text, place)
+    name = word[0].strip("() \t\n") if word else ""
+    return Misread(place, "" if name in NO_TYPES | TYPES else name, reason)
+
+
+def source(node: Node) -> str:
+    """Return the text of an expression."""
+    from pycparser import c_generator
+
+    return str(c_generator.CGenerator().visit(node))
+
+
+def extent(node: Node) -> Expr:
+    """Return what a declarator's brackets hold; 0 where that is nothing, or no expression."""
+    try:
+        return nest.Num("0") if node is None else _Converter("an extent").expression(node)
+    except UsageError:
+        return nest.Num("0")
+
+
+def _unit(text: str, converter: "_Converter") -> Node:  # noqa: RET503
+    try:
+        found = parsed(text)
     except RecursionError:
         converter.fail("the code is nested too deeply")
-    except Exception as error:  # noqa: BLE001  (pycparser has several, some without a common base)
-        reason = re.sub(r"^:?\d*:?\d*:?\s*", "", str(error))[:80]
-        if unknown := _unknown_type(text):
-            hint = f"types are {', '.join(sorted(ELEMENTS))}, and the names that typedef gives them before the region"
-            converter.fail(f"the type {unknown!r} is none of numbers that are known here", hint=hint)
-        converter.fail(f"the code cannot be read as C: {reason}", hint="a region is for, if, assignments, declarations")
+    if not isinstance(found, Misread):
+        return found
+    if found.word:
+        hint = f"types are {', '.join(sorted(ELEMENTS))}, and the names that typedef gives them before the region"
+        converter.fail(f"the type {found.word!r} is none of numbers that are known here", hint=hint)
+    hint = "a region is for, if, assignments, declarations"
+    converter.fail(f"the code cannot be read as C: {found.reason[:80]}", hint=hint)
 
 
-def _unknown_type(text: str) -> str:
-    """Return a word that stands before a name or a cast's operand, so that it has to be a type, or an empty text.
-
-    >>> _unknown_type("for (i = 0; i < n; i++) { quad t = x[i]; }"), _unknown_type("y = (quad)x[i];")
-    ('quad', 'quad')
-    """
-    known = {"else", "return", "goto", "case", "sizeof", "do", "int", "long", "short", "char", "float", "double"}
-    known |= {"unsigned", "signed", "const", "static", "register", "volatile", "struct", "union", "enum", "typedef"}
-    known |= {"void", "extern", "restrict", "inline", "auto", *_TYPES}
-    words = re.finditer(r"\b([A-Za-z_]\w*)\s+(?=\*?\s*[A-Za-z_]\w*\s*[=;,\[])|\(\s*([A-Za-z_]\w*)\s*\)\s*(?=\w)", text)
-    return next((word for each in words if (word := each[1] or each[2]) not in known), "")
-
-
-def _kind(node: Node) -> str:
+def kind(node: Node) -> str:
+    """Return the name of a node's class."""
     return type(node).__name__
 
 
@@ -188,20 +246,20 @@ class _Converter:
         raise UsageError(f"{message} in {where}", hint)
 
     def unknown(self, wanted: str, node: Node) -> NoReturn:
-        key = {"UnaryOp": "op", "Constant": "type"}.get(_kind(node), "")
-        word = getattr(node, key).removeprefix("p") if key else _kind(node)
+        key = {"UnaryOp": "op", "Constant": "type"}.get(kind(node), "")
+        word = getattr(node, key).removeprefix("p") if key else kind(node)
         name, hint = _CONSTRUCTS.get(word, (f"{word!r}" if key else word, ""))
         self.fail(f"{wanted}, got {name}{self.inside}", node, hint)
 
     def statement(self, node: Node, depth: int = 0) -> Stmt:  # noqa: RET503
         if depth > MAX_DEPTH:
             self.fail(f"statements are at most {MAX_DEPTH} deep, got more", node)
-        method = getattr(self, f"_{_kind(node).lower()}", None)
+        method = getattr(self, f"_{kind(node).lower()}", None)
         if method is not None:
             result: Stmt = method(node, depth)
             return result
         wanted = "a region is made of for, if, assignments and declarations"
-        if _kind(node) in {"Constant", "ID", "ArrayRef", "BinaryOp", "TernaryOp", "Cast"}:
+        if kind(node) in {"Constant", "ID", "ArrayRef", "BinaryOp", "TernaryOp", "Cast"}:
             self.fail(f"{wanted}, got a value that is not kept", node, "assign it to something")
         self.unknown(wanted, node)
 
@@ -245,21 +303,21 @@ class _Converter:
 
     def _start(self, node: Node) -> tuple[str, Expr, str]:  # noqa: RET503
         init = node.init
-        if init is None and _kind(node.cond) == "BinaryOp":
+        if init is None and kind(node.cond) == "BinaryOp":
             # It begins where its counter stands: what sets that is looked for in the block around.
-            index = next((str(side.name) for side in (node.cond.left, node.cond.right) if _kind(side) == "ID"), "")
+            index = next((str(side.name) for side in (node.cond.left, node.cond.right) if kind(side) == "ID"), "")
             if index and index in {getattr(getattr(node.next, part, None), "name", "") for part in ("expr", "lvalue")}:
                 return index, Name(index), ""
-        if _kind(init) == "DeclList" and len(init.decls) == 1 and init.decls[0].init is not None:
+        if kind(init) == "DeclList" and len(init.decls) == 1 and init.decls[0].init is not None:
             counter = init.decls[0]
             return str(counter.name), self.expression(counter.init), self.ctype(counter.type)
-        if _kind(init) == "Assignment" and init.op == "=" and _kind(init.lvalue) == "ID":
+        if kind(init) == "Assignment" and init.op == "=" and kind(init.lvalue) == "ID":
             return str(init.lvalue.name), self.expression(init.rvalue), ""
         self.fail("a loop starts with counter = value", node, "write for (i = 0; i <= n-1; i++)")
 
     def _step(self, node: Node, index: str, loop: Node) -> int:
         step: int | float | None = None
-        match _kind(node):
+        match kind(node):
             case "UnaryOp" if node.op in {"p++", "++", "p--", "--"} and getattr(node.expr, "name", "") == index:
                 step = 1 if "+" in node.op else -1
             case "Assignment" if node.op in {"=", "+=", "-="} and getattr(node.lvalue, "name", "") == index:
@@ -274,7 +332,7 @@ class _Converter:
         return step
 
     def _last(self, node: Node, index: str, step: int, loop: Node) -> Expr:  # noqa: RET503
-        if _kind(node) == "BinaryOp" and node.op in _FLIPPED:
+        if kind(node) == "BinaryOp" and node.op in _FLIPPED:
             left = getattr(node.left, "name", "") == index
             op, other = (node.op, node.right) if left else (_FLIPPED[node.op], node.left)
             if op[0] == ("<" if step > 0 else ">") and (left or getattr(node.right, "name", "") == index):
@@ -293,7 +351,7 @@ class _Converter:
         extent = self._allocation(node.rvalue) if isinstance(target, Name) else None
         if extent is not None and isinstance(target, Name):
             return Declare(ctype="void", name=target.name, dims=(extent,), heap=True)
-        if _kind(node.rvalue) == "Assignment":
+        if kind(node.rvalue) == "Assignment":
             # a = b = c: the inner one first, then its target's value.
             inner = self._assignment(node.rvalue, 0)
             last = inner.body[-1] if isinstance(inner, Block) else inner
@@ -322,14 +380,14 @@ class _Converter:
             self.fail("a declaration is of a variable", node)
         dims: list[Expr] = []
         inner = node.type
-        while _kind(inner) == "ArrayDecl":
+        while kind(inner) == "ArrayDecl":
             dims.append(ONE if inner.dim is None else self.expression(inner.dim))
             inner = inner.type
         stars = 0
-        while _kind(inner) == "PtrDecl":
+        while kind(inner) == "PtrDecl":
             stars += 1
             inner = inner.type
-        if _kind(inner) != "TypeDecl" or stars > 2:
+        if kind(inner) != "TypeDecl" or stars > 2:
             self.fail(f"the declaration of {node.name!r} is of no number or array", node)
         lasting = {*node.storage, *node.quals} & {"static", "extern", "const"}
         if not self.around and lasting & {"static", "extern"} and lasting != {"static", "const"}:
@@ -339,7 +397,7 @@ class _Converter:
         if stars:
             return self._pointer(node, ctype, dims, stars)
         value: Expr | tuple[Expr, ...] | None = None
-        if _kind(node.init) == "InitList":
+        if kind(node.init) == "InitList":
             value = tuple(self.expression(each) for each in node.init.exprs)
         elif node.init is not None:
             value = self.expression(node.init)
@@ -358,12 +416,12 @@ class _Converter:
 
     def _allocation(self, node: Node) -> Expr | None:
         """Return the number of elements of a call of malloc or calloc, or None if it is none."""
-        if _kind(node) == "Cast":
+        if kind(node) == "Cast":
             node = node.expr
-        if _kind(node) != "FuncCall" or getattr(node.name, "name", "") not in {"malloc", "calloc"}:
+        if kind(node) != "FuncCall" or getattr(node.name, "name", "") not in {"malloc", "calloc"}:
             return None
         factors = [part for each in node.args.exprs for part in _factors(each)]
-        sizes = [part for part in factors if _kind(part) == "UnaryOp" and part.op == "sizeof"]
+        sizes = [part for part in factors if kind(part) == "UnaryOp" and part.op == "sizeof"]
         others = [self.expression(part) for part in factors if part not in sizes]
         if len(sizes) != 1:
             return None
@@ -375,7 +433,7 @@ class _Converter:
         return result
 
     def ctype(self, node: Node) -> str:
-        if _kind(node) != "TypeDecl" or _kind(node.type) != "IdentifierType":
+        if kind(node) != "TypeDecl" or kind(node.type) != "IdentifierType":
             self.fail("types are numbers'", node)
         words = [word for word in node.type.names if word != "register"] or ["int"]
         ctype = ALIASES.get(" ".join(words)) or named(words)
@@ -386,7 +444,7 @@ class _Converter:
     def expression(self, node: Node, depth: int = 0) -> Expr:  # noqa: PLR0911, RET503
         if depth > MAX_DEPTH:
             self.fail(f"expressions are at most {MAX_DEPTH} deep, got more", node)
-        match _kind(node):
+        match kind(node):
             case "Constant" if node.type not in {"string", "char"}:
                 return nest.Num(node.value)
             case "ID":
@@ -414,11 +472,11 @@ class _Converter:
     def _reference(self, node: Node, depth: int) -> Expr:
         index: list[Expr] = []
         outer, self.inside = self.inside, " inside a subscript"
-        while _kind(node) == "ArrayRef":
+        while kind(node) == "ArrayRef":
             index.insert(0, self.expression(node.subscript, depth + 1))
             node = node.name
         self.inside = outer
-        if _kind(node) != "ID" or len(index) > 8:
+        if kind(node) != "ID" or len(index) > 8:
             self.fail("an array is named before its indices", node)
         return nest.Item(node.name, tuple(index))
 
@@ -456,7 +514,7 @@ def _with_pragmas(items: list[Stmt]) -> list[Stmt]:
 
 
 def _factors(node: Node) -> list[Node]:
-    if _kind(node) == "BinaryOp" and node.op == "*":
+    if kind(node) == "BinaryOp" and node.op == "*":
         return [*_factors(node.left), *_factors(node.right)]
     return [node]
 

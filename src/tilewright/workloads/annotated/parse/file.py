@@ -1,7 +1,6 @@
 """An annotated file as a whole: its regions with their code read, the code around them, the files they name."""
 
 import contextlib
-import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,25 +9,22 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded
-from tilewright.workloads.annotated.lower.aliases import ALIASES
+from tilewright.workloads.annotated.lower.apply import MODULES, TRANSFORMS
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
 from tilewright.workloads.annotated.nests.scalars import distinct_names
-from tilewright.workloads.annotated.nests.types import INTEGER_TYPES
+from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, NARROW
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
-from tilewright.workloads.annotated.parse.flow import BEGIN, END, Functions
 from tilewright.workloads.annotated.parse.language import MAX_FILE, Region, regions
-from tilewright.workloads.annotated.parse.scope import NARROW, VisibleNames, assigned, visible
 from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented
+from tilewright.workloads.annotated.parse.surroundings import BEGIN, END, Place, surroundings
 
 LOOPS = frozenset({"Loop", "Loops"})
 PASSED = frozenset({"Align"})
 """Modules whose annotation is accepted and has no effect: only what is inside counts."""
 STENCILS = frozenset({"Stencil"})
-MODULES = frozenset({*ALIASES, "Chill"})
-"""The original tool's other modules, read as transforms of loops that stand behind them."""
 _CHILL = ("permute", "tile", "unroll")
 _QUIET = frozenset({"original", "known", "print", "print_code", "remove_dep"})
 """Commands of CHiLL that have no effect."""
@@ -105,13 +101,12 @@ def read_file(text: str, load: Callable[[str], str] = no_files) -> tuple[RegionG
     found = regions(text)
     if not found:
         raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
-    functions = Functions(macros.without_comments(_no_annotations(_marked(text, found, 0, len(text)))))
-    return tuple(_site(text, region, load, functions) for region in found)
+    places = surroundings(macros.without_comments(_marked(text, found, 0, len(text))))
+    return tuple(_site(text, region, load, places) for region in found)
 
 
-def _site(text: str, region: Region, load: Callable[[str], str], functions: Functions) -> RegionGroup:
-    before = macros.without_comments(text[: region.start])
-    known = macros.defined(before)
+def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping[int, Place]) -> RegionGroup:
+    known = macros.defined(macros.without_comments(text[: region.start]))
     spec = None
     if region.module == "PerfTuning":
         spec = read_spec(region.code, region.line, load)
@@ -124,30 +119,33 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
     if spec is not None:
         marked = _spliced(text, inner, region.body_start, region.body_end, lambda each: _mark(inner.index(each)))
         around = macros.without_comments(_no_annotations(marked))
-    scope = _scope(before, text[region.end :])
+    place = places.get(region.start)
     # Names of types are expanded as macros are.
     known |= {
         name: macros.Macro(parameters=None, body=tuple(macros.tokens(ctype)))
-        for name, ctype in scope.typedefs.items()
-        if name not in known
+        for name, ctype in (place.typedefs.items() if place is not None else ())
+        if ctype is not None and name not in known
     }
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}", around=True)
-    loops = tuple(_loop_region(text, each, known, load) for each in inner)
-    types = {name: each.ctype for name, each in scope.declared.items()}
+    loops = tuple(_noderegion(text, each, known, load) for each in inner)
+    if place is None:
+        raise UsageError(f"what stands around the region of line {region.line} cannot be read as C")
+    lasting = {name for name, each in place.scope.items() if each.lasting}
+    types = {name: each.ctype for name, each in place.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
     types |= {node.name: node.ctype for node in nest.statements(code) if isinstance(node, Declare)}
-    loops = tuple(_settled(each, types, scope, functions) for each in loops)
+    loops = tuple(_settled(each, types, lasting, places[each.region.start]) for each in loops)
     return RegionGroup(
         region=region,
         spec=spec,
         around=code,
         loops=loops,
         text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
-        parameters=scope.declared,
-        values={**_plain_macros(known), **scope.values},
-        arrays=scope.arrays,
-        restricted=scope.restricted,
+        parameters=place.declared,
+        values={**_plain_macros(known), **place.values},
+        arrays={name for name, each in place.scope.items() if each.own},
+        restricted={name for name, each in place.scope.items() if each.restricted},
     )
 
 
@@ -155,24 +153,24 @@ def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
     return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
 
 
-def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, functions: Functions) -> LoopRegion:
+def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[str], place: Place) -> LoopRegion:
     """Return a region with what lives on behind it, typed counters, and its own variables under distinct names."""
-    where, start = f"the region of line {loop.region.line}", loop.region.start
-    function = functions.around(start)
+    where = f"the region of line {loop.region.line}"
     for node in (loop.old, *nest.parts(loop.old)):
-        if isinstance(node, Declare) and node.ctype != "void" and function.reads(start, node.name):
+        if isinstance(node, Declare) and node.ctype != "void" and place.reads(node.name):
             raise UsageError(
                 f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
             )
-    strange = scope.strange.keys() - types.keys()
-    outer = types.keys() | scope.declared.keys() | strange
-    old, code = (distinct_names(each, outer) for each in (loop.old, loop.code))
+    strange = {name: each.words for name, each in place.scope.items() if each.number is None and name not in types}
+    old, code = (distinct_names(each, types.keys() | strange) for each in (loop.old, loop.code))
     mentioned = nest.used(old)
-    for pointer, name in function.pointers:
+    if lost := sorted(mentioned & place.lost - types.keys()):
+        raise UsageError(f"{lost[0]!r} in {where} stands in a statement of the file that cannot be read as C")
+    for pointer, name in place.function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
     parts = [*nest.mentions(old), *nest.mentions(code)]
-    held = {name for name, each in scope.declared.items() if each.dims}
+    held = {name for name, each in place.declared.items() if each.dims}
     held |= {part.array for part in parts if isinstance(part, nest.Item)}
     bare = sorted(held & {part.name for part in parts if isinstance(part, nest.Name)})
     if bare:
@@ -180,51 +178,25 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, fu
             f"{where} uses {bare[0]!r}, an array or a pointer, without a subscript",
             "write its elements, such as p[i]; let pointers point elsewhere before or behind the region",
         )
-    live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
-    _check_counts((old, code), {name: scope.strange[name] for name in strange}, live, where)
+    live = frozenset(name for name in mentioned if name in lasting or place.reads(name))
+    for node in (*nest.loops(old), *nest.loops(code)):
+        _check_count(node, strange, live, where)
     old, finals = settle(old, live & nest.counters(old) & types.keys(), types, where)
     return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
 
 
-def _check_counts(stmts: Iterable[Stmt], strange: Mapping[str, str], live: AbstractSet[str], where: str) -> None:
-    """Refuse loops that count with a type, or end at one, of which it is not known how it computes."""
+def _check_count(loop: nest.Loop, strange: Mapping[str, Sequence[str]], live: AbstractSet[str], where: str) -> None:
+    """Refuse a loop that counts with a type, or ends at one, of which it is not known how it computes."""
     # What is narrower than an int is computed with as one; only what a counter keeps is of its own type.
-    wide = {name for name, kind in strange.items() if not NARROW & set(kind.split())}
-    for node in itertools.chain.from_iterable(map(nest.statements, stmts)):
-        if not isinstance(node, nest.Loop):
-            continue
-        bounds = nest.mentioned(node.first) | nest.mentioned(node.last)
-        bad = ({node.index} & (wide | strange.keys() & live)) | (bounds & wide)
-        if bad:
-            name = min(bad)
-            raise UsageError(
-                f"the loop over {node.index!r} in {where} counts with {name!r} or ends at it, which the file declares "
-                f"as {strange[name]!r}",
-                f"types are {', '.join(sorted(INTEGER_TYPES))}, and names that a typedef in the file gives them",
-            )
-
-
-def _scope(before: str, behind: str) -> VisibleNames:
-    """Return what the file declares before a region."""
-    try:
-        plain = macros.preprocess(before, {})[0]
-    except UsageError:
-        # A directive that is not followed here stays without effect, as it has always been for the text around.
-        plain = "\n".join("" if word is not None else line for word, _, line in macros.logical_lines(before))
-    scope = visible(plain)
-    again = scope.repeated or re.search(r"\bgoto\b", behind) is not None
-    values = {
-        name: value
-        for name, value in scope.values.items()
-        if not (again or name in scope.lasting) or not (assigned(name, behind) or assigned(name, _tail(plain, name)))
-    }
-    return replace(scope, values=values)
-
-
-def _tail(text: str, name: str) -> str:
-    """Return a text behind the first mention of a name, which declares it."""
-    match = re.search(rf"\b{re.escape(name)}\b\s*=?", text)
-    return "" if match is None else text[match.end() :]
+    wide = {name for name, words in strange.items() if NARROW.isdisjoint(words)}
+    bad = {loop.index} & (wide | strange.keys() & live) | nest.mentioned(loop.first, loop.last) & wide
+    if bad:
+        name = min(bad)
+        raise UsageError(
+            f"the loop over {loop.index!r} in {where} counts with {name!r} or ends at it, which the file declares as "
+            f"{' '.join(strange[name])!r}",
+            f"types are {', '.join(sorted(INTEGER_TYPES))}, and names that a typedef in the file gives them",
+        )
 
 
 def _flat(items: Sequence[Region]) -> list[Region]:
@@ -257,14 +229,14 @@ def _spliced(text: str, items: Iterable[Region], start: int, end: int, part: Cal
 
 
 def _marked(text: str, items: Iterable[Region], start: int, end: int) -> str:
-    """Return a part of a file with words around every region; where an old body is empty, its code stands for it."""
+    """Return a part of a file with regions as blocks between words; an empty old body is that of the annotation."""
 
     def part(each: Region) -> str:
-        body = _marked(text, each.inner, each.body_start, each.body_end)
-        if each.module in LOOPS and not macros.without_comments(body).strip():
-            with contextlib.suppress(UsageError):  # it is refused where it is read
-                body = without_transforms(macros.without_comments(each.code))
-        return f" {BEGIN}{each.start}\n{body}\n{END}{each.start} "
+        body = macros.without_comments(_marked(text, each.inner, each.body_start, each.body_end))
+        with contextlib.suppress(UsageError):  # it is refused where it is read
+            if each.module in LOOPS:
+                body = without_transforms(body if body.strip() else macros.without_comments(each.code))
+        return f" {{ {BEGIN}{each.start};\n{body}\n; {END}{each.start}; }} "
 
     return _spliced(text, items, start, end, part)
 
@@ -277,9 +249,7 @@ def _no_annotations(text: str) -> str:
     return re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+Oi?r?i?o.*$", "", text, flags=re.MULTILINE)
 
 
-def _loop_region(
-    text: str, region: Region, known: Mapping[str, macros.Macro], load: Callable[[str], str]
-) -> LoopRegion:
+def _noderegion(text: str, region: Region, known: Mapping[str, macros.Macro], load: Callable[[str], str]) -> LoopRegion:
     where = f"the region of line {region.line}"
     # The generated code replaces the whole old body, so what is annotated inside it is a part of that.
     inner = ", ".join(str(each.line) for each in region.inner)
@@ -418,7 +388,7 @@ def _as_transform(
         raise UsageError(f"{where} holds NAME = expression; once for every name, got {given[''][:60]!r}")
     if module == "PolySyn":
         return module, tuple(given.items()), ""
-    taken = tuple((name, value) for name, value in given.items() if name in ALIASES[module].arguments)
+    taken = tuple((name, value) for name, value in given.items() if name in TRANSFORMS[module].arguments)
     return module, taken, _product(given, where)
 
 

@@ -148,11 +148,11 @@ def definition(text: str) -> tuple[str, Macro]:
     return match["name"], Macro(parameters=parameters, body=body)
 
 
-def expand(text: str, macros: Mapping[str, Macro]) -> str:
-    """Expand macros in a text."""
+def expand(text: str, macros: Mapping[str, Macro], budget: list[int] | None = None) -> str:
+    """Expand macros in a text; its lines stay lines. ``budget`` holds how many tokens several texts may still have."""
     if not macros:
         return text
-    return "".join(_expand(tokens(text), macros, frozenset(), [MAX_TOKENS]))
+    return "".join(_expand(tokens(text), macros, frozenset(), [MAX_TOKENS] if budget is None else budget))
 
 
 def _expand(items: list[str], macros: Mapping[str, Macro], hidden: frozenset[str], budget: list[int]) -> list[str]:
@@ -170,11 +170,13 @@ def _expand(items: list[str], macros: Mapping[str, Macro], hidden: frozenset[str
         elif macro.parameters is None:
             out += _expand(list(macro.body), macros, hidden | {item}, budget)
         else:
+            start = place
             args, place = _arguments(items, place)
             if args is None:
                 out.append(item)
                 continue
             out += _expand(_replaced(item, macro, args), macros, hidden | {item}, budget)
+            out.append("\n" * sum(each.count("\n") for each in items[start:place]))
         if budget[0] < 0:
             raise UsageError(f"macros expand to at most {MAX_TOKENS} tokens, got more")
     return out
@@ -214,7 +216,7 @@ def _arguments(items: list[str], place: int) -> tuple[list[list[str]] | None, in
         if token == "," and depth == 0:  # noqa: S105
             args.append([])
         else:
-            args[-1].append(token)
+            args[-1].append(" " if token.isspace() else token)
     raise UsageError("the call of a macro is not closed by a parenthesis")
 
 

@@ -7,7 +7,7 @@ from tilewright.codegen.products.product import product_text
 from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
 from tilewright.schedules.code import Blocking
 from tilewright.workloads.annotated.lower.harness import joined
-from tilewright.workloads.annotated.lower.openmp import has_directives, on_cpu
+from tilewright.workloads.annotated.lower.parallel import has_directives, on_cpu
 from tilewright.workloads.annotated.lower.products import block_products
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests.nest import Stmt

@@ -15,7 +15,7 @@ from tilewright.workloads.annotated.call import RegionInput
 from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
 from tilewright.workloads.annotated.lower.edges import split_edges
 from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
-from tilewright.workloads.annotated.lower.openmp import on_cpu
+from tilewright.workloads.annotated.lower.parallel import on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.scalars import exposed, inline_temporaries, localise, subscripts

@@ -118,7 +118,7 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
     def of(loop: LoopRegion, program: DeviceProgram) -> RegionGuard:
         def build(code: tree.Stmt, setting: NestContext) -> object:
             found = _program(loop, case, code, values, options, setting)[0]
-            return found.steps, found.streams
+            return found.host, found.streams
 
         away = not program.launch.resident
         fixed = sized_arrays(case, program.extents) if away else {}

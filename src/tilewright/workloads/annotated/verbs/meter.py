@@ -16,7 +16,7 @@ from tilewright.runtime.toolchains.build_command import full_level, optimised, p
 from tilewright.runtime.toolchains.cpu import compiler_identity, find_command
 from tilewright.runtime.workers.pool import WorkerPool
 from tilewright.workloads.annotated import call as runtime
-from tilewright.workloads.annotated.lower.openmp import has_directives
+from tilewright.workloads.annotated.lower.parallel import has_directives
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
 from tilewright.workloads.annotated.nests.nest import Stmt
 from tilewright.workloads.annotated.search.search import Deadline

@@ -13,7 +13,7 @@ from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.toolchains.build_command import parse_build_command
 from tilewright.runtime.warn import warn_once
 from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, launch_times, region_times
-from tilewright.workloads.annotated.lower.device import Branch, DeviceProgram, LoopKernel, Repeat, Step
+from tilewright.workloads.annotated.lower.device import DeviceProgram, LoopKernel
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.types import REAL_TYPES, bytes_of
@@ -80,7 +80,7 @@ def expected_seconds(
     for program in programs:
         streams = 1 if program.streams is None else program.kernels[0].launch.streams
         kernels = 0.0
-        for kernel, count, known in _launches(program.steps, case.known):
+        for kernel, count, known in _launches(program.host, case.known):
             launch = kernel_launch(kernel, program, case, known, taken.get(kernel.name))
             joined = 3 * machine.launch_seconds.value if kernel.reductions else 0.0
             kernels += count * (launch_times(launch, machine).seconds + joined)
@@ -126,18 +126,16 @@ def kernel_launch(
     )
 
 
-def _launches(steps: Sequence[Step], known: Known) -> Iterator[tuple[LoopKernel, float, Known]]:
+def _launches(stmt: tree.Stmt, known: Known) -> Iterator[tuple[LoopKernel, float, Known]]:
     """Yield the kernels with how often they are launched, and what is known there: of a host's loop its middle."""
-    for step in steps:
-        if isinstance(step, LoopKernel):
-            yield step, 1.0, known
-        elif isinstance(step, Repeat):
-            count, middle = _turns(step.loop, known)
-            inside = known if middle is None else {**known, step.loop.index: middle}
-            for kernel, times, there in _launches(step.steps, inside):
-                yield kernel, count * times, there
-        elif isinstance(step, Branch):
-            yield from _launches([*step.then, *step.other], known)
+    if isinstance(stmt, LoopKernel):
+        yield stmt, 1.0, known
+        return
+    count, middle = _turns(stmt, known) if isinstance(stmt, tree.Loop) else (1.0, None)
+    inside = {**known, stmt.index: middle} if isinstance(stmt, tree.Loop) and middle is not None else known
+    for part in tree.parts(stmt):
+        for kernel, times, there in _launches(part, inside):
+            yield kernel, count * times, there
 
 
 def _turns(loop: tree.Loop, known: Known) -> tuple[float, int | None]:

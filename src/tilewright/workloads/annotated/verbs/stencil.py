@@ -16,7 +16,7 @@ from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue
 from tilewright.schedules.legality import Violation
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.workloads.annotated.lower.stencil import HEAD, Handover, call_text
+from tilewright.workloads.annotated.lower.stencil import Handover, call_head, call_text
 from tilewright.workloads.annotated.nests.nest import Verbatim
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries
 from tilewright.workloads.annotated.nests.values import evaluate
@@ -111,7 +111,7 @@ def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Til
     )
     bodies = (Verbatim(call_text(call)),)
     tools = toolchain()
-    prelude = HEAD + source.text
+    prelude = call_head() + source.text
     return LoopVariant(
         bodies=bodies,
         unit=case.unit(bodies, prelude),

@@ -6,7 +6,6 @@ halos into shared memory, computes stencil after stencil there, and stores what 
 counts it. Cells outside the picture are made after every stencil from those inside.
 """
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,15 +14,16 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import map_functions, map_name
+from tilewright.codegen.boundary import map_functions
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.workloads.pipelines.fusions import Group, plan_group, slots
-from tilewright.workloads.pipelines.lower.rows import choose
+from tilewright.workloads.pipelines.lower.group import beyond
 from tilewright.workloads.pipelines.problem import PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import halos_of, streamable
 
@@ -104,7 +104,7 @@ class _Kernel:
         return self.padded(grid, 0) * self.padded(grid, 1) * self.problem.itemsize(grid)
 
     def source(self) -> KernelSource[BlockLayout]:
-        stencils = tuple(self.pipeline.stencils[i] for i in self.group)
+        stencils = self.pipeline.members(self.group)
         about = (self.problem.dtypes, self.problem.borders, self.block, self.dialect, self.halos, _VERSION)
         entry = f"tw_pipe_{fingerprint('gpu', stencils, *about)[:12]}"
         layout = BlockLayout(
@@ -142,8 +142,8 @@ class _Kernel:
         for grid in self.plan.inputs:
             self.load(grid)
         b.barrier()
-        for number in self.group:
-            self.stencil(self.pipeline.stencils[number])
+        for stencil in self.pipeline.members(self.group):
+            self.stencil(stencil)
         return b.function()
 
     def cell(self, grid: str, y: ir.Expr, x: ir.Expr) -> ir.Expr:
@@ -163,9 +163,6 @@ class _Kernel:
         with self.b.loop("y", *bounds[0]) as y, self.b.loop("x", *bounds[1]) as x:
             yield y, x
 
-    def wraps(self, grid: str, axis: int) -> bool:
-        return self.problem.sides(grid)[axis][0].kind == "wrap"
-
     def anywhere(
         self,
         grid: str,
@@ -174,26 +171,20 @@ class _Kernel:
         *,
         wrapped: bool = False,  # whether cells beyond a periodic side are found as well
     ) -> ir.Expr:
-        b = self.b
-        value = b.mutable("value", 0, self.kind(grid))
+        b, kind = self.b, self.kind(grid)
+        value = b.mutable("value", 0, kind)
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
-        constants: list[tuple[ir.Expr, Callable[[], None]]] = []
-        maps: list[tuple[int, ir.Expr, str]] = []
-        for axis in (1, 0):
-            low, high = self.problem.sides(grid)[axis]
-            for test, side in ((inside[axis] < 0, low), (inside[axis] >= self.extents[axis], high)):
-                if side.kind == "constant":
-                    constants.append((test, functools.partial(b.set, value, ir.Real(side.value, self.kind(grid)))))
-                elif not (wrapped and side.kind == "wrap"):
-                    maps.append((axis, test, map_name(side.kind)))
+        sides = [
+            (test, side, place, extent)
+            for place, extent, pair in reversed(list(zip(inside, self.extents, self.problem.sides(grid), strict=True)))
+            for test, side in zip((place < 0, place >= extent), pair, strict=True)
+            if not (wrapped and side.kind == "wrap")
+        ]
 
-        def in_picture() -> None:
-            for axis, test, name in maps:
-                mapped = b.call(self.maps[name], inside[axis], self.extents[axis])
-                b.set(inside[axis], ir.select(test, mapped, inside[axis]))
-            b.set(value, found(inside[0], inside[1]))
+        def constant(side: Boundary) -> None:
+            b.set(value, ir.Real(side.value, kind))
 
-        choose(b, constants, in_picture)
+        beyond(b, sides, self.maps, constant, lambda: b.set(value, found(inside[0], inside[1])))
         return value
 
     def pixel(self, y: ir.Expr, x: ir.Expr) -> ir.Expr:
@@ -221,7 +212,9 @@ class _Kernel:
                         b.set(self.outputs[grid][self.pixel(*at)], result)
         if inner:
             b.barrier()
-            if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and any(a + c for a, c in self.halos[grid]):
+            if not (self.problem.wraps(grid, 0) and self.problem.wraps(grid, 1)) and any(
+                a + c for a, c in self.halos[grid]
+            ):
                 self.repair(grid)
                 b.barrier()
 
@@ -229,7 +222,7 @@ class _Kernel:
         """Whether a cell lies in the picture, along the axes on which it does not go on."""
         found: ir.Expr | None = None
         for axis, place in enumerate(at):
-            if not self.wraps(grid, axis):
+            if not self.problem.wraps(grid, axis):
                 test = (place >= 0) & (place < self.extents[axis])
                 found = test if found is None else found & test
         return found

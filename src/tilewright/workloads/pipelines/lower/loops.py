@@ -1,5 +1,6 @@
 """One pass of a streamed group as IR: several stencils in one loop over a row, several rows blocked in registers."""
 
+import math
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
@@ -26,10 +27,7 @@ class RowSource:
     @property
     def count(self) -> int:
         """Number of its pointers."""
-        total = 1
-        for low, high in self.box:
-            total *= high - low + 1
-        return total
+        return math.prod(high - low + 1 for low, high in self.box)
 
     def number(self, outer: tuple[int, ...]) -> int:
         """Number of the pointer to a row."""

@@ -49,10 +49,9 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept:
     what :data:`SIZES` says, ``work`` starts at a cache line, the last argument holds pointers to the scalars.
     Inputs that are not ``floating``, of the tables' type, are whole numbers of 32 bits.
     """
-    offsets = [offset for many in program.reads.values() for offset in many]
     typed = TypedRecurrence(program, dtype, floating)
     paired = dtype in C_ELEMENTS and (typed.real.is_complex or typed.real.is_narrow)
-    if dtype not in C_ELEMENTS or paired or any(o[1] > 0 for o in offsets):
+    if dtype not in C_ELEMENTS or paired or not program.tiled:
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
     entry = typed.entry("table", kept, _VERSION)
     cells, keep = _cells(typed, entry), _keep(typed.real, kept, entry)

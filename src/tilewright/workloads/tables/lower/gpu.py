@@ -61,7 +61,7 @@ def emit_gpu_table(
 
 def _check(program: Recurrence, shape: TableShape, passed: int) -> None:
     left = program.reach[1]
-    if any(offset[1] > 0 for offsets in program.reads.values() for offset in offsets):
+    if not program.tiled:
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles: a read goes up and to the right")
     if shape.sub < left:
         raise UsageError(
