@@ -99,8 +99,7 @@ def _told_apart(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
 
 
 def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
-    from tilewright.workloads.annotated.verbs.automatic import hand_automatic
-    from tilewright.workloads.annotated.verbs.stencil import hand_over
+    from tilewright.workloads.annotated.verbs.handover import hand_automatic, hand_over
 
     space = _with_own(space_of(case), case)
     with pool(1) as workers:
