@@ -50,7 +50,7 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.devices.device import Device
-from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.drivers import open_device
 
 ROOFED = ("j2d5pt", "box2d1r", "j3d7pt", "j3d27pt")
 PROGRAMS = (*ROOFED, "wave2d")

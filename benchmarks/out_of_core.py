@@ -27,12 +27,11 @@ import environment
 import tilewright as tw
 from tilewright.distributed import disk, out_of_core, sweeps
 from tilewright.distributed.compute import Computer
-from tilewright.distributed.measure import disk_bandwidths
 from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
-from tilewright.verbs.calibrate import calibrate_disk
+from tilewright.verbs.calibrate import calibrate_disk, disk_bandwidths
 
 PROGRAMS = ("heat2d", "wave3d")
 

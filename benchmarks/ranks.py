@@ -25,12 +25,13 @@ from mpi4py import MPI
 
 import environment
 import tilewright as tw
-from tilewright.costs.transfers import network
-from tilewright.distributed import ghosts, measure, runs
+from tilewright.costs import transfers
+from tilewright.distributed import ghosts, runs
 from tilewright.distributed.compute import Computer
 from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.verbs import calibrate
 
 # ruff: noqa: ANN401
 COMM = MPI.COMM_WORLD
@@ -160,7 +161,7 @@ def beside_both(name: str, shape: tuple[int, ...], steps: int, delay: float) -> 
     """Compare exchanges that are overlapped with others where messages are delayed, as predicted and as measured."""
     host = memo.host()
     latency = replace(host.network_latency, value=delay, low=None, high=None)
-    host = replace(host, network_latency=latency, network_bandwidth=measure.network(COMM)["network_bandwidth"])
+    host = replace(host, network_latency=latency, network_bandwidth=calibrate.network(COMM)["network_bandwidth"])
     free, found = job(name, shape, steps), []
     with delayed(delay):
         for t in BOTH:
@@ -185,12 +186,12 @@ def beside_both(name: str, shape: tuple[int, ...], steps: int, delay: float) -> 
 
 def expected_seconds(one: Any, host: Any, t: int, *, overlapped: bool) -> float:
     """Return what the model expects of a run, whichever of both ways it would choose."""
-    margin = network._HIDDEN_MARGIN  # noqa: SLF001
-    network._HIDDEN_MARGIN = 0.0  # noqa: SLF001
+    margin = transfers._HIDDEN_MARGIN  # noqa: SLF001
+    transfers._HIDDEN_MARGIN = 0.0  # noqa: SLF001
     try:
         found = runs.choose(one.problem, one.first.layout, host, 1, BACKEND, t, overlapped=overlapped)
     finally:
-        network._HIDDEN_MARGIN = margin  # noqa: SLF001
+        transfers._HIDDEN_MARGIN = margin  # noqa: SLF001
     if found.overlapped != overlapped:
         raise SystemExit(f"{one.problem.program.name} has no interior at t={t}")
     return float(found.seconds)
@@ -214,7 +215,7 @@ def delayed(delay: float) -> Iterator[None]:
 
 def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> dict[str, Any]:
     """Compare the model's steps between exchanges with others where messages are delayed."""
-    measured = measure.network(COMM)
+    measured = calibrate.network(COMM)
     host = memo.host()
     latency = replace(measured["network_latency"], value=delay + measured["network_latency"].value, low=None, high=None)
     host = replace(host, network_latency=latency, network_bandwidth=measured["network_bandwidth"])

@@ -16,9 +16,8 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.runtime.call import compiled, overlap
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
 from tilewright.sparse.choices import REGISTERS, KeptChoices, KernelChoice, keep, known, learned
-from tilewright.sparse.dia import Dia, room
+from tilewright.sparse.dia import DTYPES, Dia, room
 from tilewright.sparse.krylov import interleaved, norm
-from tilewright.sparse.matvec import DTYPES
 from tilewright.sparse.solve import cg
 
 Array = npt.NDArray[Any]

@@ -15,7 +15,7 @@ from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load
 from tilewright.verbs.energy.energy import MetricComparison, compare
-from tilewright.verbs.energy.fit import FitRun, run_usage
+from tilewright.verbs.energy.runs import FitRun, run_usage
 
 PUBLISHED = {"smith_waterman": (2, 0.05, 0.75), "jacobi1d": (1, 0.02, 0.4), "jacobi2d": (0, 0.0, 0.0)}
 """Table B.3: wrong choices, RMSE and largest error in percent."""

@@ -15,7 +15,7 @@ from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load
 from tilewright.report.plots import scatter
-from tilewright.verbs.energy.fit import EnergyFit, FitRun, fit_energy, run_usage, write_runs
+from tilewright.verbs.energy.runs import EnergyFit, FitRun, fit_energy, run_usage, write_runs
 
 PUBLISHED = {"smith_waterman": (12.77, 2.59), "jacobi1d": (17.14, 2.35), "jacobi2d": (8.30, 3.95)}
 """RMSE in percent: micro-benchmarks, regression."""

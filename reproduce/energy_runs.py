@@ -20,7 +20,7 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
-from tilewright.verbs.energy.fit import FitRun, read_runs, run_usage
+from tilewright.verbs.energy.runs import FitRun, read_runs, run_usage
 
 COUNTS = {"smith_waterman": 298, "jacobi1d": 265, "jacobi2d": 125}
 TRUTH, METERED = "k20c-regression", "k20c"

@@ -11,15 +11,15 @@ from energy import gpu as energy_gpu
 from energy.estimates import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded, write_rows
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.plan import Target, read_target
 from tilewright.runtime import power
-from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.drivers import open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import toolchain
-from tilewright.verbs.energy.meter import card
+from tilewright.verbs.energy.runs import card
 from tilewright.verbs.predict import MachineLike, as_machine
 
 COLUMNS = ("round", "benchmark", "start", "end", "operations")

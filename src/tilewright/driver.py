@@ -103,9 +103,9 @@ def compile_source(plan: Plan, source: Source) -> Artifact[Any] | None:
     if source is None:
         return None
     if isinstance(plan.schedule, GpuSchedule):
-        from tilewright.runtime.devices import found, gpu
+        from tilewright.runtime.devices import drivers, gpu
 
-        return gpu.compile_source(found.open_device(plan.target), source, plan.schedule)
+        return gpu.compile_source(drivers.open_device(plan.target), source, plan.schedule)
     return call.compile_source(source)
 
 
@@ -114,8 +114,8 @@ def load(plan: Plan, artifact: Artifact[Any] | None) -> Kernel:
     if artifact is None:
         return NumpyKernel(plan=plan)
     if isinstance(plan.schedule, GpuSchedule):
-        from tilewright.runtime.devices import found, gpu
+        from tilewright.runtime.devices import drivers, gpu
 
-        return GpuKernel(plan=plan, program=gpu.load(found.open_device(plan.target), artifact, plan.schedule))
+        return GpuKernel(plan=plan, program=gpu.load(drivers.open_device(plan.target), artifact, plan.schedule))
     (compiled,) = cpu.load_stencils(artifact)
     return CpuKernel(plan=plan, compiled=replace(compiled, storage=plan.storage))

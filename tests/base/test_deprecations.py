@@ -33,7 +33,7 @@ def workload():
 
 
 def tuner_writer():
-    from tilewright.runtime.formats.tuner_files import write_t4  # noqa: F401
+    from tilewright.runtime.formats.logs import write_t4  # noqa: F401
 
 
 PICTURE = np.zeros((9, 9), np.float32)

@@ -9,8 +9,7 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.reference import start, step
-from tilewright.runtime.faces import FaceSums
-from tilewright.runtime.points import PointData
+from tilewright.runtime.points import FaceSums, PointData
 from tilewright.runtime.session import Inputs
 
 SHAPES = {1: (77,), 2: (23, 41), 3: (14, 11, 37)}

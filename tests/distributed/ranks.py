@@ -16,10 +16,11 @@ from mpi4py import MPI
 from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
 
 import tilewright as tw
-from tilewright.distributed import compute, ghosts, measure, ranks, runs, windows
+from tilewright.distributed import compute, ghosts, ranks, runs, windows
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime import kernels
+from tilewright.verbs import calibrate
 
 COMM = MPI.COMM_WORLD
 warnings.simplefilter("ignore", tw.TilewrightWarning)
@@ -209,7 +210,7 @@ def mistakes(folder: str) -> None:
 
 def messages() -> None:
     """Measure messages between ranks."""
-    found = measure.network(COMM)
+    found = calibrate.network(COMM)
     if COMM.Get_rank() == 0:
         print(found["network_latency"].value, found["network_bandwidth"].value, flush=True)
 

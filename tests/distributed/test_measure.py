@@ -7,13 +7,13 @@ from typer.testing import CliRunner
 
 import tilewright as tw
 from tilewright.cli.app import app
-from tilewright.distributed import disk, measure
+from tilewright.distributed import disk
 from tilewright.machines import files
-from tilewright.verbs import predict
+from tilewright.verbs import calibrate, predict
 
 
 def test_a_disk_is_measured_and_nothing_is_left_there(tmp_path):
-    found = measure.disk_bandwidths(tmp_path, 2**24)
+    found = calibrate.disk_bandwidths(tmp_path, 2**24)
     assert set(found) == {"disk_read_bandwidth", "disk_write_bandwidth"}
     for each in found.values():
         assert each.source == "measured"
@@ -48,7 +48,7 @@ def test_a_disk_is_waited_for_after_every_part_and_read_where_it_was_written(tmp
             return self._told("sync")
 
     monkeypatch.setattr(disk, "FileRows", Watched)
-    measure.disk_bandwidths(tmp_path, 2**23)
+    calibrate.disk_bandwidths(tmp_path, 2**23)
     rows = [row for name, *given in calls if name == "write" for row in given]
     assert len(rows) > 2
     assert rows == sorted(set(rows))
@@ -57,8 +57,8 @@ def test_a_disk_is_waited_for_after_every_part_and_read_where_it_was_written(tmp
 
 def test_what_was_measured_is_what_host_has(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
-    original = measure.disk_bandwidths
-    monkeypatch.setattr(measure, "disk_bandwidths", lambda folder: original(folder, 2**23))
+    original = calibrate.disk_bandwidths
+    monkeypatch.setattr(calibrate, "disk_bandwidths", lambda folder: original(folder, 2**23))
     found = CliRunner().invoke(app, ["calibrate", "--disk", str(tmp_path), "--json"])
     assert found.exit_code == 0, found.output
     told = json.loads(found.stdout)["disk_read_bandwidth"]["value"]
@@ -76,4 +76,4 @@ def test_one_thing_at_a_time(arguments):
 
 def test_folders_that_are_not_there(tmp_path):
     with pytest.raises(tw.UsageError, match="there is no folder"):
-        measure.disk_bandwidths(tmp_path / "nowhere")
+        calibrate.disk_bandwidths(tmp_path / "nowhere")

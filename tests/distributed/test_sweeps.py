@@ -21,7 +21,6 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import sweep as runtime
 from tilewright.runtime.memory import HUGE_PAGE
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
@@ -31,7 +30,7 @@ from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import Let
 from tilewright.schedules.tree.order import order
 
-pytestmark = pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses")
+pytestmark = pytest.mark.skipif(not sweeps.available(), reason="the system takes memory for whole ranges of addresses")
 NEAREST = Boundary(kind="nearest")
 
 
@@ -143,7 +142,7 @@ def test_memory_holds_the_rows_under_way_alone():
     computer = Computer(target=read_target("c", 1), threads=1, tiling="hybrid:t=4,s=8x512", strict=False, scalars={})
     swept = sweeps.plan(problem, 2**26, memo.host(), computer, 4)
     kernel = sweeps.Sweeper(problem, swept, computer)._kernel
-    state = runtime.Sweep(kernel.compiled, problem, Inputs(arrays={}, scalars={}), 1)
+    state = sweeps.Sweep(kernel.compiled, problem, Inputs(arrays={}, scalars={}), 1)
     row, most = np.ones((1, 2**12), np.float32), 0
     for stage in itertools.islice(sweeps.stages(problem, catalogue.sweep(problem, swept.tiling), 1), 60):
         for low, high in stage.put:
@@ -155,7 +154,7 @@ def test_memory_holds_the_rows_under_way_alone():
             state.finish(low, high, {"u": [out]})
             np.testing.assert_allclose(out, 1.0, rtol=1e-6)
     state.close()
-    counted = runtime.sweep_bytes(problem, problem.program.analysis.copies, swept.passes.rows)
+    counted = sweeps.sweep_bytes(problem, problem.program.analysis.copies, swept.passes.rows)
     assert HUGE_PAGE // 8 < most <= counted < 2**25
 
 

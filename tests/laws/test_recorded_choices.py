@@ -16,17 +16,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tilewright.base.errors import TilewrightError
-from tilewright.costs.transfers.disk import Passes
-from tilewright.costs.transfers.network import Exchanges
+from tilewright.costs.transfers import Exchanges, Passes
 from tilewright.distributed import chunks, runs, slabs, streams, sweeps
 from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
+from tilewright.distributed.sweeps import available
 from tilewright.distributed.windows import Decomposition, depths, halo, split, window
 from tilewright.machines.networks import network
 from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.problem import Problem, make_problem
-from tilewright.runtime.sweep import available
 from tilewright.verbs.gradients.checkpoints import Forward, Reverse, schedule, segments
 from tilewright.verbs.gradients.predict import predict_gradient
 from tilewright.verbs.predict import as_machine

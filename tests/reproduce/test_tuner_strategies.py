@@ -6,8 +6,7 @@ import pytest
 import sweep_traffic
 import tuner_strategies as replay
 from tilewright.base.records import Outcome
-from tilewright.runtime.formats.logs import LogPoint, TuningLog
-from tilewright.runtime.formats.tuner_files import read_tuner_file
+from tilewright.runtime.formats.logs import LogPoint, TuningLog, read_tuner_file
 from tilewright.schedules.tiling import Tiling
 
 SECONDS = {(16, 6, 256): 0.25, (16, 4, 256): 0.5, (8, 6, 128): 1.0}

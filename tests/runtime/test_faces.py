@@ -4,7 +4,7 @@ import numpy as np
 
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime.faces import FaceSums
+from tilewright.runtime.points import FaceSums
 
 
 def test_ends_of_axes_lie_one_behind_the_other():

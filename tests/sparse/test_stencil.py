@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.sparse.derivative import _PARTIAL
+from tilewright.sparse.stencil import _PARTIAL
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
 

@@ -14,12 +14,12 @@ from tilewright.machines.files import load, names
 from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime.devices import found as devices
+from tilewright.runtime.devices import drivers as devices
 from tilewright.runtime.devices import nvrtc, opencl
 from tilewright.runtime.warn import forget_warnings
 from tilewright.runtime.workers.pool import Reply
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.spaces.periodic import plan_blocks
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.tuning import screen as screening

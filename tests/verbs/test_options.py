@@ -13,7 +13,7 @@ from tilewright.cli.app import COMMANDS, app
 from tilewright.cli.predict import PredictOutput
 from tilewright.verbs import options
 from tilewright.verbs.energy.energy import compare
-from tilewright.verbs.energy.fit import fit_energy
+from tilewright.verbs.energy.runs import fit_energy
 from tilewright.verbs.options import REFUSED, RunFiles, RunOptions, refuse
 from tilewright.verbs.running.grids import batch, dask, device, disk, memory, ranks, series
 from tilewright.verbs.running.grids.engine import Engine

@@ -227,10 +227,9 @@ def test_gradients_by_values_per_step_are_refused_in_one_sentence() -> None:
 @pytest.fixture(scope="module")
 def oclgrind() -> str:
     """The interpreter of GPU kernels, which also reports races and accesses outside."""
-    from tilewright.runtime.devices import oclgrind as library
     from tilewright.runtime.devices import opencl
 
-    library.library()
+    opencl.oclgrind_library()
     opencl.prepare_oclgrind()
     return "opencl:oclgrind"
 

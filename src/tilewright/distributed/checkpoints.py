@@ -9,10 +9,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import UsageError, told
 from tilewright.base.fingerprint import fingerprint
@@ -20,8 +18,8 @@ from tilewright.distributed import disk, journal
 from tilewright.distributed.ranks import Array, together
 from tilewright.distributed.windows import Decomposition, slices
 from tilewright.runtime.formats.files import ArrayStream
+from tilewright.runtime.memory import Array as Grid
 
-Grid = npt.NDArray[Any]
 _OWN = re.compile(r"(?:state|trace)-([0-9]+)(?:\.zarr|-.+\.npy)")
 """Names of files that are ours, with their step; others may lie beside them."""
 _EXCHANGES = 16
@@ -52,16 +50,16 @@ class Checkpoints:
             if like.comm.Get_rank() != 0:
                 return 0
             self.folder.mkdir(parents=True, exist_ok=True)
-            found = journal.read(self.folder) if self.resume else None
-            if found is None:
+            progress = journal.read(self.folder) if self.resume else None
+            if progress is None:
                 self._clear(but=None)
                 return 0
-            if found.run != run:
+            if progress.run != run:
                 raise UsageError(
                     f"the checkpoint in {str(self.folder)!r} is of another program, size or data",
                     "run without resume=True to begin again",
                 )
-            return found.done
+            return progress.done
 
         self._last = like.comm.bcast(together(like.comm, look), root=0)
         if self._last:
@@ -139,6 +137,6 @@ class Checkpoints:
         if but is None:
             (self.folder / journal.NAME).unlink(missing_ok=True)
         for path in sorted(self.folder.iterdir()):
-            found = _OWN.fullmatch(path.name)
-            if found is not None and int(found[1]) != but:
+            match = _OWN.fullmatch(path.name)
+            if match is not None and int(match[1]) != but:
                 shutil.rmtree(path) if path.suffix == ".zarr" else path.unlink()

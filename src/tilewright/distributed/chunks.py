@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.units import format_shape
-from tilewright.costs.transfers.network import Exchange, Link, exchanges
+from tilewright.costs.transfers import Exchange, Link, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.points import WindowPoints, added
 from tilewright.distributed.windows import check_cut, depths, part, window
@@ -110,10 +110,10 @@ def _chunks(problem: Problem, chunks: tuple[tuple[int, ...], ...]) -> tuple[tupl
     """Join chunks that are thinner than one step reaches."""
     from dask.array.overlap import ensure_minimum_chunksize
 
-    found = []
+    joined = []
     for sizes, pair in zip(chunks, depths(problem, 1), strict=True):
-        found.append(sizes if len(sizes) == 1 else ensure_minimum_chunksize(max(1, *pair), sizes))
-    return tuple(found)
+        joined.append(sizes if len(sizes) == 1 else ensure_minimum_chunksize(max(1, *pair), sizes))
+    return tuple(joined)
 
 
 def _steps(problem: Problem, chunks: tuple[tuple[int, ...], ...], machine: Machine, computer: Computer) -> int:
@@ -134,20 +134,19 @@ def _steps(problem: Problem, chunks: tuple[tuple[int, ...], ...], machine: Machi
         window = tuple(size + sum(pair) * is_cut for size, pair, is_cut in pairs)
         return Exchange(messages=1, cells=int(np.prod(window, dtype=np.int64)), window=window), largest
 
-    one = share(machine, 1)
+    node = share(machine, 1)
 
     def seconds(shape: tuple[int, ...], count: int) -> float:
-        return expected_seconds(part(problem, shape, count, [(True, True)] * len(shape)), one, computer.target.backend)
+        return expected_seconds(part(problem, shape, count, [(True, True)] * len(shape)), node, computer.target.backend)
 
     levels = problem.itemsize * sum(map(problem.program.history, problem.program.fields))
     # Dask copies a chunk when it is extended, and once more when parts are joined.
-    copies = Link(latency=_TASK_SECONDS, bandwidth=one.dram_bandwidth.value / 4)
+    copies = Link(latency=_TASK_SECONDS, bandwidth=node.dram_bandwidth.value / 4)
     best = exchanges(fitting, levels, copies, counted, seconds)
     return min(fitting, best.steps)
 
 
 def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, Any]] | None = None) -> Array:
-    """Compute one chunk, in a task of Dask's."""
     assert block_info is not None  # noqa: S101  (Dask gives it to whoever has the argument)
     places = zip(task.bounds, block_info[0]["chunk-location"], strict=True)
     box = tuple((bounds[place], bounds[place + 1]) for bounds, place in places)
@@ -169,5 +168,4 @@ def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, A
 def _prepared(
     problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
 ) -> Kernel:
-    """Return a chunk's kernel; most chunks are of one shape."""
     return prepare(problem, target, tiling, strict=strict, copies=copies)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.costs.run import copy_seconds, whole_seconds
+from tilewright.costs.time import copy_seconds, whole_seconds
 from tilewright.distributed.points import WindowPoints
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
@@ -119,7 +119,6 @@ class Computer:
         return kernel.start(whole, inputs, self.threads)
 
     def _advance(self, state: State, steps: int, results: Mapping[str, Sequence[Array]], turns: Turns | None) -> None:
-        """Advance a window and copy its levels out."""
         rows = slice(None) if turns is None else turns.rows
         try:
             if turns is not None:

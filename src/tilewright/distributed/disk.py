@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.constants import PAGE
-from tilewright.base.errors import ArrayError, UsageError, told
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed, told
 from tilewright.base.fingerprint import digest
 from tilewright.base.intmath import round_up
 from tilewright.base.paths import as_path
@@ -90,7 +89,6 @@ class FileRows(RowArray):
     """A C-contiguous array in a file."""
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, writes: bool) -> None:
-        """Open a file whose first element, of either byte order, is ``offset`` bytes in."""
         self.shape, self.dtype = shape, dtype
         self._path, self._offset = path, offset
         self._row = math.prod(shape[1:]) * dtype.itemsize
@@ -197,7 +195,6 @@ class FileRows(RowArray):
 
 
 def _open_directly(path: Path, *, writes: bool) -> int | None:
-    """Open a file past the page cache; None where the system cannot."""
     if not hasattr(os, "O_DIRECT"):
         return None
     try:
@@ -248,11 +245,9 @@ class ZarrRows(RowArray):
 
 
 def thread() -> ThreadPoolExecutor:
-    """Return a thread that reads or writes while others compute, and comes before them where that has to be said.
-
-    Most systems let a thread run at once that has slept for a transfer. Under a real-time policy it would wait for
-    those that compute, which never sleep, so that transfers and computing took turns.
-    """
+    """Return a thread that reads or writes while others compute, and comes before them where that has to be said."""
+    # Most systems let a thread run at once that has slept for a transfer. Under a real-time policy it would wait for
+    # those that compute, which never sleep, so that transfers and computing took turns.
     return ThreadPoolExecutor(1, initializer=_come_before)
 
 
@@ -273,8 +268,8 @@ def placed(memory: Array, rows: RowArray, low: int, shape: tuple[int, ...], dtyp
     """Return an array in memory of :func:`buffer_bytes`, which begins at a page, for rows of another from one on."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     start = rows.phase(low) if rows.dtype == np.dtype(dtype) and len(memory) >= buffer_bytes(size) > size else 0
-    found: Array = memory[start : start + size].view(dtype).reshape(shape)
-    return found
+    array: Array = memory[start : start + size].view(dtype).reshape(shape)
+    return array
 
 
 def is_zarr(value: object) -> bool:

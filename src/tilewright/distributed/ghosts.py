@@ -30,7 +30,6 @@ class Message:
     """A box of a grid on its way: from where it lies, or to there, if it lies in large pieces; else packed."""
 
     def __init__(self, box: npt.NDArray[Any], memory: Memory) -> None:
-        """Find out how; ``memory`` returns bytes to pack the box into."""
         self.box, self.bytes = box, box.nbytes
         self.run, self._axes = runs(box.shape, box.strides, box.itemsize)
         self.buffer = memory(box.nbytes) if self.packed else None
@@ -95,28 +94,27 @@ def packed_cells(found: Halo, rank: int, itemsize: int) -> int:
 
 def _kind(byte: Any, size: int, axes: Sequence[tuple[int, int]]) -> Any:  # noqa: ANN401
     """Return MPI's type of a box: vectors of vectors of runs, which it moves faster than lists of addresses."""
-    found = byte.Create_contiguous(size)
+    kind = byte.Create_contiguous(size)
     for extent, stride in axes:
-        inner, found = found, found.Create_hvector(extent, 1, stride)
+        inner, kind = kind, kind.Create_hvector(extent, 1, stride)
         inner.Free()
-    return found
+    return kind
 
 
 class Ghosts:
     """Exchanges the halos of one rank's windows."""
 
     def __init__(self, problem: Problem, like: Array, steps: int) -> None:
-        """Find out who sends what: known without any message."""
         self._comm, self._rank = like.comm, like.comm.Get_rank()
-        every = [halo(problem, like.layout, rank, steps) for rank in range(like.layout.size)]
-        self.own = own = every[self._rank]
+        halos = [halo(problem, like.layout, rank, steps) for rank in range(like.layout.size)]
+        self.own = own = halos[self._rank]
         self.count = self.messages = self.bytes = 0  # exchanges so far, and what this rank received in them
         self._memory: dict[tuple[str, int], npt.NDArray[np.uint8]] = {}
         span, others = own.window.span, [rank for rank in range(like.layout.size) if rank != self._rank]
         self._coming = [(other, part.target) for other in others for part in own.parts.get(other, ())]
         # This rank's block lies at its place in the window: what others need is cut from there.
         self._going = [
-            (other, slices(part.box, span)) for other in others for part in every[other].parts.get(self._rank, ())
+            (other, slices(part.box, span)) for other in others for part in halos[other].parts.get(self._rank, ())
         ]
         self._copied = [
             (part.target, slices(part.box, span)) for part in own.parts[self._rank] if part.target != own.window.inner
@@ -147,18 +145,18 @@ class Ghosts:
 
     def _messages(self, grids: Grids, boxes: Sequence[tuple[int, Place]], kind: str) -> list[tuple[int, Message]]:
         """Return a message for every box of every grid: MPI moves boxes faster on their own than lists of them."""
-        every = enumerate(itertools.product(grids, boxes))
+        numbered = enumerate(itertools.product(grids, boxes))
         return [
             (other, Message(grid[place], functools.partial(self._buffer, (kind, number))))
-            for number, (grid, (other, place)) in every
+            for number, (grid, (other, place)) in numbered
         ]
 
     def _buffer(self, key: tuple[str, int], size: int) -> npt.NDArray[np.uint8]:
         """Return memory for a message, that of earlier ones: fresh memory costs more than copying into it."""
-        found = self._memory.get(key)
-        if found is None or found.size < size:
-            found = self._memory[key] = np.empty(size, np.uint8)
-        return found[:size]
+        buffer = self._memory.get(key)
+        if buffer is None or buffer.size < size:
+            buffer = self._memory[key] = np.empty(size, np.uint8)
+        return buffer[:size]
 
 
 @contextmanager

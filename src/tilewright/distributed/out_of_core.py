@@ -20,7 +20,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_over, format_seconds, format_shape
-from tilewright.costs.transfers.disk import Passes
+from tilewright.costs.transfers import Passes
 from tilewright.distributed import disk, journal, slabs, sweeps
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.disk import Array, RowArray
@@ -142,13 +142,13 @@ def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None, s
 def values_at(rows: RowArray, cells: Index) -> Array:
     """Read some cells of an array, given in row-major order, a row at a time."""
     first, inner = np.divmod(cells, math.prod(rows.shape[1:]))
-    found = np.empty(len(cells), rows.dtype)
+    values = np.empty(len(cells), rows.dtype)
     row = np.empty((1, *rows.shape[1:]), rows.dtype)
     for number in np.unique(first).tolist():
         rows.read(number, number + 1, row)
-        here = first == number
-        found[here] = row.ravel()[inner[here]]
-    return found
+        inside = first == number
+        values[inside] = row.ravel()[inner[inside]]
+    return values
 
 
 def _passes(
@@ -160,10 +160,10 @@ def _passes(
     points: GridPoints | None,
 ) -> None:
     for number in range(progress.done, chosen.count):
-        left, begin, done = chosen.count - 1 - number, time.perf_counter(), chosen.steps * number
-        source = {**job.given, **files.written(left + 1)} if number else job.given
-        target = files.written(left)
-        steps = chosen.steps if left else job.problem.steps - done
+        remaining, begin, done = chosen.count - 1 - number, time.perf_counter(), chosen.steps * number
+        source = {**job.given, **files.written(remaining + 1)} if number else job.given
+        target = files.written(remaining)
+        steps = chosen.steps if remaining else job.problem.steps - done
         stream(steps, source, target, done)
         if points is not None:
             for field, file in files.traces.items():
@@ -185,7 +185,6 @@ class _Files:
     """
 
     def __init__(self, job: OutOfCoreRun, stack: ExitStack) -> None:
-        """Open the results that are there already."""
         self._job, self._stack = job, stack
         first = job.targets[job.problem.program.updated[0]][0]
         path = disk.path_of(first, "out")
@@ -221,22 +220,20 @@ class _Files:
         return read + max([new, *(each.transfer_bytes(problem.dtype) for each in self._there.values())])
 
     def check_space(self, chosen: Passes, traces: int) -> None:
-        """Refuse a run whose files do not fit on the disk, all copies counted, before any is made."""
         size = self._job.problem.cells * self._job.problem.itemsize
-        made = sum(len(values) for values in self._job.targets.values()) - len(self._there)
+        created = sum(len(values) for values in self._job.targets.values()) - len(self._there)
         names = [name for each in self._sets_of(chosen) for names in each.values() for name in names]
         scratch = sum(size - _allocated(self._path(name)) for name in names)
-        needed = made * size + sum(rows.missing_bytes for rows in self._there.values()) + scratch + traces
+        needed = created * size + sum(rows.missing_bytes for rows in self._there.values()) + scratch + traces
         free = shutil.disk_usage(self.folder.parent).free
         if needed > free:
-            written, there = format_over(needed, free)
+            written, available = format_over(needed, free)
             raise ArrayError(
-                f"this run writes {written} to {str(self.folder.parent)!r}, where {there} are free",
+                f"this run writes {written} to {str(self.folder.parent)!r}, where {available} are free",
                 "between two passes it needs every time level twice, besides its input",
             )
 
     def make_results(self) -> None:
-        """Make the results that are not there yet."""
         for field, values in self._job.targets.items():
             self.out[field] = [
                 self._there.get((field, age)) or self._opened(value, "out") for age, value in enumerate(values)
@@ -259,7 +256,6 @@ class _Files:
             self.traces[field].read(0, len(trace), trace)
 
     def written(self, left: int) -> Levels:
-        """Return what the pass writes after which so many are left."""
         return self._sets[(left + 1) % 2] if left else self.out
 
     def clear(self) -> None:
@@ -325,6 +321,5 @@ def _chunks(job: OutOfCoreRun) -> tuple[int, ...]:
 
 
 def _key(job: OutOfCoreRun, out: Mapping[str, Sequence[RowArray]], computer: Computer) -> str:
-    """Return a fingerprint of what is computed, from which files into which."""
     places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
     return fingerprint(job.problem, computer.numbers, places, fingerprint_of(job.points))

@@ -53,7 +53,7 @@ def fingerprint_of(data: PointData | None) -> str:
 def added(data: PointData, problem: Problem, span: Box) -> tuple[Sources, ...]:
     """Return the sources whose cells a window holds."""
     halo = [(-low, high - extent) for (low, high), extent in zip(span, problem.shape, strict=True)]
-    found = []
+    sources = []
     for each in data.sources:
         weights = each.weights
         cells, which = around(weights.cell, problem.shape, halo)
@@ -66,23 +66,22 @@ def added(data: PointData, problem: Problem, span: Box) -> tuple[Sources, ...]:
             weight=weights.weight[which],
             constant=weights.constant,
         )
-        found.append(replace(each, weights=inside))
-    return tuple(found)
+        sources.append(replace(each, weights=inside))
+    return tuple(sources)
 
 
 def inside(cells: Index, shape: tuple[int, ...], box: Box) -> tuple[Index, tuple[Index, ...]]:
     """Return which cells of a grid, given in row-major order, lie in a box, and per axis where these lie."""
     places = np.unravel_index(cells, shape)
     pairs = zip(places, box, strict=True)
-    found = np.flatnonzero(np.logical_and.reduce([(place >= low) & (place < high) for place, (low, high) in pairs]))
-    return found, tuple(place[found] for place in places)
+    which = np.flatnonzero(np.logical_and.reduce([(place >= low) & (place < high) for place, (low, high) in pairs]))
+    return which, tuple(place[which] for place in places)
 
 
 class GridPoints:
     """The sources and receivers of a grid that is cut."""
 
     def __init__(self, problem: Problem, data: PointData, look: Look) -> None:
-        """Lay them out; ``look`` returns what a field is at some cells when the run begins."""
         self._problem, self._data = problem, data
         self._recording = {each.field: Recording(each, problem, look, data.summing) for each in data.receivers}
         self.traces = data.traces(problem)
@@ -113,11 +112,11 @@ class GridPoints:
 
     def table(self, first: int, steps: int) -> dict[str, Array]:
         """Return arrays for what all windows record in the steps after ``first``, by field; shapes (rows, cells)."""
-        found = {}
+        tables = {}
         for field, each in self._recording.items():
             rows = self.rows(field, first, steps)
-            found[field] = np.zeros((rows.stop - rows.start, len(each.cells)), self._problem.dtype)
-        return found
+            tables[field] = np.zeros((rows.stop - rows.start, len(each.cells)), self._problem.dtype)
+        return tables
 
     def rows(self, field: str, first: int, steps: int) -> slice:
         """Return which rows of a trace are those of some steps."""

@@ -91,9 +91,9 @@ class Array:
         Args:
             local: This rank's block, of the shape of this array's.
         """
-        found = copy.copy(self)
-        found.local, found.dtype, found.traffic = local, local.dtype, None
-        return found
+        array = copy.copy(self)
+        array.local, array.dtype, array.traffic = local, local.dtype, None
+        return array
 
     def scatter(self, whole: Any, rank: int = 0) -> "Array":  # noqa: ANN401
         """Deal an array that one rank has to all of them.
@@ -123,11 +123,11 @@ class Array:
                 )
             return array
 
-        given = together(self.comm, check)
+        source = together(self.comm, check)
         with ending(self.comm):
-            if given is not None:
+            if source is not None:
                 for other in range(self.comm.Get_size()):
-                    part = np.ascontiguousarray(given[slices(self.layout.block(other))], self.dtype)
+                    part = np.ascontiguousarray(source[slices(self.layout.block(other))], self.dtype)
                     if other == rank:
                         self.local[...] = part
                     else:
@@ -145,20 +145,20 @@ class Array:
             ArrayError: On every rank, if that rank has no memory for it.
         """
         own = self.comm.Get_rank() == rank
-        found = together(self.comm, lambda: np.empty(self.shape, self.dtype) if own else None)
+        gathered = together(self.comm, lambda: np.empty(self.shape, self.dtype) if own else None)
         with ending(self.comm):
-            if found is None:
+            if gathered is None:
                 self.comm.Send(buffer_of(np.ascontiguousarray(self.local)), dest=rank, tag=TAG)
                 return None
             for other in range(self.comm.Get_size()):
                 box = self.layout.block(other)
                 if other == rank:
-                    found[slices(box)] = self.local
+                    gathered[slices(box)] = self.local
                 else:
                     part = np.empty([high - low for low, high in box], self.dtype)
                     self.comm.Recv(buffer_of(part), source=other, tag=TAG)
-                    found[slices(box)] = part
-            return found
+                    gathered[slices(box)] = part
+            return gathered
 
     def read(self, path: str | os.PathLike[str]) -> "Array":
         """Read every rank's own block of a ``.npy`` file or a zarr array.
@@ -221,40 +221,40 @@ def _numbers_of(given: Any, name: str, low: int, high: int) -> tuple[int, ...]: 
 
 def _number_type(given: Any) -> np.dtype[Any]:  # noqa: ANN401
     try:
-        found: np.dtype[Any] = np.dtype(given)
+        kind: np.dtype[Any] = np.dtype(given)
     except (TypeError, ValueError):
-        found = np.dtype(object)
-    if not is_number(found):
+        kind = np.dtype(object)
+    if not is_number(kind):
         raise UsageError(f"an array over ranks has an element type of numbers, got {given!r:.60}", "such as float32")
-    return found
+    return kind
 
 
 def _topology(asked: tuple[int, ...] | None, rank: int, size: int) -> tuple[int, ...]:
     from mpi4py import MPI
 
-    given = (-1,) * rank if asked is None else _numbers_of(asked, "a topology", -1, 2**31 - 1)
-    if len(given) != rank or 0 in given:
+    numbers = (-1,) * rank if asked is None else _numbers_of(asked, "a topology", -1, 2**31 - 1)
+    if len(numbers) != rank or 0 in numbers:
         raise UsageError(f"a topology has {rank} numbers of ranks, or -1 where MPI decides, got {asked!r:.60}")
-    known = int(np.prod([each for each in given if each > 0], dtype=np.int64))
-    if size % known or (-1 not in given and known != size):
-        raise UsageError(f"the topology {given} does not fit the {size} ranks of its communicator")
-    return tuple(MPI.Compute_dims(size, [max(0, each) for each in given]))
+    product = int(np.prod([each for each in numbers if each > 0], dtype=np.int64))
+    if size % product or (-1 not in numbers and product != size):
+        raise UsageError(f"the topology {numbers} does not fit the {size} ranks of its communicator")
+    return tuple(MPI.Compute_dims(size, [max(0, each) for each in numbers]))
 
 
 def together(comm: Any, work: Callable[[], T]) -> T:  # noqa: ANN401
     """Do something on every rank; what fails on one of them is an error on all of them."""
     error: Exception | None = None
     try:
-        found = work()
+        result = work()
     except Exception as caught:  # noqa: BLE001  (whatever it is, the others must not wait for this rank)
         error = caught
-    told = comm.allgather(None if error is None else _said(error))
+    failures = comm.allgather(None if error is None else _said(error))
     if isinstance(error, TilewrightError):
         raise error
-    for rank, text in enumerate(told):
+    for rank, text in enumerate(failures):
         if text is not None:
             raise ArrayError(f"rank {rank} failed: {text}") from error
-    return found
+    return result
 
 
 def _said(error: Exception) -> str:
@@ -269,8 +269,8 @@ def ending(comm: Any) -> Iterator[None]:  # noqa: ANN401
         yield
     except BaseException as error:
         if comm.Get_size() > 1 and not isinstance(error, SystemExit):
-            told = f"tilewright: rank {comm.Get_rank()} of {comm.Get_size()} failed, which ends the job: {error!r}\n"
-            sys.stderr.write(told)
+            message = f"tilewright: rank {comm.Get_rank()} of {comm.Get_size()} failed, which ends the job: {error!r}\n"
+            sys.stderr.write(message)
             sys.stderr.flush()
             comm.Abort(1)
         raise
@@ -287,7 +287,7 @@ def threads_per_rank(comm: Any, available: int) -> int:  # noqa: ANN401
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(available))
-    every = node.allgather(sorted(allowed))
-    shared = sum(set(each) & allowed != set() for each in every)
+    processors = node.allgather(sorted(allowed))
+    shared = sum(set(each) & allowed != set() for each in processors)
     node.Free()
     return max(1, available // shared)

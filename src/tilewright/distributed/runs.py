@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchanges, strips
+from tilewright.costs.transfers import Exchange, Exchanges, Link, exchanges, strips
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.ghosts import Exchange as Messages
@@ -30,11 +29,11 @@ from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import NumpySession
+from tilewright.runtime.memory import Array as Grid
 from tilewright.runtime.points import Look, PointData
 from tilewright.runtime.session import SHARED, Session
 
 LOGGER = logging.getLogger("tilewright")
-Grid = npt.NDArray[Any]
 Levels = Mapping[str, Sequence[Array]]
 _EXCHANGE_SECONDS = 5e-4
 """Seconds of an exchange beside its messages: calls, kernels that start again, ranks that wait for each other. Two of
@@ -70,10 +69,10 @@ def looked(arrays: Levels, comm: Any, work: Callable[[Look], T]) -> T:  # noqa: 
 
     Every rank calls this.
     """
-    asked: list[tuple[str, Index]] = []
+    queries: list[tuple[str, Index]] = []
 
     def ask(field: str, cells: Index) -> Grid:
-        asked.append((field, cells))
+        queries.append((field, cells))
         return np.zeros(len(cells), arrays[field][0].dtype)
 
     def own(field: str, cells: Index) -> tuple[Index, Grid]:
@@ -82,8 +81,8 @@ def looked(arrays: Levels, comm: Any, work: Callable[[Look], T]) -> T:  # noqa: 
         return where, array.local[tuple(place - low for place, (low, _) in zip(places, array.box, strict=True))]
 
     together(comm, lambda: work(ask))
-    key = fingerprint([(field, cells.tolist()) for field, cells in asked])
-    every = comm.allgather((key, [own(field, cells) for field, cells in asked]))
+    key = fingerprint([(field, cells.tolist()) for field, cells in queries])
+    every = comm.allgather((key, [own(field, cells) for field, cells in queries]))
     if len({each for each, _ in every}) > 1:
         raise UsageError("the ranks of a run have the same sources and receivers, and these have not")
     answers = iter(zip(*(parts for _, parts in every), strict=True))
@@ -108,7 +107,7 @@ def choose(  # noqa: PLR0913
     *,
     overlapped: bool | None = None,  # False where messages may not travel while the interior is computed
 ) -> Exchanges:
-    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`."""
+    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers`."""
     levels = sum(map(problem.program.history, problem.program.updated))
     own = share(machine, threads)
     wraps = [axis in wrapped_axes(problem) for axis in range(len(problem.shape))]
@@ -174,7 +173,6 @@ def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, t
 
 
 def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, bool]:
-    """Return the steps between two exchanges, and whether they are overlapped."""
     problem, layout = job.problem, job.first.layout
     if job.steps is not None and job.overlapped is not None:
         return max(1, min(job.steps, problem.steps)), job.overlapped
@@ -193,15 +191,15 @@ def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, b
 
 def _agree(job: RankRun, computer: Computer) -> None:
     first = job.first
-    every = [each for levels in job.arrays.values() for each in levels]
-    same = all(each.layout == first.layout and each.comm == first.comm for each in every)
+    arrays = [each for levels in job.arrays.values() for each in levels]
+    same = all(each.layout == first.layout and each.comm == first.comm for each in arrays)
     kept = None if job.checkpoints is None else job.checkpoints.key
     mine = fingerprint(job.key, computer.numbers, computer.strict, job.steps, job.overlapped, kept)
-    told = first.comm.allgather(mine if same else None)
-    if None in told:
+    keys = first.comm.allgather(mine if same else None)
+    if None in keys:
         raise UsageError("the arrays of a run have one communicator and one topology, and these have not")
-    if len(set(told)) > 1:
-        other = next(rank for rank, each in enumerate(told) if each != told[0])
+    if len(set(keys)) > 1:
+        other = next(rank for rank, each in enumerate(keys) if each != keys[0])
         raise UsageError(f"the ranks of a run run the same thing, and rank {other} has other arguments than rank 0")
 
 
@@ -230,17 +228,16 @@ class _Advance:
         return window, None if self._points is None else self._points.window(window.span, window.box)
 
     def run(self) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
-        """Go from the first step, or from the last checkpoint, to the last."""
         problem, program = self._job.problem, self._job.problem.program
-        inner, kept = self._own.inner, self._job.checkpoints
+        inner, checkpoints = self._own.inner, self._job.checkpoints
         with ending(self._comm):
             current, spare = self._opened()
         still = [grid for name in program.fields if name not in program.updated for grid in current[name]]
         moved = [grid for name in program.updated for grid in current[name]]
         begin = 0
-        if kept is not None:
+        if checkpoints is not None:
             blocks = [grid[inner] for grid in moved]
-            begin = self._first_row = kept.begin(self._key, self._job.first, blocks, self._traces)
+            begin = self._first_row = checkpoints.begin(self._key, self._job.first, blocks, self._traces)
         # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
         for done in range(begin, max(1, problem.steps), self._steps):
             now = min(self._steps, problem.steps - done)
@@ -255,22 +252,20 @@ class _Advance:
                     self._state.advance(now)
                     current = self._shown()
                 moved = [grid for name in program.updated for grid in current[name]]
-            if kept is not None and kept.due(done + now, self._steps, problem.steps):
+            if checkpoints is not None and checkpoints.due(done + now, self._steps, problem.steps):
                 with ending(self._comm):
                     self._hand_over(done + now)
-                kept.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces)
+                checkpoints.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces)
         with ending(self._comm):
             self._hand_over(problem.steps)
-            found = {name: tuple(map(self._result, current[name])) for name in program.updated}
+            results = {name: tuple(map(self._result, current[name])) for name in program.updated}
             if self._state is not None:
                 self._state.close()
-        return found, self._traces
+        return results, self._traces
 
     def _opened(self) -> tuple[dict[str, list[Grid]], dict[str, list[Grid]]]:
-        """Return grids that hold this rank's block of every level, and grids for results where they need others.
-
-        They are where a kernel keeps the window, if it may be changed there; halos are then received into them.
-        """
+        """Return grids that hold this rank's block of every level, and grids for results where they need others."""
+        # They are where a kernel keeps the window, if it may be changed there; halos are then received into them.
         problem, program, arrays = self._job.problem, self._job.problem.program, self._job.arrays
         window = self._own.problem
         if self._points is None and self._interior is None:
@@ -290,7 +285,6 @@ class _Advance:
         return current, spare
 
     def _shown(self) -> dict[str, list[Grid]]:
-        """See every level where the kernel keeps it."""
         state, program = self._state, self._job.problem.program
         assert state is not None  # noqa: S101  (else there is nothing to see)
         return {name: [state.newest(name, age) for age in range(program.history(name))] for name in program.fields}
@@ -337,7 +331,6 @@ class _Advance:
         done: int,
         table: Mapping[str, Grid],
     ) -> None:
-        """Compute a window that is this rank's, or lies in it."""
         window, points = part
         place = slices(window.span, self._own.span)
         arrays = {name: [grid[place] for grid in levels] for name, levels in current.items()}

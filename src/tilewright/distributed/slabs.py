@@ -6,7 +6,7 @@ from dataclasses import replace
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_over
-from tilewright.costs.transfers.disk import Passes, passes
+from tilewright.costs.transfers import Passes, passes
 from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
 from tilewright.distributed.points import GridPoints
 from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
@@ -33,7 +33,7 @@ def plan(  # noqa: PLR0913
     *,
     within: float = math.inf,  # seconds; for a run that takes no less, no kernel is made and None is returned
 ) -> Passes | None:
-    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`."""
+    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers`."""
     wraps = 0 in wrapped_axes(problem)
     row = problem.cells // problem.shape[0] * problem.itemsize
     copied, case = computer.copies(problem), streamed(problem, machine)
@@ -46,25 +46,25 @@ def plan(  # noqa: PLR0913
         unit=max(map(problem.program.history, problem.program.updated)),
     )
     once = case.passes(0.0, steps=case.steps, rows=0, slabs=1).disk_seconds
-    known: dict[tuple[int, int], float] = {}
+    times: dict[tuple[int, int], float] = {}
 
     def seconds(rows: int, count: int) -> float:
         if ceil_div(case.steps, count) * once >= within:
             return math.inf  # the disk alone takes as long
         like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
-        if (rows, like) not in known:
+        if (rows, like) not in times:
             part = replace(problem, shape=(rows, *problem.shape[1:]), steps=like)
-            known[rows, like] = expected(part, machine, computer.target.backend)
-        return known[rows, like] * count / like
+            times[rows, like] = expected(part, machine, computer.target.backend)
+        return times[rows, like] * count / like
 
     while True:
         chosen = passes(case, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
         if chosen is None:
             rows = min(problem.shape[0], sum(depths(problem, steps or min(case.steps, case.unit))[0]) + 1)
             least = rows * case.held_bytes + memory - case.memory
-            wanted, there = format_over(math.ceil(least), memory)
+            wanted, available = format_over(math.ceil(least), memory)
             raise ArrayError(
-                f"a slab of this run needs {wanted} of memory, and has {there}",
+                f"a slab of this run needs {wanted} of memory, and has {available}",
                 "slabs are cut along the first axis: put the longest one there",
             )
         if chosen.seconds >= within:
@@ -101,7 +101,7 @@ def _taken(size: int) -> int:
 
 def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
     """Cut a grid into slabs with windows of equally many rows, but perhaps the last, for at most ``chosen.steps``."""
-    extent, found = problem.shape[0], []
+    extent, windows = problem.shape[0], []
     others = tuple((0, size) for size in problem.shape[1:])
     if chosen.rows >= extent:
         return [window(problem, ((0, extent), *others), steps)]
@@ -112,16 +112,15 @@ def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
         inner = chosen.rows - above - (below if wraps else min(low, below))
         high = extent if not wraps and low - min(low, below) + chosen.rows >= extent else min(extent, low + inner)
         each = window(problem, ((low, high), *others), chosen.steps)
-        found.append(replace(each, problem=replace(each.problem, steps=steps)))
+        windows.append(replace(each, problem=replace(each.problem, steps=steps)))
         low = high
-    return found
+    return windows
 
 
 class Slabs:
     """Makes the passes of a run."""
 
     def __init__(self, problem: Problem, chosen: Passes, computer: Computer, points: GridPoints | None = None) -> None:
-        """Take memory for three slabs at a time."""
         self._problem, self._chosen, self._computer, self._points = problem, chosen, computer, points
         self._buffers = Buffers(problem, chosen.rows, 1 if computer.copies(problem) else 2)
 

@@ -2,33 +2,38 @@
 
 A sweep computes tiles that lean through time (:class:`tilewright.schedules.family.Parts`): while its front is at a
 row's first step, it ends as many rows behind as all steps of the pass lean. These rows are in memory, those to come are
-read ahead, those that are done are written behind.
+read ahead, those that are done are written behind. All of the grid has its place in a range of addresses; memory is
+taken by the rows that are there alone, and goes back to the system once they have been taken out.
 """
 
 import functools
 import heapq
 import itertools
-from collections.abc import Iterator
+import mmap
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 
 from tilewright import driver
-from tilewright.base.intmath import ceil_div
-from tilewright.costs.run import copy_seconds, run_seconds
-from tilewright.costs.transfers.disk import Passes, candidates
+from tilewright.base.intmath import ceil_div, round_up
+from tilewright.costs.time import copy_seconds, run_seconds
+from tilewright.costs.transfers import Passes, candidates
 from tilewright.distributed.compute import Computer
-from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
+from tilewright.distributed.streams import Buffers, Levels, Rows, Transfers, streamed
 from tilewright.distributed.windows import Range
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import sweep as runtime
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel
-from tilewright.runtime.memory import HUGE_PAGE
-from tilewright.runtime.session import Inputs
+from tilewright.runtime.memory import HUGE_PAGE, Array, Workspace, ask_for_huge_pages, copy_jobs, layout, spread
+from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.family import Family, Parts
@@ -37,6 +42,8 @@ from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
 from tilewright.tuning.stencil import on_machine
 
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+"""On Linux, that a range of addresses may be larger than memory."""
 _MOST_TRIED = 4096
 """Tilings, the fastest first, of which one has to fit into memory."""
 _MOST_FITTING = 8
@@ -66,7 +73,7 @@ def applies(problem: Problem, computer: Computer) -> bool:
     return (
         not problem.regions
         and not problem.points
-        and runtime.available()
+        and available()
         and computer.target.backend == "c"
         and problem.program.rank > 1
         and problem.steps > 1
@@ -77,7 +84,6 @@ def applies(problem: Problem, computer: Computer) -> bool:
 
 
 def _families(problem: Problem, computer: Computer) -> tuple[Family, ...]:
-    """Families that may sweep over a problem."""
     asked = as_tiling(computer.tiling)
     named = space.families(problem, cpu=True) if asked is None else (asked.family,)
     return tuple(each for each in named if each.sweeps)
@@ -143,7 +149,7 @@ def _tilings(problem: Problem, machine: Machine, computer: Computer) -> Iterator
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:
     """Return the bytes of memory that a sweep takes, ``parts`` of it at a time."""
-    held = runtime.sweep_bytes(problem, problem.program.analysis.copies, _rows(problem, cut, parts))
+    held = sweep_bytes(problem, problem.program.analysis.copies, _rows(problem, cut, parts))
     return held + Buffers.bytes(problem, _turn(problem, cut, parts)) + HUGE_PAGE
 
 
@@ -155,6 +161,23 @@ def _turn(problem: Problem, cut: Parts, parts: int) -> int:
 def _rows(problem: Problem, cut: Parts, parts: int) -> int:
     """Rows that are in memory at most: from where a stage's first part has not been to where its last one ends."""
     return min(problem.shape[0], cut.begins(parts) - cut.ends(0))
+
+
+def available() -> bool:
+    """Whether the system has ranges of addresses whose memory comes and goes, larger than memory."""
+    if sys.platform != "linux" or not hasattr(mmap, "MADV_DONTNEED"):
+        return False
+    with suppress(OSError):
+        return Path("/proc/sys/vm/overcommit_memory").read_text(encoding="ascii").strip() != "2"
+    return True
+
+
+def sweep_bytes(problem: Problem, copies: Sequence[int], rows: int) -> int:
+    """Return the most bytes that a sweep takes while so many rows of all versions (``copies``, by field) are there."""
+    plan = layout(problem.shape, problem.itemsize)
+    # Rows begin and end somewhere in a huge page, and the first one, which a version shares with another, stays.
+    size = min(rows, problem.shape[0]) * plan.strides[0] * plan.itemsize
+    return sum(copies) * (round_up(size, HUGE_PAGE) + 2 * HUGE_PAGE)
 
 
 def stages(problem: Problem, cut: Parts, parts: int) -> Iterator[Stage]:
@@ -180,11 +203,85 @@ def _cut(problem: Problem, tiling: Tiling) -> Parts:
     return cut
 
 
+class _Addresses(Workspace):
+    """A range of addresses without memory."""
+
+    def take(self, size: int) -> Array:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+        self.pages = mmap.mmap(-1, size + HUGE_PAGE, flags=flags)
+        ask_for_huge_pages(self.pages)
+        raw = np.frombuffer(self.pages, dtype=np.uint8)
+        self.start = -raw.ctypes.data % HUGE_PAGE
+        return raw[self.start : self.start + size]
+
+    def give(self, buffer: Array) -> None:
+        """Do nothing: the memory goes with the range."""
+
+    def forget(self, low: int, high: int) -> None:
+        """Give the memory of some bytes back to the system; the ends of the range are at huge pages."""
+        if low < high:
+            self.pages.madvise(mmap.MADV_DONTNEED, self.start + low, high - low)
+
+
+class Sweep(Session):
+    """A problem of which some rows are in memory, advanced by all steps, some parts at a time."""
+
+    def __init__(self, compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int) -> None:
+        """Take addresses for the whole grid, for a kernel of two versions at most; :meth:`put` brings the arrays."""
+        self._place = _Addresses()
+        super().__init__(compiled, problem, inputs, threads, workspace=self._place)
+        self._gone = 0
+
+    def _check(self, size: int) -> None:
+        """Do nothing: memory holds some rows only."""
+
+    def _fill(self, inputs: Inputs) -> None:
+        """Do nothing: rows are put in one after the other."""
+
+    def put(self, low: int, levels: Rows) -> None:
+        """Put some rows in, from the row ``low`` on."""
+        high = low + len(next(iter(levels.values()))[0])
+        pairs = []
+        for field, age, part, source in self._static.copies_in:
+            given = levels[field]
+            values, target = given[min(source, len(given) - 1)], self._slot(field, age)
+            first, last = (low, high) if part is None else (max(low, part[0].start), min(high, part[0].stop))
+            if first < last:
+                inner = () if part is None else part[1:]
+                pairs.append((target[(slice(first, last), *inner)], values[(slice(first - low, last - low), *inner)]))
+        self._share(pairs)
+
+    def advance_parts(self, begin: int, end: int) -> None:
+        """Advance some parts of the sweep by all steps of the problem."""
+        self._call(self.problem.steps, (begin, end))
+        self._version = 0
+
+    def finish(self, low: int, high: int, levels: Rows) -> None:
+        """Copy some rows out that no part needs any more, and forget those before them as well."""
+        self._version = self.problem.steps % 2
+        pairs = [
+            (target, self._slot(field, age)[low:high])
+            for field, each in levels.items()
+            for age, target in enumerate(each)
+        ]
+        self._version = 0
+        self._share(pairs)
+        row = self._plan.strides[0] * self._plan.itemsize
+        for offset, plan, copies in zip(self._offsets, self._static.plans, self._compiled.layout.copies, strict=True):
+            for version in range(copies):
+                start = offset + version * plan.slot * plan.itemsize
+                ends = ((start + rows * row) // HUGE_PAGE * HUGE_PAGE for rows in (self._gone, high))
+                self._place.forget(*(max(round_up(start, HUGE_PAGE), end) for end in ends))
+        self._gone = high
+
+    def _share(self, pairs: Sequence[tuple[Array, Array]]) -> None:
+        spread([job for pair in pairs for job in copy_jobs(*pair, self._threads)], self._threads)
+
+
 class Sweeper:
     """Makes the passes of a run."""
 
     def __init__(self, problem: Problem, swept: Swept, computer: Computer) -> None:
-        """Compile the kernel and take memory for rows under way."""
         self._problem, self._swept, self._computer = problem, swept, computer
         plan = plans(problem, computer.target, swept.tiling, strict=computer.strict)[0]
         assert isinstance(plan.schedule, CpuSchedule)  # noqa: S101  (a sweep is made for a processor)
@@ -197,7 +294,7 @@ class Sweeper:
         assert isinstance(self._kernel, CpuKernel)  # noqa: S101  (a sweep is made for a processor)
         problem, computer = replace(self._problem, steps=steps), self._computer
         inputs = Inputs(arrays={}, scalars=computer.scalars, first=done)
-        state = runtime.Sweep(self._kernel.compiled, problem, inputs, computer.threads)
+        state = Sweep(self._kernel.compiled, problem, inputs, computer.threads)
         every = list(stages(problem, _cut(problem, self._swept.tiling), self._swept.parts))
         coming = [each for stage in every for each in stage.put]
         with Transfers(coming, problem.shape[0], source, target, self._buffers) as files:

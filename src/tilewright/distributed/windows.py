@@ -111,7 +111,6 @@ class _Creep:
         self._lock = threading.Lock()
 
     def after(self, steps: int) -> int:
-        """Return the cells that are wrong after so many steps, on any level."""
         with self._lock:
             for _ in range(len(self._known), min(steps, _FOLLOWED) + 1):
                 self._advance()
@@ -125,11 +124,11 @@ class _Creep:
         for stage in self._stages:
             for number in stage:
                 field = self._program.statements[number].field
-                found = [self._held[field]]
+                distances = [self._held[field]]
                 for name, level, distance in self._reads[field]:
-                    known = new.get(name, 0) if level == 1 else self._wrong.get(name, [0])[-level]
-                    found.append(known + distance)
-                new[field] = max(found)
+                    wrong = new.get(name, 0) if level == 1 else self._wrong.get(name, [0])[-level]
+                    distances.append(wrong + distance)
+                new[field] = max(distances)
         for field, levels in self._wrong.items():
             levels[:] = [new[field], *levels[:-1]]
         self._known.append(max(self._known[-1], *(max(levels) for levels in self._wrong.values())))
@@ -148,22 +147,22 @@ def window(problem: Problem, box: Box, steps: int) -> Window:
 
     An axis on which the box is the whole grid is not cut: it keeps its boundary, ``wrap`` too.
     """
-    spans, kept = [], []
+    spans, ends = [], []
     wrapped = set(wrapped_axes(problem))
     for axis, (extent, (low, high), (below, above)) in enumerate(
         zip(problem.shape, box, depths(problem, steps), strict=True)
     ):
         if (low, high) == (0, extent):
             spans.append((0, extent))
-            kept.append((True, True))
+            ends.append((True, True))
         elif axis in wrapped:
             spans.append((low - below, high + above))
-            kept.append((False, False))
+            ends.append((False, False))
         else:
             spans.append((max(0, low - below), min(extent, high + above)))
-            kept.append((low - below <= 0, high + above >= extent))
+            ends.append((low - below <= 0, high + above >= extent))
     shape = tuple(end - start for start, end in spans)
-    inner = placed(part(problem, shape, steps, kept), problem, tuple(start for start, _ in spans))
+    inner = placed(part(problem, shape, steps, ends), problem, tuple(start for start, _ in spans))
     return Window(problem=inner, span=tuple(spans), box=box)
 
 
@@ -251,11 +250,11 @@ class Decomposition:
 
     def block(self, rank: int) -> Box:
         """Return the cells of a rank."""
-        found = []
+        box = []
         for axis in reversed(range(len(self.topology))):
             rank, place = divmod(rank, self.topology[axis])
-            found.append(self.ranges(axis)[place])
-        return tuple(reversed(found))
+            box.append(self.ranges(axis)[place])
+        return tuple(reversed(box))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,25 +268,25 @@ class Halo:
 
 def halo(problem: Problem, layout: Decomposition, rank: int, steps: int) -> Halo:
     """Find what a rank's window holds for a number of steps."""
-    found = window(problem, layout.block(rank), steps)
-    axes = [_along(layout, axis, span) for axis, span in enumerate(found.span)]
+    own = window(problem, layout.block(rank), steps)
+    axes = [_along(layout, axis, span) for axis, span in enumerate(own.span)]
     parts: dict[int, list[WindowPart]] = {}
     for segments in itertools.product(*axes):
         owner = int(np.ravel_multi_index([place for place, _, _ in segments], layout.topology))
         part = WindowPart(box=tuple(cells for _, cells, _ in segments), at=tuple(at for _, _, at in segments))
         parts.setdefault(owner, []).append(part)
-    return Halo(window=found, parts={owner: tuple(each) for owner, each in sorted(parts.items())})
+    return Halo(window=own, parts={owner: tuple(each) for owner, each in sorted(parts.items())})
 
 
 def _along(layout: Decomposition, axis: int, span: Range) -> list[tuple[int, Range, int]]:
     """Cut a window along one axis: whose cells, which ones, and where they begin in the window."""
-    found = []
+    segments = []
     for (low, high), at in pieces(span, layout.shape[axis]):
         for place, (first, last) in enumerate(layout.ranges(axis)):
             a, b = max(low, first), min(high, last)
             if a < b:
-                found.append((place, (a, b), at + a - low))
-    return found
+                segments.append((place, (a, b), at + a - low))
+    return segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded, native, numpy_type, real_whole_numbers
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import ArrayError, UsageError, meant
 from tilewright.base.units import format_shape
 from tilewright.frontends.trace import RESERVED
 from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
@@ -21,7 +20,7 @@ from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients, with_truths
 from tilewright.runtime.devices.arrays import DeviceArray, view
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.session import Inputs
 
 Array = npt.NDArray[Any]
@@ -91,11 +90,11 @@ def with_edges(
 
 def _split_varying(values: dict[str, Any], shape: tuple[int, ...], steps: int | None) -> dict[str, Array]:
     """Take the scalars with a value for every step out of some values."""
-    found: dict[str, Array] = {}
+    varying: dict[str, Array] = {}
     for name, value in list(values.items()):
-        said = isinstance(value, PerStep)
+        explicit = isinstance(value, PerStep)
         array = value.values if isinstance(value, PerStep) else value
-        if not said:
+        if not explicit:
             if not isinstance(array, np.ndarray) or array.shape != (steps,) or array.shape in {(1,), shape}:
                 continue
             if array.shape == shape[-1:]:
@@ -105,13 +104,12 @@ def _split_varying(values: dict[str, Any], shape: tuple[int, ...], steps: int | 
                 )
         if steps is None or array.shape != (steps,):
             raise ArrayError(f"{name!r} has a value for each of {len(array)} steps, the run has {steps or 'one state'}")
-        found[name] = array
+        varying[name] = array
         del values[name]
-    return found
+    return varying
 
 
 def _numbers_of_steps(program: Program, steps: int | None) -> dict[str, Array]:
-    """The steps' numbers, where a program computes with them."""
     if STEP not in program.scalars:
         return {}
     if steps is None:
@@ -199,16 +197,15 @@ def _check_exponents(program: Program, values: Mapping[str, Any], dtype: str) ->
 
 
 def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
-    """Check the numbers that are given for every cell along an axis."""
-    found = {name: as_array(values, name) for name, values in given.items()}
-    for name, values in found.items():
+    profiles = {name: as_array(values, name) for name, values in given.items()}
+    for name, values in profiles.items():
         extent = shape[program.profiles[name]]
         if values.shape != (extent,):
             raise ArrayError(
                 f"{name!r} has a number for each of the {extent} cells along axis {program.profiles[name]}, got the "
                 f"shape {_text(values.shape) or '()'}"
             )
-    return found
+    return profiles
 
 
 def problem_of(
@@ -248,8 +245,8 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
     try:
         if isinstance(value, np.ndarray):
             array = value
-        elif (found := value if isinstance(value, DeviceView) else view(value, name)) is not None:
-            return cast("Array", found)
+        elif (device_view := value if isinstance(value, DeviceView) else view(value, name)) is not None:
+            return cast("Array", device_view)
         elif hasattr(value, "__dlpack__"):
             array = np.from_dlpack(value)
         else:
@@ -257,8 +254,8 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
     except ArrayError:
         raise
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        said = str(error).partition("\n")[0]  # JAX explains at length why it cannot
-        raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
+        reason = str(error).partition("\n")[0]  # JAX explains at length why it cannot
+        raise ArrayError(f"{name!r} is no array of numbers: {reason}", "give a NumPy array") from error
     if value is None:
         raise ArrayError(f"{name!r} is None, where numbers must be", "give a number, or a NumPy array")
     array = real_whole_numbers(array, f"the value {{}} of {name!r}")
@@ -271,17 +268,8 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
 
 
 def like(result: Any, original: Any) -> Any:  # noqa: ANN401
-    """Return a result as the caller's kind of array, without a copy.
-
-    - NumPy arrays, lists and pandas: read by ``numpy.asarray``; a NumPy array comes back.
-    - xarray's ``DataArray``: read as its ``data`` is; a ``DataArray`` with its coordinates, dimensions, name and
-      attributes comes back, its data of the kind they were.
-    - Others with DLPack, such as JAX, PyTorch and CuPy: read where they lie; what ``from_dlpack`` of their namespace
-      makes of the result comes back.
-    - With ``__cuda_array_interface__`` alone: read where they lie; a :class:`DeviceArray` comes back.
-
-    No library is imported: whoever hands over its arrays has done so. Of several time levels the newest counts.
-    """
+    """Return a result as the caller's kind of array, without a copy; of several time levels the newest counts."""
+    # No library is imported: whoever hands over its arrays has done so.
     if isinstance(original, tuple) and original:
         original = original[0]
     if isinstance(original, np.ndarray | list | tuple | DeviceArray):
@@ -426,7 +414,7 @@ def hint_for_name(program: Program, name: str) -> str:
     """Return what somebody may have meant by a name that is no scalar of a program: a field, a scalar or an option."""
     if name in program.fields:
         return f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
-    known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+    scalars = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
     if name in RESERVED - {"tw_t"}:
-        return f"{name} is an option of other functions, not of this one; {known}"
-    return f"{meant(name, [*program.scalars, *sorted(RESERVED)])} {known}".strip()
+        return f"{name} is an option of other functions, not of this one; {scalars}"
+    return f"{meant(name, [*program.scalars, *sorted(RESERVED)])} {scalars}".strip()

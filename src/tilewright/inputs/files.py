@@ -41,9 +41,9 @@ def planes(
             if field in named:
                 raise UsageError(f"{str(path)!r} holds {field!r}, which another --input holds as well")
             named[field] = levels
-    left = [field for field in program.fields if field not in named]
+    unnamed = [field for field in program.fields if field not in named]
     others = [path for path in files if not holds_state(path)]
-    if len(others) != len(left):
+    if len(others) != len(unnamed):
         also = f" besides {', '.join(named)}" if named else ""
         raise UsageError(
             f"{program.name!r} has the fields {', '.join(program.fields)}, so it needs as many --input{also}, "
@@ -51,11 +51,11 @@ def planes(
             "a .npz file holds several fields by name",
         )
     given: dict[str, tuple[Levels, ...]] = {field: (levels,) for field, levels in named.items()}
-    given |= {field: read_planes(path) for field, path in zip(left, others, strict=True)}
+    given |= {field: read_planes(path) for field, path in zip(unnamed, others, strict=True)}
     for field, parts in given.items():
         shape_ = _newest(parts[0]).shape
         if asked is not None and shape_ != asked:
-            path = next(filter(holds_state, files)) if field in named else others[left.index(field)]
+            path = next(filter(holds_state, files)) if field in named else others[unnamed.index(field)]
             raise ArrayError(
                 f"{str(path)!r} has the shape {format_shape(shape_)}, got --shape {format_shape(asked)}",
                 "leave --shape out",
@@ -106,21 +106,21 @@ def _read_state(path: Path, program: Program) -> dict[str, Levels]:
         arrays |= saved.constant
     else:
         arrays = read_archive(path)
-    known = [name for each in names.values() for name in each]
+    expected = [name for each in names.values() for name in each]
     for name in arrays:
-        if name not in known:
+        if name not in expected:
             raise ArrayError(
-                f"{str(path)!r} holds {name!r}, which is no array of {program.name!r}", f"it has {', '.join(known)}"
+                f"{str(path)!r} holds {name!r}, which is no array of {program.name!r}", f"it has {', '.join(expected)}"
             )
-    found: dict[str, Levels] = {}
+    fields: dict[str, Levels] = {}
     for field, each in names.items():
-        there = [name for name in each if name in arrays]
-        if there != list(each[: len(there)]):
-            missing = next(name for name in each if name not in there)
-            raise ArrayError(f"{str(path)!r} holds {there[-1]!r} but not {missing!r}, which is newer")
-        if there:
-            found[field] = tuple(arrays[name] for name in there) if len(there) > 1 else arrays[field]
-    return found
+        present = [name for name in each if name in arrays]
+        if present != list(each[: len(present)]):
+            missing = next(name for name in each if name not in present)
+            raise ArrayError(f"{str(path)!r} holds {present[-1]!r} but not {missing!r}, which is newer")
+        if present:
+            fields[field] = tuple(arrays[name] for name in present) if len(present) > 1 else arrays[field]
+    return fields
 
 
 def _newest(levels: Levels) -> Array:
@@ -180,9 +180,9 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, separator, number = (part.strip() for part in text.partition("="))
         if not separator or name not in program.scalars or name in values:
-            known = ", ".join(program.scalars) or "none"
+            names = ", ".join(program.scalars) or "none"
             problem = "twice" if name in values else "which it has not" if separator else "without a value"
-            raise UsageError(f"--set names a scalar of {program.name!r} {problem}: {text!r}", f"its scalars: {known}")
+            raise UsageError(f"--set names a scalar of {program.name!r} {problem}: {text!r}", f"its scalars: {names}")
         try:
             values[name] = parse_number(number, whole=True)
         except ValueError:

@@ -44,16 +44,16 @@ def prepared(
     key = (problem, target, tiling, strict, copies, storage, *map(os.environ.get, _VARIABLES))
     with _lock:
         _look()
-        found = _entries.get(key)
-        if found is not None:
-            return found
-    made = prepare(problem, target, tiling, strict=strict, copies=copies, storage=storage)
-    if made.plan.target.backend == "c":
+        cached = _entries.get(key)
+        if cached is not None:
+            return cached
+    kernel = prepare(problem, target, tiling, strict=strict, copies=copies, storage=storage)
+    if kernel.plan.target.backend == "c":
         with _lock:
-            _entries[key] = made
+            _entries[key] = kernel
             while len(_entries) > _MOST:
                 _entries.popitem(last=False)
-    return made
+    return kernel
 
 
 def host() -> Machine:
@@ -61,14 +61,14 @@ def host() -> Machine:
     key = tuple(map(os.environ.get, _VARIABLES))
     now = time.monotonic()
     with _lock:
-        known = _hosts.get(key)
-    if known is not None and now - known[0] < _LOOK_SECONDS:
-        return known[1]
-    found = hosts.host()
+        recent = _hosts.get(key)
+    if recent is not None and now - recent[0] < _LOOK_SECONDS:
+        return recent[1]
+    machine = hosts.host()
     with _lock:
         _hosts.clear()
-        _hosts[key] = (now, found)
-    return found
+        _hosts[key] = (now, machine)
+    return machine
 
 
 def forget() -> None:
@@ -84,7 +84,7 @@ def _look() -> None:
     if now - _seen["when"] < _LOOK_SECONDS:
         return
     _seen["when"] = now
-    known = wisdom.load()
-    if known is not _seen["wisdom"]:
-        _seen["wisdom"] = known
+    current = wisdom.load()
+    if current is not _seen["wisdom"]:
+        _seen["wisdom"] = current
         _entries.clear()

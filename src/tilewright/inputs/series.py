@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, UsageError, told
-from tilewright.base.extras import needed
-from tilewright.base.made import today, version
+from tilewright.base.documents import today, version
+from tilewright.base.errors import ArrayError, UsageError, needed, told
 from tilewright.base.paths import as_path
 from tilewright.base.units import whole_number
 from tilewright.inputs.arrays import as_array
@@ -62,13 +61,13 @@ class Results:
         """
         count = len(self.steps)
         record = whole_number(record, "a record", -count, count - 1) % count
-        found = []
+        fields = []
         for field in self.fields:
             with told(f"record {record} of {str(self.path)!r} cannot be read"):
                 levels = [np.asarray(self.values[name][record]) for name in _names(field) if name in self.values]
             levels = levels or [np.asarray(self.constant[field])]
-            found.append(tuple(levels) if len(levels) > 1 else levels[0])
-        return tuple(found)
+            fields.append(tuple(levels) if len(levels) > 1 else levels[0])
+        return tuple(fields)
 
     def to_xarray(self) -> Any:  # noqa: ANN401
         """Return an ``xarray.Dataset``: a variable per field and time level, along ``step`` and the grid's axes.
@@ -115,20 +114,20 @@ def load(path: str | os.PathLike[str]) -> Results:
     place = as_path(path, "a series of states")
     if not series.is_series(place):
         raise UsageError(f"results end in {', '.join(series.ENDINGS)}, got {place.name!r}")
-    found = series.read(place)
-    attrs = dict(found.layout.attrs)
+    saved = series.read(place)
+    attrs = dict(saved.layout.attrs)
     fields = attrs.pop("fields", None)
-    there = {*found.values, *found.layout.constant}
-    if not isinstance(fields, str) or not fields.split() or not there.issuperset(fields.split()):
+    names = {*saved.values, *saved.layout.constant}
+    if not isinstance(fields, str) or not fields.split() or not names.issuperset(fields.split()):
         raise ArrayError(f"{str(place)!r} is no series that a run wrote: it names no fields that it holds")
     return Results(
         path=place,
-        steps=found.steps,
+        steps=saved.steps,
         fields=tuple(fields.split()),
-        values=found.values,
-        constant=found.layout.constant,
-        dims=found.layout.dims,
-        coords=found.layout.coords,
+        values=saved.values,
+        constant=saved.layout.constant,
+        dims=saved.layout.dims,
+        coords=saved.layout.coords,
         attrs=attrs,
     )
 
@@ -145,11 +144,10 @@ class Recorder:
         coords: Mapping[str, Array] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Prepare a file, which is made, or replaced, with the first record."""
         series.check_series(path)
-        taken = {*program.fields, *(name for field in program.updated for name in _names(field))}
+        reserved = {*program.fields, *(name for field in program.updated for name in _names(field))}
         plain = dims or _DIMS[-program.rank :]
-        renamed = {name: f"{name}_axis" if name in taken else name for name in plain}
+        renamed = {name: f"{name}_axis" if name in reserved else name for name in plain}
         self._dims = tuple(renamed.values())
         self._coords = {renamed[name]: values for name, values in (coords or {}).items()}
         self._path, self._program, self._attrs = path, program, dict(attrs or {})
@@ -231,12 +229,12 @@ def labels(array: Any) -> tuple[tuple[str, ...], dict[str, Array]]:  # noqa: ANN
 
 def states(program: Program, versions: Mapping[str, Sequence[Any]], dtype: Any) -> dict[str, tuple[Array, ...]]:  # noqa: ANN401
     """Return every field's time levels as a run starts from them: missing ones repeat the oldest."""
-    found = {}
+    by_field = {}
     for field in program.fields:
         levels = [np.asarray(as_array(each, field), dtype) for each in versions[field]]
         missing = program.history(field) - len(levels) if field in program.updated else 0
-        found[field] = (*levels, *(levels[-1],) * missing)
-    return found
+        by_field[field] = (*levels, *(levels[-1],) * missing)
+    return by_field
 
 
 def _names(field: str) -> tuple[str, ...]:

@@ -2,18 +2,19 @@
 
 import functools
 from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
 from typing import Any, overload
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.replay import body_of
 from tilewright.frontends.trace import argument_names, trace
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.expression import Value
+from tilewright.programs.stencil.expression import Apply, Read, Scalar, Tape, Value, apply, as_value
 from tilewright.programs.stencil.printing import describe
-from tilewright.programs.stencil.program import FieldBuilder, Program
+from tilewright.programs.stencil.program import STEP, FieldBuilder, Program
 
 _FUNCTION = frozenset({"__wrapped__", "__annotations__", "__type_params__"})
 """Attributes that a decorated function has of the function itself."""
+_LEVELS = {1: "new", -1: "prev", -2: "prev2"}
 
 
 class WholeGrid(FieldBuilder):
@@ -160,3 +161,40 @@ def as_program(program: ProgramLike) -> Program:
         f"a program is a stencil, a function or a built-in one's name, got a value of type {type(program).__name__}",
         "decorate a function with @tw.stencil, or see `tilewright programs`",
     )
+
+
+def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function of these arguments that builds and returns what a stencil's body did when it was traced."""
+    parameters = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=dict(program.defaults).get(name, Parameter.empty))
+        for name in arguments
+    ]
+    signature = Signature(parameters)
+
+    def body(*values: Any, **named: Any) -> Any:  # noqa: ANN401  (what a body is given and returns)
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        given = bound.arguments
+        results = {statement.field: _value(statement.tape, given) for statement in program.statements}
+        if tuple(results) != arguments[: len(results)]:
+            return results
+        return results[arguments[0]] if len(results) == 1 else tuple(results.values())
+
+    body.__signature__ = signature  # type: ignore[attr-defined]
+    return body
+
+
+def _value(tape: Tape, given: Mapping[str, Any]) -> Value:
+    """Build a tape's value over other fields and scalars than its own."""
+    values: list[Value] = []
+    for node in tape:
+        if isinstance(node, Apply):
+            values.append(apply(node.op, *(values[arg] for arg in node.args)))
+        elif isinstance(node, Scalar) and node.name != STEP:
+            values.append(as_value(given[node.name]))
+        elif isinstance(node, Read):
+            field = given[node.field]
+            values.append((getattr(field, _LEVELS[node.level]) if node.level else field)[node.offset])
+        else:
+            values.append(Value(node))
+    return values[-1]

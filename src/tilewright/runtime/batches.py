@@ -41,7 +41,7 @@ def run_batch(  # noqa: PLR0913
     ages = {field: program.history(field) if deep else 1 for field in program.updated}
     check_memory(sum(ages.values()) * count * problem.cells * problem.itemsize)
     shape = (count, *problem.shape)
-    found = {
+    levels = {
         field: tuple(SHARED.lend_grid(shape, problem.dtype) for _ in range(most)) if out is None else tuple(out[field])
         for field, most in ages.items()
     }
@@ -51,8 +51,8 @@ def run_batch(  # noqa: PLR0913
             field: tuple(by_cells(np.asarray(each), problem.dtype) for each in versions)
             for field, versions in inputs.arrays.items()
         }
-        _together(kernel, problem, replace(inputs, arrays=arrays), found, threads)
-        return found
+        _together(kernel, problem, replace(inputs, arrays=arrays), levels, threads)
+        return levels
     for number in range(count):
         part = {
             field: tuple(each[number] if each.ndim > program.rank else each for each in versions)
@@ -62,16 +62,15 @@ def run_batch(  # noqa: PLR0913
         try:
             session.advance(problem.steps)
             for age in range(max(ages.values())):
-                session.results({field: found[field][age][number] for field in found if age < ages[field]}, age)
+                session.results({field: levels[field][age][number] for field in levels if age < ages[field]}, age)
         finally:
             session.close()
-    return found
+    return levels
 
 
 def _together(
     kernel: CpuKernel, problem: Problem, inputs: Inputs, found: Mapping[str, tuple[Array, ...]], threads: int
 ) -> None:
-    """Let the threads compute a grid each."""
     list_ = _List(kernel.compiled, problem, inputs, kernel.plan.block, threads)
     try:
         list_.advance(problem.steps)
@@ -110,7 +109,6 @@ class _List(Session):
         self.results({field: self._first_of(each) for field, each in out.items()}, age)
 
     def perform(self, count: int) -> None:
-        """Do to so many grids what is written down."""
         scalars, (constants, _) = self._table.ctypes.data, self._arguments
         own = self._memory.block
         addresses = [self._memory.start + worker * own for worker in range(self._workers)]
@@ -162,9 +160,9 @@ class _List(Session):
         super()._restart()
 
     def _aside(self, values: Array) -> Array:
-        kept = self._memory.aside(values)
-        self._move(kept, values)
-        return kept
+        room = self._memory.aside(values)
+        self._move(room, values)
+        return room
 
     def _place(self, array: Array) -> tuple[int, int, int, int]:
         """Return where an array's address is found: place, step per worker, first element, and step per grid."""
@@ -174,9 +172,9 @@ class _List(Session):
             return 0, 1, within // size, 0
         if not isinstance(array, _FirstGrid) or not np.may_share_memory(array, self._given[array.number]):
             raise ValueError("an array that is none of the batch's")
-        given = self._given[array.number]
-        step = given.strides[0] if given.ndim > self._rank else 0
-        return self._workers + array.number, 0, (address - given.ctypes.data) // size, step // size
+        whole = self._given[array.number]
+        step = whole.strides[0] if whole.ndim > self._rank else 0
+        return self._workers + array.number, 0, (address - whole.ctypes.data) // size, step // size
 
 
 class _FirstGrid(np.ndarray[Any, Any]):
@@ -205,15 +203,12 @@ class _Apart(Workspace):
         return self._buffer[:size]
 
     def forget(self) -> None:
-        """Use again what was put aside."""
         self._used = self._size
 
     def aside(self, like: Array) -> Array:
-        """Return room for a copy of an array in the first worker's memory."""
-        found: Array = np.ndarray(like.shape, like.dtype, self._buffer, self._used)
-        self._used = round_up(self._used + found.nbytes, CACHE_LINE)
-        return found
+        room: Array = np.ndarray(like.shape, like.dtype, self._buffer, self._used)
+        self._used = round_up(self._used + room.nbytes, CACHE_LINE)
+        return room
 
     def give(self, buffer: Array) -> None:  # noqa: ARG002
-        """Hand the memory of all workers back."""
         SHARED.give(self._buffer)

@@ -24,22 +24,34 @@ _LEFT = 0.8
 
 
 def directory() -> Path | None:
-    """Return the cache's directory, made if need be, or None where none can be used (after one warning).
+    """Return the cache's directory, or None; ``TILEWRIGHT_CACHE`` overrides the user's cache directory."""
+    loss = "the kernel cache cannot be used, so kernels are compiled anew in every process"
+    return private_directory("cache", _VARIABLE, "the kernel cache", loss, ("kernels",))
 
-    ``TILEWRIGHT_CACHE`` overrides the user's cache directory. A directory that others may write to, or that belongs to
-    another user, is refused: a kernel there may be anyone's.
+
+def private_directory(
+    kind: str,
+    variable: str,  # overrides the user's directory of this kind
+    name: str,  # in warnings
+    loss: str,  # what cannot be done without it
+    below: tuple[str, ...] = (),
+) -> Path | None:
+    """Return a directory of ours, made if need be, or None where none can be used (after one warning).
+
+    A directory that others may write to, or that belongs to another user, is refused: a kernel there may be anyone's.
     """
     try:
-        root = user_folder("cache", _VARIABLE) / "kernels"
-        make_private(root)
-        problem = distrust(root, _VARIABLE) or distrust(root.parent, _VARIABLE)
+        root = user_folder(kind, variable)
+        path = root.joinpath(*below)
+        make_private(path)
+        problem = distrust(path, variable) or (distrust(root, variable) if below else "")
     except (OSError, RuntimeError) as error:
-        warn_once(f"the kernel cache cannot be used, so kernels are compiled anew in every process: {error}")
+        warn_once(f"{loss}: {error}")
         return None
     if problem:
-        warn_once(f"the kernel cache {problem}")
+        warn_once(f"{name} {problem}")
         return None
-    return root
+    return path
 
 
 def make_private(path: Path) -> None:
@@ -110,28 +122,28 @@ def save(store: Path | None, key: str, content: bytes) -> None:
 
 def _limit() -> int:
     """Bytes that the cache may hold; 0 for any number."""
-    asked = os.environ.get(_LIMIT, "").strip()
-    if not asked.isdecimal():
-        if asked:
-            warn_once(f"{_LIMIT} is a whole number of MiB, 0 for no limit, got {asked!r}; it is {_DEFAULT_MIB} now")
+    text = os.environ.get(_LIMIT, "").strip()
+    if not text.isdecimal():
+        if text:
+            warn_once(f"{_LIMIT} is a whole number of MiB, 0 for no limit, got {text!r}; it is {_DEFAULT_MIB} now")
         return _DEFAULT_MIB << 20
-    return int(asked) << 20
+    return int(text) << 20
 
 
 def _shrink(store: Path, newest: str) -> None:
     """Drop what was used longest ago where the cache is larger than its limit; other processes may do the same."""
     limit = _limit()
-    found = []
+    files = []
     with contextlib.suppress(OSError), os.scandir(store) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
-                    found.append((status.st_mtime_ns, status.st_size, entry.name))
-    total = sum(size for _, size, _ in found)
+                    files.append((status.st_mtime_ns, status.st_size, entry.name))
+    total = sum(size for _, size, _ in files)
     if not limit or total <= limit:
         return
-    for _, size, name in sorted(found):
+    for _, size, name in sorted(files):
         if total <= _LEFT * limit:
             return
         if name != newest and not name.startswith(".new-"):

@@ -80,9 +80,9 @@ def addresses(arrays: Sequence[Array]) -> npt.NDArray[np.uintp]:
 
 def packed(array: Array, dtype: npt.DTypeLike | None = None) -> Array:
     """Return an array with its cells one after the other, aligned, of a type of this machine; a copy unless it is."""
-    wanted, flags = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.flags
-    good = array.dtype == wanted and flags.c_contiguous and flags.aligned
-    return array if good else np.array(array, dtype=wanted, order="C")
+    kind, flags = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.flags
+    good = array.dtype == kind and flags.c_contiguous and flags.aligned
+    return array if good else np.array(array, dtype=kind, order="C")
 
 
 def by_cells(array: Array, dtype: str | None = None, *, rows: bool = False, forward: bool = False) -> Array:
@@ -90,13 +90,13 @@ def by_cells(array: Array, dtype: str | None = None, *, rows: bool = False, forw
 
     With ``rows`` the cells along the last axis follow one another; with ``forward`` no stride is negative.
     """
-    wanted, size = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.itemsize
-    good = array.dtype == wanted and array.flags.aligned and not any(stride % size for stride in array.strides)
+    kind, size = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.itemsize
+    good = array.dtype == kind and array.flags.aligned and not any(stride % size for stride in array.strides)
     if good and rows:
         good = array.strides[-1] == size or array.shape[-1] == 1
     if good and forward:
         good = min(array.strides) >= 0
-    return array if good else packed(array, wanted)
+    return array if good else packed(array, kind)
 
 
 def overlap(written: Sequence[Array], read: Sequence[Array] = ()) -> bool:
@@ -124,25 +124,25 @@ def compile_source(source: KernelSource[LayoutT], tools: Toolchain | None = None
     tools = tools or toolchain()
     flags = tools.flags(strict=source.strict, text=source.text)
     key = fingerprint(_VERSION, source.text, flags, tools.command, tools.identity, cpu_features())
-    made = Artifact(source=source, command=(*tools.command, *flags), key=key, parallel=tools.openmp)
+    artifact = Artifact(source=source, command=(*tools.command, *flags), key=key, parallel=tools.openmp)
     with _lock:
         content = _loaded[key][0] if key in _loaded else cache.load(cache.directory(), f"{key}.so")
-        return replace(made, content=content or _compiled(made))
+        return replace(artifact, content=content or _compiled(artifact))
 
 
 def library(artifact: Artifact[Any]) -> ctypes.CDLL:
     """Load compiled code, once per process."""
     with _lock:
-        known = _loaded.get(artifact.key)
-        if known is None:
-            known = _loaded[artifact.key] = _library(artifact)
-    return known[1]
+        entry = _loaded.get(artifact.key)
+        if entry is None:
+            entry = _loaded[artifact.key] = _library(artifact)
+    return entry[1]
 
 
 def load(artifact: Artifact[Any]) -> tuple[CompiledFunction, ...]:
     """Make the functions of compiled code callable, in the order of the unit's."""
     loaded, calls = library(artifact), _calls()
-    found = []
+    callables = []
     for kernel in artifact.source.kernels:
         function = getattr(loaded, kernel.entry)
         function.restype = None
@@ -150,8 +150,8 @@ def load(artifact: Artifact[Any]) -> tuple[CompiledFunction, ...]:
         function = calls.heeding(loaded, function)
         if artifact.parallel:
             function = forks.protect(loaded, function)
-        found.append(CompiledFunction(function=function, parallel=artifact.parallel))
-    return tuple(found)
+        callables.append(CompiledFunction(function=function, parallel=artifact.parallel))
+    return tuple(callables)
 
 
 def functions(source: KernelSource[Any], tools: Toolchain | None = None) -> tuple[CompiledFunction, ...]:
@@ -187,7 +187,6 @@ def _compiled(artifact: Artifact[Any]) -> bytes:
 
 
 def _library(artifact: Artifact[Any]) -> tuple[bytes, ctypes.CDLL]:
-    """Return the code that has every function, and the library that it makes."""
     with suppress(OSError, AttributeError):
         return artifact.content, _opened(artifact, artifact.content)
     # What the cache had is no library, lacks a function, or cannot be loaded here: once more from the text.

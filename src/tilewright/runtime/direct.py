@@ -15,8 +15,8 @@ from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.call import address, overlap
 from tilewright.runtime.cpu import CompiledKernel
+from tilewright.runtime.index_tables import IndexTables, scalar_table
 from tilewright.runtime.memory import Array, Workspace, check_memory, frame, layout
-from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import MOST_BYTES, bytes_of
 from tilewright.runtime.session import SHARED, Inputs, point_tables
 
@@ -48,13 +48,13 @@ def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
         return False
     if inputs.points is not None and bytes_of(problem) * problem.steps > MOST_BYTES:
         return False
-    given = [version for versions in inputs.arrays.values() for version in versions]
-    if any(not _plain(array, problem) for array in given):
+    arrays = [version for versions in inputs.arrays.values() for version in versions]
+    if any(not _plain(array, problem) for array in arrays):
         return False
     targets = list((inputs.out or {}).values())
     if any(not _plain(target, problem) for target in targets):
         return False
-    return not overlap(targets, given)
+    return not overlap(targets, arrays)
 
 
 def _plain(array: Array, problem: Problem) -> bool:
@@ -68,7 +68,7 @@ def execute(
     program, needs, storage = problem.program, compiled.layout, compiled.storage
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
-    places = PlaceTables(needs, problem, inputs.scalars, subdomains=storage.subdomains, padded=False)
+    places = IndexTables(needs, problem, inputs.scalars, subdomains=storage.subdomains, padded=False)
     kept = {field: each.plan.slot for field, each in places.parts.items()}
     distances = [kept.get(field, plan.distance) for field in program.fields]
     own = round_up(sum(a * b for a, b in zip(slots, distances, strict=True)) * problem.itemsize, PAGE)
@@ -77,7 +77,7 @@ def execute(
     cells = sum(map(math.prod, shapes.values()))
     check_memory(total + (0 if inputs.out else cells * problem.itemsize))
     memory = workspace or SHARED
-    tables = point_tables(problem, inputs, memory=memory)
+    tables = point_tables(problem, inputs, workspace=memory)
     results = {
         field: memory.lend_grid(shape, problem.dtype) if inputs.out is None else inputs.out[field]
         for field, shape in shapes.items()
@@ -123,11 +123,8 @@ def _versions(
     *,
     apart: bool,  # it lives in a subdomain: its cells at the edges are those of its own array's, if of any
 ) -> list[Array]:
-    """One array per time level; the oldest that was given stands for all that are older still.
-
-    Cells that no step updates have the newest version's value in all of them; where the caller's differ there, the run
-    needs a copy.
-    """
+    # The oldest that was given stands for all that are older still. Cells that no step updates have the newest
+    # version's value in all of them; where the caller's differ there, the run needs a copy.
     history = problem.program.history(field)
     boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
     slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 and not apart else []

@@ -1,24 +1,38 @@
-"""What this machine's CPU says about itself: cores, caches, vector width, memory. Linux first, with fallbacks."""
+"""What this machine's CPU says about itself: cores, caches, vector width, memory. Linux first, with fallbacks.
+
+Runs that are not told how many threads to use leave CPUs alone that other processes keep busy: threads meet at
+barriers, and one that waits for its turn on a busy CPU lets all others wait, for milliseconds each time.
+"""
 
 import functools
 import os
 import platform
+import time
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import whole_number
-from tilewright.machines.host import CpuDescription
+from tilewright.machines.defaults import CpuDescription
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CGROUP = Path("/sys/fs/cgroup")
+_LOAD = Path("/proc/loadavg")
+_TASKS = Path("/proc/self/task")
+_PAUSES = (0.0, 0.002, 0.008)
+"""Seconds before each of the first looks, which end with one that finds nothing: a process that has just been started
+is seldom alone (its shell, what loads its files), and one that sleeps loses its CPU to other virtual machines."""
+_AGAIN = 0.05
+"""Seconds after which one more is taken: a look takes a tenth of a millisecond."""
+_OLD = 5.0
+"""Seconds after which a look says nothing any more."""
+_seen: list[tuple[float, int]] = []
 THREAD_VARIABLES = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")
 """What says how many threads to use, the first one set."""
 
 
 @functools.cache
 def _cpuinfo() -> dict[str, str]:
-    """The first processor's entries of /proc/cpuinfo; empty where there is none."""
     try:
         text = _CPUINFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -41,8 +55,8 @@ def cpu_name() -> str:
     """Return what the CPU calls itself, with family and model: virtual machines call many of them the same."""
     info = _cpuinfo()
     name, family, model = (info.get(key, "") for key in ("model name", "cpu family", "model"))
-    known = f" (family {family}, model {model})" if family and model else ""
-    return f"{name or platform.machine()}{known}"
+    details = f" (family {family}, model {model})" if family and model else ""
+    return f"{name or platform.machine()}{details}"
 
 
 def _cache_bytes(level: int, kinds: tuple[str, ...]) -> int:
@@ -89,17 +103,13 @@ def whole_machine() -> bool:
 
 @functools.cache
 def _allowed_cpus() -> int:
-    """CPUs that this process was given, asked for once.
-
-    Where OpenMP binds threads (OMP_PROC_BIND), the first parallel kernel leaves the calling thread one CPU, which would
-    then be taken for all.
-    """
+    # Asked for once: where OpenMP binds threads (OMP_PROC_BIND), the first parallel kernel leaves the calling thread
+    # one CPU, which would then be taken for all.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.lru_cache(maxsize=4)
 def _quota(group: Path) -> int:
-    """CPUs that the quota of a control group stands for."""
     try:
         quota, period = (group / "cpu.max").read_text().split()
         return 2**16 if quota == "max" else max(1, round(int(quota) / int(period)))
@@ -137,19 +147,19 @@ def describe_cpu() -> CpuDescription:
 
 def available_bytes() -> int | None:
     """Memory that can still be used, in bytes, or None where the system does not say."""
-    found: list[int] = []
+    limits: list[int] = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+        limits += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     except (OSError, ValueError):
         pass
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()
         if limit != "max":
-            found.append(max(0, int(limit) - _reclaimable_usage()))
+            limits.append(max(0, int(limit) - _reclaimable_usage()))
     except (OSError, ValueError):
         pass
-    return min(found, default=None)
+    return min(limits, default=None)
 
 
 def _reclaimable_usage() -> int:
@@ -159,3 +169,60 @@ def _reclaimable_usage() -> int:
         if line.startswith("inactive_file "):
             used -= int(line.split()[1])
     return used
+
+
+def may_yield(asked: int | None) -> bool:
+    """Whether a run may take fewer threads: nobody said how many, and this process may use the whole machine.
+
+    In a part of a machine, by affinity or quota, it is not known whose CPUs others keep busy.
+    """
+    named = any(os.environ.get(name, "").strip() for name in THREAD_VARIABLES)
+    return asked is None and not named and whole_machine()
+
+
+def unoccupied(threads: int) -> int:
+    """Return how many of so many threads find a CPU that no other process uses, at least one.
+
+    What runs is asked of Linux (``/proc/loadavg``, ``/proc/self/task``): the fewest of the last three looks count. The
+    first call, and one after five seconds without, looks until nothing else runs, up to three times in ten
+    milliseconds. Elsewhere, and where that cannot be read, nothing is known, and all threads remain.
+    """
+    if threads == 1:
+        return 1
+    now = time.monotonic()
+    recent = [(when, others) for when, others in _seen if now - when <= _OLD]
+    pauses = _PAUSES[len(recent) :] or _PAUSES[: now - recent[-1][0] > _AGAIN]
+    for pause in pauses:
+        time.sleep(pause)
+        busy = running_elsewhere()
+        if busy is None:
+            return threads
+        recent.append((now, busy))
+        if not busy:
+            break
+    _seen[:] = recent[-len(_PAUSES) :]
+    return max(1, threads - min(others for _, others in recent[-len(_PAUSES) :]))
+
+
+def running_elsewhere() -> int | None:
+    """Return how many threads of other processes run or wait for a CPU, or None where the system does not say."""
+    try:
+        running = _running()
+        if running <= 1:
+            return 0
+        own = sum(_runs(task) for task in _TASKS.iterdir())
+        # Own threads may have stopped since the first look.
+        return max(0, min(running, _running()) - own)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _running() -> int:
+    return int(_LOAD.read_text().split()[3].partition("/")[0])
+
+
+def _runs(task: Path) -> bool:
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):  # it has just ended
+        return False

@@ -88,7 +88,6 @@ class Calls:
     """Calls kernels so that signals are answered meanwhile."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        """Take the compiled functions of :func:`source`."""
         addresses = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in _FUNCTIONS]
         library.tw_functions(*addresses)
         self._pending = ctypes.cast(library.tw_pending, ctypes.c_void_p)

@@ -79,18 +79,11 @@ class Kernel(Protocol):
 class CpuKernel:
     """C code, compiled and loaded."""
 
+    resources = None  # C compilers do not say
+    fits = True  # C code runs in whatever registers there are
+
     plan: Plan  # what it was made of
     compiled: CompiledKernel
-
-    @property
-    def resources(self) -> Resources | None:
-        """Nothing: C compilers do not say."""
-        return None
-
-    @property
-    def fits(self) -> bool:
-        """True: C code runs in whatever registers there are."""
-        return True
 
     @property
     def parallel(self) -> bool:
@@ -141,6 +134,8 @@ def execute(
 class GpuKernel:
     """Kernels on a GPU."""
 
+    parallel = False  # the processor's threads have no part in it
+
     plan: Plan  # what they were made of
     program: "gpu.DeviceKernels"
 
@@ -156,11 +151,6 @@ class GpuKernel:
         if needs is not None and (needs.spill_bytes or needs.stack_bytes):
             return False
         return not most or max(kernel.threads for kernel in self.program.source.kernels) <= most
-
-    @property
-    def parallel(self) -> bool:
-        """False: the processor's threads have no part in it."""
-        return False
 
     def start(self, problem: Problem, inputs: Inputs, threads: int) -> "gpu.GpuSession":  # noqa: ARG002
         """Take memory of the device for a run and fill it; arrays of the inputs may lie there already."""
@@ -182,22 +172,9 @@ class GpuKernel:
 class NumpyKernel:
     """The NumPy reference, which needs no compiler, knows every element type, and wraps by itself."""
 
+    resources, fits, parallel = None, True, False  # NumPy's loops have one thread
+
     plan: Plan  # that of NumPy, without a tiling
-
-    @property
-    def resources(self) -> Resources | None:
-        """Nothing."""
-        return None
-
-    @property
-    def fits(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def parallel(self) -> bool:
-        """False: NumPy's loops have one thread."""
-        return False
 
     def start(self, problem: Problem, inputs: Inputs, threads: int) -> "NumpySession":  # noqa: ARG002
         """Copy the arrays of a run."""
@@ -214,7 +191,6 @@ class NumpySession:
     """A run in memory that NumPy advances."""
 
     def __init__(self, problem: Problem, inputs: Inputs) -> None:
-        """Start from arrays, which are only read."""
         copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
         check_memory(copies * problem.cells * problem.itemsize)
         self.steps = 0
@@ -254,19 +230,18 @@ class NumpySession:
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy the newest version, or an older one, of every updated field that keeps it."""
         program = self._problem.program
-        found = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
+        newest = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
         if out is None:
-            return {field: values.copy() for field, values in found.items()}
-        for field, values in found.items():
+            return {field: values.copy() for field, values in newest.items()}
+        for field, values in newest.items():
             np.copyto(out[field], values, casting="same_kind")
-        return {field: out[field] for field in found}
+        return {field: out[field] for field in newest}
 
     def close(self) -> None:
         """Hand the memory back."""
 
 
 def _unset(problem: Problem) -> dict[str, list[Array]]:
-    """Return arrays for every version of every field, before anything is put into them."""
     kind = numpy_type(problem.dtype)
     return {
         field: [np.zeros(problem.shape, kind) for _ in range(problem.program.history(field))]

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,9 +142,9 @@ class Workspace:
 
     def copied(self, array: Array, threads: int, dtype: str | None = None) -> Array:
         """Return a copy of an array, of another element type if asked, in memory as :meth:`lend_grid` returns it."""
-        found = self.lend_grid(array.shape, dtype or array.dtype.name)
-        spread(copy_jobs(found, array, threads), threads)
-        return found
+        target = self.lend_grid(array.shape, dtype or array.dtype.name)
+        spread(copy_jobs(target, array, threads), threads)
+        return target
 
     def _come_back(self, buffer: Array) -> None:
         if self._offer and buffer.nbytes > (self._keep or 0):
@@ -181,8 +182,7 @@ def allocate(size: int) -> Array:
         else:
             # Private: shared anonymous memory gets no huge pages.
             pages = mmap.mmap(-1, size + align, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            if hasattr(mmap, "MADV_HUGEPAGE"):
-                _advise(pages)
+            ask_for_huge_pages(pages)
             raw = np.frombuffer(pages, dtype=np.uint8)
     except (MemoryError, OSError, OverflowError, ValueError):
         raise ArrayError(f"the system has no {format_bytes(size)} of memory", "use a smaller grid") from None
@@ -190,11 +190,11 @@ def allocate(size: int) -> Array:
     return raw[start : start + size]
 
 
-def _advise(pages: mmap.mmap) -> None:
-    try:
-        pages.madvise(mmap.MADV_HUGEPAGE)
-    except OSError:
-        return
+def ask_for_huge_pages(pages: mmap.mmap) -> None:
+    """Let the system back a range of addresses by huge pages, where it has any."""
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            pages.madvise(mmap.MADV_HUGEPAGE)
 
 
 def view(buffer: Array, offset: int, plan: Layout, dtype: str) -> Array:

@@ -1,20 +1,68 @@
 """Sources and receivers of a run: what kernels add to cells and what they record, as tables of some steps each."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.point_sums import sums_source
 from tilewright.programs.stencil import points
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index, Sums, Weights, numbered
-from tilewright.programs.stencil.problem import PointFields, Problem
+from tilewright.programs.stencil.problem import PointFields, Problem, Span
+from tilewright.programs.stencil.storage import Subdomain
 from tilewright.runtime.call import addresses, if_compiled, packed
-from tilewright.runtime.faces import FaceSums
 from tilewright.runtime.memory import Array, Workspace, check_memory
+
+
+class FaceSums:
+    """Sums of what a statement makes of a field's cells near the sides, from zero on."""
+
+    def __init__(self, problem: Problem, field: str, widths: tuple[Span, ...]) -> None:
+        # widths: cells at both ends of every axis
+        self.field, self.widths, self._shape = field, widths, problem.shape
+        statement = next(each for each in problem.program.statements if each.field == field)
+        self._box = tuple(slice(*span) for span in problem.update_box(statement))
+        self._parts = {axis: Subdomain(axis, *pair) for axis, pair in enumerate(widths) if any(pair)}
+        # axis by axis, those at the second end of an axis behind those at the first
+        self.sums: Array = np.zeros(sum(math.prod(each.shape(problem.shape)) for each in self._parts.values()))
+        self.sums = self.sums.astype(problem.dtype)
+
+    def add(self, look: Callable[[str, npt.NDArray[np.int64]], Array]) -> None:
+        """Add new values, of which cells are asked by their numbers in the grid."""
+        moves, cells = self._cells
+        self.sums[moves] += look(self.field, cells)
+
+    @functools.cached_property
+    def _cells(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Which sums are of cells that are updated, and the numbers of these in the grid."""
+        numbers, updated = np.arange(math.prod(self._shape)), np.zeros(self._shape, dtype=bool)
+        updated[self._box] = True
+        found = np.concatenate([part.cut(numbers.reshape(self._shape)).ravel() for part in self._parts.values()])
+        moves = updated.ravel()[found]
+        return moves, found[moves]
+
+    def at_end(self, axis: int, *, last: bool) -> npt.NDArray[Any]:
+        """Return the sums of the cells at one end of an axis, a view that is the grid's shape along the others.
+
+        Where both ends have cells in common these are summed once, with those of the first end.
+        """
+        start = 0
+        for each, part in self._parts.items():
+            shape = part.shape(self._shape)
+            if each == axis:
+                sums = self.sums[start : start + math.prod(shape)].reshape(shape)
+                count = min(self.widths[axis][last], self._shape[axis])
+                cells = slice(shape[axis] - count, None) if last else slice(count)
+                return sums[(slice(None),) * axis + (cells,)]
+            start += math.prod(shape)
+        raise KeyError(axis)
+
 
 Summing = Callable[[Sums, Array, Array], Array]
 """What takes sums: of their terms, a table and what they start from."""
@@ -95,23 +143,21 @@ class Adding:
     """The sources of one field on the grid that a kernel computes on."""
 
     def __init__(self, sources: Sources, dtype: str) -> None:
-        """Lay out the cells of sources."""
         weights = sources.weights
         self.field, self._values, self._dtype = sources.field, sources.values, dtype
-        self.cells, where = numbered(weights.cell)
-        self._sums = Sums(where, weights.point, weights.weight, len(self.cells))
+        self.cells, places = numbered(weights.cell)
+        self._sums = Sums(places, weights.point, weights.weight, len(self.cells))
 
     def numbers(self, first: int, steps: int) -> Array:
         """Return what is added to the cells in some steps; shape (cells, steps)."""
-        found: Array = self._sums.of(self._values[first : first + steps].T).astype(self._dtype)
-        return found
+        added: Array = self._sums.of(self._values[first : first + steps].T).astype(self._dtype)
+        return added
 
 
 class Recording:
     """The receivers of one field: which cells are recorded, and what their values make."""
 
     def __init__(self, receivers: Receivers, problem: Problem, look: Look, summing: Summing) -> None:
-        """Lay out the cells of receivers; those that nothing updates keep what ``look`` shows at the start."""
         weights = receivers.weights
         self.field, self.every = receivers.field, receivers.every
         moves = updated_cells(problem, self.field, weights.cell)
@@ -154,10 +200,10 @@ def updated_cells(problem: Problem, field: str, cells: Index) -> Array:
     """Return which cells, in row-major order, a problem's statements update in a field."""
     places = np.unravel_index(cells, problem.shape)
     boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
-    found = np.zeros(len(cells), dtype=bool)
+    updated = np.zeros(len(cells), dtype=bool)
     for box in boxes:
-        found |= np.logical_and.reduce([(p >= a) & (p < b) for p, (a, b) in zip(places, box, strict=True)])
-    return found
+        updated |= np.logical_and.reduce([(p >= a) & (p < b) for p, (a, b) in zip(places, box, strict=True)])
+    return updated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +228,6 @@ class PointTables:
         *,
         begin: int = 0,  # steps before those of the traces' first rows
     ) -> None:
-        """Lay out tables."""
         self._traces, self._problem, self._begin = traces, problem, begin
         grid, around = (problem, ((0, 0),) * len(problem.shape)) if halo is None else (halo.problem, halo.around)
         fields = problem.points

@@ -22,19 +22,10 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import Storage
+from tilewright.runtime import memory
 from tilewright.runtime.cpu import CompiledKernel
-from tilewright.runtime.memory import (
-    Array,
-    Layout,
-    Workspace,
-    check_memory,
-    copy_jobs,
-    frame,
-    layout,
-    spread,
-    view,
-)
-from tilewright.runtime.places import PlaceTables, scalar_table
+from tilewright.runtime.index_tables import IndexTables, scalar_table
+from tilewright.runtime.memory import Array, Layout, Workspace
 from tilewright.runtime.points import Look, PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
@@ -77,16 +68,15 @@ class Session:
         halo: Extended | None = None,
         workspace: Workspace | None = None,  # that of earlier runs by default
     ) -> None:
-        """Take memory and copy the first versions in."""
         self.problem = problem
         self.steps = 0
         """Steps done so far."""
         self._compiled, self._halo, storage = compiled, halo, compiled.storage
         self._threads = threads
         whole = problem if halo is None else halo.problem
-        self._tables = PlaceTables(compiled.layout, problem, inputs.scalars, halo, storage.subdomains)
-        kept = tuple((field, each.plan) for field, each in self._tables.parts.items())
-        self._static = static = _static(problem, whole, storage, compiled.layout.copies, kept)
+        self._tables = IndexTables(compiled.layout, problem, inputs.scalars, halo, storage.subdomains)
+        layouts = tuple((field, each.plan) for field, each in self._tables.parts.items())
+        self._static = static = _static(problem, whole, storage, compiled.layout.copies, layouts)
         self._plan, self._offsets = static.plan, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
@@ -120,11 +110,8 @@ class Session:
                 self.steps += part
 
     def _parts(self, steps: int, *, last: bool) -> Iterator[int]:
-        """Cut steps so that every version of the history is where it belongs afterwards.
-
-        Kernels that go back and forth between two sets of versions write all older ones into the set of the newest.
-        These are their own places after a multiple of the history, and where a single step leaves them alone.
-        """
+        # Kernels that go back and forth between two sets of versions write all older ones into the set of the newest.
+        # These are their own places after a multiple of the history, and where a single step leaves them alone.
         history = max(self._static.histories)
         single = 0 if self._flips or last else steps % history
         if steps > single:
@@ -171,17 +158,16 @@ class Session:
         lend, dtype = self._workspace.lend_grid, self.problem.dtype
         fields = [field for field in self._static.updated if age < self.problem.program.history(field)]
         shapes = {field: self._compiled.storage.shape(field, self.problem.shape) for field in fields}
-        found = {field: lend(shapes[field], dtype) if out is None else out[field] for field in fields}
-        self._copy([(target, self.newest(field, age)) for field, target in found.items()])
-        return found
+        targets = {field: lend(shapes[field], dtype) if out is None else out[field] for field in fields}
+        self._copy([(target, self.newest(field, age)) for field, target in targets.items()])
+        return targets
 
     def close(self) -> None:
         """Hand the memory back; views of it must not be used any more."""
         self._workspace.give(self._buffer)
 
     def _check(self, size: int) -> None:
-        """Refuse what does not fit into memory."""
-        check_memory(size)
+        memory.check_memory(size)
 
     def _copies(self, field: str) -> int:
         return self._compiled.layout.copies[self.problem.program.fields.index(field)]
@@ -193,7 +179,7 @@ class Session:
         slot = (self._version - age - self._compiled.layout.states) % copies
         plan = self._static.plans[number]
         offset = self._offsets[number] + slot * plan.slot * plan.itemsize
-        return view(self._buffer, offset, plan, self.problem.dtype)
+        return memory.view(self._buffer, offset, plan, self.problem.dtype)
 
     def _grid(self, whole: Array) -> Array:
         if self._halo is None:
@@ -212,11 +198,7 @@ class Session:
         return constants, [*rows]
 
     def _call(self, steps: int, further_sizes: tuple[int, ...] = (0, 0)) -> None:
-        """Advance the state by some steps; afterwards version 0 of the next call is where it expects it.
-
-        No array of the caller is read or written by the kernel itself, unless the further sizes say so: see
-        :class:`tilewright.codegen.emit.StencilLayout`.
-        """
+        """Advance the state; the kernel itself touches the caller's arrays only where the further sizes say so."""
         if self._version and not self._flips:
             self._restart()
         needs, plan = self._compiled.layout, self._plan
@@ -269,16 +251,15 @@ class Session:
         """Move the versions to where the next call looks for them, where turning pointers around does not do it."""
         for field in self.problem.program.updated:
             ages = range(self.problem.program.history(field))
-            kept = [self._aside(self._slot(field, age)) for age in ages]
+            versions = [self._aside(self._slot(field, age)) for age in ages]
             number = self._version
             self._version = 0
-            for age, values in zip(ages, kept, strict=True):
+            for age, values in zip(ages, versions, strict=True):
                 self._move(self._slot(field, age), values)
             self._version = number
         self._version = 0
 
     def _fill(self, inputs: Inputs) -> None:
-        """Copy the first versions in, if there are any yet."""
         if not inputs.arrays:
             return
         self._put_in(inputs.arrays, self._static.copies_in)
@@ -314,14 +295,12 @@ class Session:
                 self._move(target, values)
             return
         pairs = self._compiled.copied(pairs, self._copiers)
-        spread([job for pair in pairs for job in copy_jobs(*pair, self._copiers)], self._copiers)
+        memory.spread([job for pair in pairs for job in memory.copy_jobs(*pair, self._copiers)], self._copiers)
 
     def _move(self, target: Array, values: Array) -> None:
-        """Copy one array to another by one thread."""
         np.copyto(target, values, casting="unsafe")
 
     def _aside(self, values: Array) -> Array:
-        """Return a copy of an array elsewhere."""
         return values.copy()
 
     def _history(self) -> Iterator[tuple[str, int]]:
@@ -331,7 +310,6 @@ class Session:
                 yield from ((field, age) for age in range(history))
 
     def _refresh(self, versions: Iterator[tuple[str, int]]) -> None:
-        """Fill the halo of some versions with periodic copies, one axis after the other."""
         if self._halo is None:
             return
         slots = [self._slot(field, age) for field, age in versions]
@@ -339,7 +317,7 @@ class Session:
         # The team of a step that has just ended waits for the next one in a loop: new threads get no core for a while.
         halo = sum(job.whole.size - math.prod(job.shape) for job in jobs) * self._plan.itemsize
         fills = [functools.partial(job.fill, self._move) for job in jobs]
-        spread(fills, self._copiers if halo >= _SPREAD_BYTES else 1)
+        memory.spread(fills, self._copiers if halo >= _SPREAD_BYTES else 1)
 
     def _copy_halo(self) -> None:
         """Give every older version outside the history some values in its halo: what is there is never used."""
@@ -352,14 +330,14 @@ class Session:
                 span = [
                     (low, extent - high) for (low, high), extent in zip(self._halo.around, older.shape, strict=True)
                 ]
-                self._copy([(older[slab], first[slab]) for slab in frame(older.shape, tuple(span))])
+                self._copy([(older[slab], first[slab]) for slab in memory.frame(older.shape, tuple(span))])
 
 
 def point_tables(
     problem: Problem,  # the problem proper
     inputs: Inputs,
     halo: Extended | None = None,
-    memory: Workspace | None = None,  # where what is recorded lies
+    workspace: Workspace | None = None,  # where what is recorded lies
     look: Look | None = None,  # what fields are at some cells when the run begins; the arrays by default
 ) -> PointTables | None:
     """Return the tables of a run's sources and receivers for a kernel; None where there are none."""
@@ -370,7 +348,7 @@ def point_tables(
         return np.asarray(inputs.arrays[field][0])[np.unravel_index(cells, problem.shape)]
 
     return PointTables(
-        inputs.points, problem, look or values, inputs.traces, memory or SHARED, halo, begin=inputs.traced_from
+        inputs.points, problem, look or values, inputs.traces, workspace or SHARED, halo, begin=inputs.traced_from
     )
 
 
@@ -419,7 +397,7 @@ class _Static:
 def _static(
     problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
 ) -> _Static:
-    plan, program = layout(whole.shape, problem.itemsize), problem.program
+    plan, program = memory.layout(whole.shape, problem.itemsize), problem.program
     plans = tuple(dict(kept).get(field, plan) for field in program.fields)
     offsets, total = [], _lead(whole, storage)
     for count, each in zip(copies, plans, strict=True):
@@ -438,17 +416,14 @@ def _static(
 
 
 def _lead(problem: Problem, storage: Storage) -> int:
-    """Bytes before the first cell: so many that the first one that steps update starts a cache line.
-
-    Where all statements update in place the vectors of a row begin there, see
-    :func:`tilewright.codegen.boxes.ends.split_row`, and one that crosses a line takes as long as two. Others
-    begin at multiples of a vector's length.
-    """
+    """Bytes before the first cell: so many that the first one that steps update starts a cache line."""
+    # Where all statements update in place the vectors of a row begin there (codegen.boxes.ends.split_row), and one that
+    # crosses a line takes as long as two. Others begin at multiples of a vector's length.
     program = problem.program
     firsts = {problem.spans(each)[-1][0] for each in program.statements}
     in_place = all(overwrites_its_input(program, each) for each in program.statements)
-    one = in_place and len(firsts) == 1 and not problem.regions and not storage.states
-    return -firsts.pop() * problem.itemsize % CACHE_LINE if one else 0
+    aligned = in_place and len(firsts) == 1 and not problem.regions and not storage.states
+    return -firsts.pop() * problem.itemsize % CACHE_LINE if aligned else 0
 
 
 def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:
@@ -484,5 +459,5 @@ def _copies_in(
                 continue
             if older:
                 yield field, age, tuple(slice(*span) for span in boxes[field]), age
-            for slab in frame(problem.shape, boxes[field]):
+            for slab in memory.frame(problem.shape, boxes[field]):
                 yield field, age, slab, 0

@@ -40,15 +40,15 @@ class Calculation:
         if not problem.rounds:
             return
         for field, result in results.items():
-            seen = result.ravel()[:: max(1, result.size // _LOOKED_AT)] if result.flags.c_contiguous else result
-            if np.isfinite(seen).all():
+            sample = result.ravel()[:: max(1, result.size // _LOOKED_AT)] if result.flags.c_contiguous else result
+            if np.isfinite(sample).all():
                 continue
             if all(np.isfinite(version).all() for versions in self.inputs.arrays.values() for version in versions):
                 step = self._first_nonfinite_step()
-                where = "" if step is None else f", from step {step} on"
+                since = "" if step is None else f", from step {step} on"
                 more = "; every=… names the step at which it begins" if step is None else ""
                 warn(
-                    f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r}{where}"
+                    f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r}{since}"
                     f" (hint: an explicit scheme may need a smaller time step{more})"
                 )
             return
@@ -57,18 +57,18 @@ class Calculation:
         """Repeat a run to find the first step after which a value is not finite; None if it is too long to repeat."""
         if self.problem.cells * self.problem.steps > _REPEATED:
             return None
-        found: list[int | None] = [None]
+        step: list[int | None] = [None]
         again = replace(self, inputs=replace(self.inputs, traces=None, out=None))
         with Simulation(again) as run:
-            back = Lookback(run)
+            watch = Watch(run)
 
             def seek() -> bool:
-                found[0] = back.nonfinite_step()
-                back.keep()
-                return found[0] is not None
+                step[0] = watch.nonfinite_step()
+                watch.keep()
+                return step[0] is not None
 
             run.advance(self.problem.steps, math.isqrt(self.problem.steps) + 1, seek)
-        return found[0]
+        return step[0]
 
 
 class Simulation:
@@ -107,9 +107,9 @@ class Simulation:
         inputs = replace(calculation.inputs, arrays=arrays, traces=None, first=first)
         return Simulation(replace(calculation, inputs=inputs), first)
 
-    def eyes(self) -> "Eyes":
+    def probe(self) -> "Probe":
         """Return what compares states of this run where they are: on its device, or in memory."""
-        return self.state if isinstance(self.state, Eyes) else _HostEyes(self)
+        return self.state if isinstance(self.state, Probe) else _HostProbe(self)
 
     def levels(self, targets: Mapping[str, Sequence[Array]], *, deep: bool) -> dict[str, tuple[Array, ...]]:
         """Copy the updated fields, all levels that a next step reads or the newest, to targets or anew."""
@@ -127,8 +127,8 @@ def _stops(first: int, steps: int, every: int) -> Iterator[int]:
 
 
 @runtime_checkable
-class Eyes(Protocol):
-    """What keeps a state of a run and compares it with a later one."""
+class Probe(Protocol):
+    """A state of a run that is kept, and compared with a later one."""
 
     def finite(self) -> bool:
         """Whether every value of the updated fields is finite."""
@@ -143,8 +143,8 @@ class Eyes(Protocol):
         """Return the largest change of any value since a state was kept."""
 
 
-class _HostEyes:
-    """Eyes for states in memory."""
+class _HostProbe:
+    """A probe of states in memory."""
 
     def __init__(self, run: Simulation) -> None:
         self._run, self._before = run, dict[str, tuple[Array, ...]]()
@@ -168,14 +168,13 @@ class _HostEyes:
         return largest
 
 
-class Lookback:
-    """What became of a run since it was last looked at."""
+class Watch:
+    """What became of a run since its state was last kept."""
 
     def __init__(self, run: Simulation, *, changes: bool = False) -> None:
-        """Look at a run for the first time; ``changes`` if :meth:`change` will be asked for."""
         self._run, self._changes = run, changes
-        self._eyes: Eyes = run.eyes()
-        self._finite = run.problem.rounds and self._eyes.finite()
+        self._probe: Probe = run.probe()
+        self._finite = run.problem.rounds and self._probe.finite()
         self.keep()
 
     def keep(self) -> None:
@@ -184,20 +183,20 @@ class Lookback:
         if not (self._finite or self._changes):
             return
         try:
-            self._eyes.keep()
+            self._probe.keep()
         except ArrayError:  # there is no room for it where the run is
-            self._eyes = _HostEyes(self._run)
-            self._eyes.keep()
+            self._probe = _HostProbe(self._run)
+            self._probe.keep()
 
     def change(self) -> float:
         """Return the largest change of any value, per step."""
-        return self._eyes.change() / (self._run.done - self._done)
+        return self._probe.change() / (self._run.done - self._done)
 
     def nonfinite_step(self) -> int | None:
         """Return the first step after which a value is not finite, if all were at first: the steps are repeated."""
-        if not self._finite or self._eyes.finite():
+        if not self._finite or self._probe.finite():
             return None
-        with self._run.again(self._eyes.kept(), self._done) as again:
-            eyes = again.eyes()
-            again.advance(self._run.done, 1, lambda: not eyes.finite())
+        with self._run.again(self._probe.kept(), self._done) as again:
+            probe = again.probe()
+            again.advance(self._run.done, 1, lambda: not probe.finite())
             return again.done

@@ -92,8 +92,8 @@ def _call(number: int, addresses: Any, message: int, room: int) -> int:  # noqa:
     try:
         _known(number)(addresses)
     except BaseException as error:  # noqa: BLE001
-        said = (str(error) or type(error).__name__)[: room // 4 - 1].encode(errors="replace") + b"\0"
-        ctypes.memmove(message, said, len(said))
+        sentence = (str(error) or type(error).__name__)[: room // 4 - 1].encode(errors="replace") + b"\0"
+        ctypes.memmove(message, sentence, len(sentence))
         return 1
     return 0
 

@@ -112,10 +112,10 @@ class _Kept:
 def known() -> KeptChoices:
     """Return what tuning has found on this machine; a record that makes no sense is skipped."""
     place = store.directory()
-    found: dict[str, dict[int, KernelChoice]] = {}
+    choices: dict[str, dict[int, KernelChoice]] = {}
     for record in store.read(place / _FILE) if place is not None else []:
         with suppress(UsageError):
             kept = parse(_Kept, record, "a choice", alone=False)
             choice = KernelChoice(vectors=kept.vectors, threads=thread_count(kept.threads), stream=kept.stream)
-            found.setdefault(kept.key, {})[kept.length] = choice
-    return KeptChoices(found)
+            choices.setdefault(kept.key, {})[kept.length] = choice
+    return KeptChoices(choices)

@@ -6,6 +6,7 @@ computations on GPUs", CLUSTER 2012, section II); here nothing outside the matri
 that couple nothing, such as a grid line's end with the next one's start, are stored zeros.
 """
 
+import functools
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +18,70 @@ import numpy.typing as npt
 from tilewright.base.arguments import checked
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.dtypes import real_numbers
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed
 from tilewright.base.tables import small_page
 from tilewright.base.units import format_bytes
-from tilewright.runtime.call import overlap, packed, scratch
+from tilewright.runtime.call import CompiledFunction, address, addresses, compiled, overlap, packed, scratch
+from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.memory import Array
-from tilewright.sparse.matvec import DTYPES, Matvec
+from tilewright.schedules.code import Unrolling
+from tilewright.sparse.lower.dia import emit_dia
+from tilewright.tuning.spaces import bodies as rules
+
+DTYPES = ("float32", "float64")
+THREADED_BYTES = 2**18
+"""Bytes moved below which a second thread costs more than it brings."""
+
 
 _SHIFT = 576
 """Diagonals start this far apart modulo a page, so that equal rows of several do not meet in one set of a cache."""
+
+
+@functools.cache
+def unrolling() -> Unrolling:
+    """Return the unrolling for this CPU."""
+    return rules.unrolling()
+
+
+def threads_for(moved: int, asked: int | None, kernel: CompiledFunction) -> int:
+    """Return how many threads a call uses: what is asked for, or all where enough bytes move."""
+    return kernel.team(thread_count(asked)) if asked is not None or moved >= THREADED_BYTES else 1
+
+
+def past_caches(moved: int, threads: int) -> bool:
+    """Whether results are better stored past the caches: everything together does not fit into the threads' own."""
+    return moved > threads * describe_cpu().l2_bytes
+
+
+class Matvec:
+    """The products of one matrix: addresses and sizes are laid out once.
+
+    It keeps the arrays alive that it points to.
+    """
+
+    __slots__ = ("_begin", "_diagonals", "_end", "_kernel", "_moved", "_offsets", "_sizes", "_table")
+
+    def __init__(self, shape: tuple[int, int], offsets: Sequence[int], diagonals: Sequence[Array]) -> None:
+        dtype = diagonals[0].dtype
+        self._kernel = compiled(emit_dia, str(dtype), unrolling())[0]
+        self._diagonals = tuple(diagonals)
+        self._offsets = np.array(offsets, dtype=np.int64)
+        self._table = addresses(diagonals)
+        self._begin = int(self._table.min())
+        self._end = max(address(each) + each.nbytes for each in diagonals)
+        self._sizes = (*shape, len(offsets))
+        self._moved = (sum(each.size for each in diagonals) + sum(shape)) * dtype.itemsize
+
+    def reads(self, y: Array) -> bool:
+        """Whether a contiguous array shares memory with a diagonal."""
+        start = address(y)
+        return start < self._end and self._begin < start + y.nbytes and overlap([y], self._diagonals)
+
+    def __call__(self, x: Array, y: Array, threads: int | None = None, *, add: bool = False) -> None:
+        """Store A x into y, or add it; both are contiguous, of the matrix' type, and apart in memory."""
+        count = threads_for(self._moved, threads, self._kernel)
+        stream = past_caches(self._moved, count)
+        self._kernel((x, y, self._offsets, self._table), (*self._sizes, count, stream, add))
 
 
 def length(shape: tuple[int, int], offset: int) -> int:
@@ -316,7 +371,6 @@ class Dia:
 
 
 def _scipy(part: str) -> Any:  # noqa: ANN401
-    """Load a part of SciPy, which only conversions need."""
     with needed("scipy", "this conversion", extra="sparse"):
         return importlib.import_module(f"scipy.{part}")
 
@@ -328,7 +382,6 @@ def _shape(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def _kind(dtype: npt.DTypeLike | None, arrays: Any) -> np.dtype[Any]:  # noqa: ANN401
-    """Return the element type: the one asked for, else what the arrays have in common."""
     try:
         kind = np.dtype(dtype) if dtype is not None else np.result_type(*(each.dtype for each in arrays), np.float32)
     except (TypeError, ValueError):

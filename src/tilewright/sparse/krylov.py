@@ -24,9 +24,8 @@ from tilewright.runtime.call import address, compiled, first_byte, packed
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
 from tilewright.runtime.memory import Array
 from tilewright.sparse.choices import KernelChoice, assumed, keep, known, learned, variants
-from tilewright.sparse.krylov_reference import reference
+from tilewright.sparse.dia import DTYPES
 from tilewright.sparse.lower.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
-from tilewright.sparse.matvec import DTYPES
 
 __all__ = [
     "CATALOGUE", "KrylovTrial", "apply", "axpy", "axpy_norm", "aypx", "dot", "dot_norm", "fuse", "kernel", "maxpy",
@@ -100,7 +99,6 @@ class _Prepared:
                     raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.what.name!r} overlap")
 
     def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice | None) -> tuple[float, ...]:
-        """Check the arguments and run."""
         starts = self.check(vectors, scalars)
         if not starts:
             return self._on_copies(vectors, scalars, choice)
@@ -401,7 +399,6 @@ def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
 
 
 def _verify(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice) -> None:
-    """Compare one run on copies with NumPy."""
     copies = [each.copy() for each in vectors]
     sums = apply(what, *copies, scalars=scalars, choice=choice)
     expected, totals = reference(what, vectors, scalars)
@@ -414,3 +411,46 @@ def _verify(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[floa
         # A block's elements are added up in a few registers, the blocks in double precision.
         if not abs(got_sum - total) <= eps * (BLOCK + 8) * bound:
             raise WrongResultError(f"variant {choice} of {what.name!r} computes a wrong sum: {got_sum}, not {total}")
+
+
+def reference(
+    what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], *, absolute: bool = False
+) -> tuple[list[Array], list[float]]:
+    """Compute a kernel's vectors and sums in double precision; with ``absolute``, of absolute values, for bounds."""
+    values: dict[str, Any] = {
+        name: each.astype(np.float64) for name, each in zip(what.vectors, vectors, strict=True)
+    } | dict(zip(what.scalars, scalars, strict=True))
+    if absolute:
+        values = {name: np.abs(value) for name, value in values.items()}
+    sums = []
+    for each in what.operations:
+        result = _formula(each.formula, values, absolute=absolute)
+        if each.target:
+            values[each.target] = result
+        else:
+            sums.append(float(np.sum(result)))
+    return [values[name] for name in what.vectors], sums
+
+
+def _formula(text: str, values: dict[str, Any], *, absolute: bool) -> Any:  # noqa: ANN401
+    """Evaluate a formula of + - * and parentheses; with ``absolute``, differences as sums."""
+    import ast
+
+    def walk(node: ast.expr) -> Any:  # noqa: ANN401
+        if isinstance(node, ast.Name):
+            return values[node.id]
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            return float(node.value)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return walk(node.operand) if absolute else -walk(node.operand)
+        if isinstance(node, ast.BinOp):
+            left, right = walk(node.left), walk(node.right)
+            if isinstance(node.op, ast.Mult):
+                return left * right
+            if isinstance(node.op, ast.Add) or (absolute and isinstance(node.op, ast.Sub)):
+                return left + right
+            if isinstance(node.op, ast.Sub):
+                return left - right
+        raise UsageError(f"{text!r} is no formula of + - * and parentheses")
+
+    return walk(ast.parse(text, mode="eval").body)

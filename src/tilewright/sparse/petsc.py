@@ -18,8 +18,8 @@ from tilewright.base.records import Record
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain_of
+from tilewright.sparse.dia import THREADED_BYTES, unrolling
 from tilewright.sparse.lower.dia import library_text
-from tilewright.sparse.matvec import THREADED_BYTES, unrolling
 
 NAME = "libseqdia.so"
 """PETSc derives the name of the function it calls from the file's."""
@@ -67,11 +67,11 @@ def find() -> Petsc:
             continue
         options = tuple(word for word in (_ask(tool, "--cflags", name) or "").split() if word.startswith("-I"))
         named = _ask(tool, "--variable=ccompiler", name) or "mpicc"
-        found = shutil.which(named.split()[0])
-        if found is None:
+        program = shutil.which(named.split()[0])
+        if program is None:
             raise ToolchainError(f"PETSc {version} was built with {named!r}, which does not exist here", INSTALL_HINT)
         folders = [Path(option[2:]) for option in options]
-        return Petsc(version=version, compiler=(found,), options=options, dtype=_dtype(folders))
+        return Petsc(version=version, compiler=(program,), options=options, dtype=_dtype(folders))
     raise ToolchainError("there is no PETSc with headers on this machine", INSTALL_HINT)
 
 
@@ -82,14 +82,13 @@ def _own_packages() -> list[Path]:
         return []
     root = Path(asked) / os.environ.get("PETSC_ARCH", "")
     files = [root / "lib" / "pkgconfig" / f"{name}.pc" for name in _PACKAGES]
-    found = [path for path in files if path.is_file()]
-    if not found:
+    present = [path for path in files if path.is_file()]
+    if not present:
         raise ToolchainError(f"PETSC_DIR names {str(root)!r}, where there is no lib/pkgconfig/petsc.pc", INSTALL_HINT)
-    return found[:1]
+    return present[:1]
 
 
 def _ask(tool: str, question: str, name: str) -> str:
-    """Return pkg-config's answer, or an empty string."""
     try:
         answer = subprocess.run(
             (tool, question, name),
@@ -105,7 +104,6 @@ def _ask(tool: str, question: str, name: str) -> str:
 
 
 def _dtype(folders: list[Path]) -> str:
-    """Read the type of scalars from PETSc's configuration."""
     for folder in folders:
         path = folder / "petscconf.h"
         if not path.is_file():

@@ -2,12 +2,12 @@
 
 Unknowns are numbered cell by cell in C order, a cell's components one after the other: component c of cell k is row
 k * dof + c. A coupling at distance d between cells and from component c to component e lies on diagonal
-d * dof + e - c.
+d * dof + e - c. Its values are derivatives of the stencil's expression, cell by cell, in forward mode.
 """
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,16 +19,19 @@ from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.expression import Placed, Read
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
+from tilewright.programs.stencil.operators import BOOLEAN, FLAT, OPERATORS
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, with_coefficients
 from tilewright.programs.stencil.reference import map_index, over_box, pad
-from tilewright.sparse.derivative import Number, differentiate
+from tilewright.runtime.memory import Array
 from tilewright.sparse.dia import Dia, length, room
 
-Array = npt.NDArray[Any]
 Planes = dict[int, Array]
 """By diagonal, one value per row, shaped as the grid with the components last."""
+Number = Any
+"""An array over cells, or one number for all."""
+Slopes = dict[Read, Number]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +46,10 @@ class _Setting:
 
     @property
     def unknowns(self) -> tuple[str, ...]:
-        """The updated fields, in order."""
         return self.problem.program.updated
 
     @property
     def dof(self) -> int:
-        """Unknowns per cell."""
         return self.copies * len(self.unknowns)
 
 
@@ -117,11 +118,11 @@ def from_stencil(
 
 
 def _program(program: Any) -> Program:  # noqa: ANN401
-    found = getattr(program, "program", program)
-    if isinstance(found, str):
-        return catalogue.program(found)
-    if isinstance(found, Program):
-        return found
+    known = getattr(program, "program", program)
+    if isinstance(known, str):
+        return catalogue.program(known)
+    if isinstance(known, Program):
+        return known
     raise UsageError(
         f"a matrix is made from a stencil, a program or a built-in one's name, got a {type(program).__name__}",
         "decorate the function with @tw.stencil",
@@ -188,7 +189,6 @@ def _check(statement: Statement) -> None:
 
 
 def _shifted(setting: _Setting, node: Read, box: tuple[tuple[int, int], ...]) -> Array:
-    """Return what a read yields over the updated cells."""
     reach = setting.problem.program.reach
     cells = (
         slice(low + offset + below, high + offset + below)
@@ -212,7 +212,6 @@ def _keep(planes: Planes, setting: _Setting, box: tuple[tuple[int, int], ...], r
 def _spread(
     planes: Planes, setting: _Setting, what: tuple[int, Read], box: tuple[tuple[int, int], ...], slope: Number
 ) -> None:
-    """Add a coupling to the diagonals that it lies on."""
     row, node = what
     shape = setting.problem.shape
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
@@ -244,11 +243,11 @@ def _targets(span: tuple[int, int], offset: int, axis: tuple[int, str, str]) -> 
     """Group the cells of an axis by the distance to the cell that a read at an offset means; others read no cell."""
     extent, below, above = axis
     cells = np.arange(*span)
-    there = cells + offset
-    meant = there.copy()
-    for outside, kind in ((there < 0, below), (there >= extent, above)):
+    reached = cells + offset
+    meant = reached.copy()
+    for outside, kind in ((reached < 0, below), (reached >= extent, above)):
         dropped = kind in {"constant", "fixed"}
-        meant[outside] = -1 if dropped else map_index(there[outside], extent, kind)
+        meant[outside] = -1 if dropped else map_index(reached[outside], extent, kind)
     distance = meant - cells
     return [(int(delta), cells[(distance == delta) & (meant >= 0)]) for delta in np.unique(distance[meant >= 0])]
 
@@ -265,3 +264,101 @@ def _assemble(planes: Planes, setting: _Setting, dtype: str) -> Dia:
         first = max(0, -offset)
         target[:] = planes[offset].reshape(-1)[first : first + length((size, size), offset)]
     return Dia(shape=(size, size), offsets=offsets, diagonals=diagonals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dual:
+    """A value and its slopes."""
+
+    value: Number  # over the cells
+    slopes: Slopes  # derivative by each read of an unknown that it depends on
+
+
+def differentiate(
+    tape: Tape,
+    read: Callable[[Read | Placed], Number],  # values over the cells
+    scalars: Mapping[str, Number],
+    unknown: frozenset[str],  # fields by whose reads to differentiate
+    *,
+    linear: bool,  # refuse what is not linear in these
+) -> Dual:
+    """Evaluate a tape and its derivatives."""
+    done: list[Dual] = []
+    for node in tape:
+        if isinstance(node, Const):
+            done.append(Dual(value=node.value, slopes={}))
+        elif isinstance(node, Scalar):
+            done.append(Dual(value=scalars[node.name], slopes={}))
+        elif isinstance(node, Read):
+            done.append(Dual(value=read(node), slopes={node: 1.0} if node.field in unknown else {}))
+        elif isinstance(node, Index | Inside | Profile):
+            done.append(Dual(value=read(node), slopes={}))
+        else:
+            done.append(_apply(node, [done[arg] for arg in node.args], linear=linear))
+    return done[-1]
+
+
+def _apply(node: Apply, args: list[Dual], *, linear: bool) -> Dual:
+    value = OPERATORS[node.op].evaluate(*(arg.value for arg in args))
+    moving = [i for i, arg in enumerate(args) if arg.slopes]
+    if not moving or node.op in BOOLEAN | FLAT:
+        if moving and linear:
+            raise _nonlinear(node.op)
+        return Dual(value=value, slopes={})
+    if linear and not _is_linear(node.op, moving):
+        raise _nonlinear(node.op)
+    if node.op not in _PARTIAL:
+        raise UsageError(f"{node.op!r} works on whole numbers and has no derivative, so there is no matrix of it")
+    partial = _PARTIAL[node.op](value, *(arg.value for arg in args))
+    slopes: Slopes = {}
+    for i in moving:
+        for key, slope in args[i].slopes.items():
+            term = partial[i] * slope
+            slopes[key] = slopes[key] + term if key in slopes else term
+    return Dual(value=value, slopes=slopes)
+
+
+def _is_linear(op: str, moving: list[int]) -> bool:
+    kind = OPERATORS[op].linear
+    if op == "where":
+        return 0 not in moving
+    return kind == "both" or (kind == "either" and len(moving) == 1) or (kind == "left" and moving == [0])
+
+
+def _nonlinear(op: str) -> UsageError:
+    return UsageError(
+        f"the stencil is not linear in its fields: {op!r} is applied to them, so no one matrix stands for it",
+        "give at=(…), the fields to linearise at, for its Jacobian there",
+    )
+
+
+def _power(value: Number, base: Number, exponent: Number) -> tuple[Number, Number]:
+    with np.errstate(all="ignore"):
+        return exponent * np.power(base, exponent - 1.0), value * np.log(base)
+
+
+_PARTIAL: dict[str, Callable[..., tuple[Number, ...]]] = {
+    "add": lambda _v, _a, _b: (1.0, 1.0),
+    "sub": lambda _v, _a, _b: (1.0, -1.0),
+    "neg": lambda _v, _a: (-1.0,),
+    "mul": lambda _v, a, b: (b, a),
+    "div": lambda v, _a, b: (1.0 / b, -v / b),
+    "pow": _power,
+    "sqrt": lambda v, _a: (0.5 / v,),
+    "exp": lambda v, _a: (v,),
+    "log": lambda _v, a: (1.0 / a,),
+    "sin": lambda _v, a: (np.cos(a),),
+    "cos": lambda _v, a: (-np.sin(a),),
+    "tanh": lambda v, _a: (1.0 - v * v,),
+    "tan": lambda v, _a: (1.0 + v * v,),
+    "atan2": lambda _v, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
+    "remainder": lambda _v, a, b: (1.0, -np.floor_divide(a, b)),
+    "abs": lambda _v, a: (np.sign(a),),
+    "conj": lambda _v, _a: (1.0,),
+    "real": lambda _v, _a: (1.0,),
+    "imag": lambda _v, _a: (0.0,),
+    "minimum": lambda _v, a, b: (np.where(a <= b, 1.0, 0.0), np.where(a <= b, 0.0, 1.0)),
+    "maximum": lambda _v, a, b: (np.where(a >= b, 1.0, 0.0), np.where(a >= b, 0.0, 1.0)),
+    "where": lambda _v, c, _a, _b: (0.0, np.where(c, 1.0, 0.0), np.where(c, 0.0, 1.0)),
+}
+"""Partial derivatives by operand, from the result and the operands."""

@@ -4,6 +4,9 @@ The disk and the network, on which runs beyond memory and one machine depend, ar
 """
 
 import math
+import os
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import check_place, write_text
 from tilewright.base.records import Outcome, Record
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.codegen.emit import StencilLayout
 from tilewright.costs.arrays import Floats
-from tilewright.costs.fit import Fit
+from tilewright.costs.fit import Fit, robust
 from tilewright.costs.rates import entry_name
 from tilewright.costs.setting import make_setting
-from tilewright.distributed import measure
+from tilewright.distributed import disk
 from tilewright.driver import emit_tilings
 from tilewright.inputs import memo
 from tilewright.inputs.stencil import ProgramLike, as_program
-from tilewright.machines.dump import to_toml
+from tilewright.machines.files import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.plan import read_target
@@ -38,8 +41,9 @@ from tilewright.runtime.calibration import gpu as devices
 from tilewright.runtime.call import compile_source
 from tilewright.runtime.cpu import CompiledKernel, load_stencils
 from tilewright.runtime.devices.device import Device
-from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.drivers import open_device
 from tilewright.runtime.host import available_cpus
+from tilewright.runtime.memory import allocate
 from tilewright.runtime.store import hosts
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.cpu import Toolchain, toolchain
@@ -51,6 +55,10 @@ from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.verbs.predict import MachineLike, as_machine
 
+_ROW_BYTES = 2**20
+_SAMPLES = 5
+_LARGE_MESSAGE = 2**23
+_ROUNDS = 200
 DEFAULT_PROGRAMS = (
     "jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d",
     "j1d3pt", "j2d5pt", "j2d9pt", "j2d9pt-gol", "star2d2r", "j3d7pt", "j3d27pt", "wave2d", "heat2d_var", "fdtd2d",
@@ -223,7 +231,6 @@ class _Steps:
         self._done, self._total = 0, total
 
     def begin(self, what: str, count: int = 1) -> None:
-        """Begin so many steps; the ones before are done."""
         self._say(what)
         self._update(self._done, self._total, what)
         self._done += count
@@ -232,10 +239,8 @@ class _Steps:
 def _cpu(
     chosen: Sequence[Program], protocol: runtime.CpuProtocol, update: Update, say: Callable[[str], None]
 ) -> tuple[Machine, dict[str, Fit]]:
-    """Measure this machine's processor; return it with the fits of C_iter in tiles, by program.
-
-    Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
-    """
+    """Measure this machine's processor; return it with the fits of C_iter in tiles, by program."""
+    # Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
     tools = toolchain()
     machine = runtime.measure_machine(tools, protocol, say)
     drawn = {
@@ -351,10 +356,8 @@ def sensitivity(
 
 
 def _times(problem: Problem) -> Callable[[Machine], Floats]:
-    """Return what predicts the times of a problem's tilings, in one order whatever the machine; inf for unfit ones.
-
-    On a GPU they are a coarse grid: a full one has hundreds of thousands.
-    """
+    """Return what predicts the times of a problem's tilings, in one order whatever the machine; inf for unfit ones."""
+    # On a GPU they are a coarse grid: a full one has hundreds of thousands.
     order: list[tuple[object, ...]] = []
 
     def evaluate(where: Machine) -> Floats:
@@ -383,7 +386,7 @@ def _tileable(name: str) -> Program:
 
 def calibrate_disk(folder: str | Path, output: str | Path | None = None) -> Measured:
     """Measure a folder's disk by a file of 256 MiB, deleted after, and keep its bandwidths with ``host``."""
-    return _entered(measure.disk_bandwidths(Path(folder)), output)
+    return _entered(disk_bandwidths(Path(folder)), output)
 
 
 def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Measured | None:  # noqa: ANN401
@@ -394,7 +397,7 @@ def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Mea
         except (ImportError, RuntimeError):
             raise UsageError("messages between ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
         comm = MPI.COMM_WORLD
-    found = measure.network(comm)
+    found = network(comm)
     return _entered(found, output) if comm.Get_rank() == 0 else None
 
 
@@ -418,3 +421,72 @@ def _target(path: Path) -> Path:
         raise UsageError(f"a machine file ends with .toml, got {str(path)!r}")
     check_place(path)
     return path
+
+
+def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
+    """Measure how fast a file of ``size`` bytes is written and read in a folder, past the page cache."""
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {str(folder)!r} to measure the disk of")
+    rows = max(_SAMPLES, size // _ROW_BYTES // _SAMPLES * _SAMPLES)
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".tilewright-disk-", suffix=".npy")
+    os.close(handle)
+    path = Path(name)
+    try:
+        disk.create_npy(path, (rows, _ROW_BYTES), "uint8")
+        file = disk.open_rows(path, "a file of the calibration", writes=True)
+        shape = rows // _SAMPLES, _ROW_BYTES
+        part = disk.placed(allocate(disk.buffer_bytes(math.prod(shape))), file, 0, shape, "uint8")
+        part[...] = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+        written, read = [], []
+        for first in range(0, rows, len(part)):
+            begin = time.perf_counter()
+            file.write(first, part)
+            file.sync()
+            written.append(part.nbytes / (time.perf_counter() - begin))
+        for first in range(0, rows, len(part)):
+            begin = time.perf_counter()
+            file.read(first, first + len(part), part)
+            read.append(part.nbytes / (time.perf_counter() - begin))
+        file.close()
+    except OSError as error:
+        raise ArrayError(f"the disk of {str(folder)!r} cannot be measured: {error.strerror or error}") from None
+    finally:
+        path.unlink(missing_ok=True)
+    note = f"parts of a file of {format_bytes(rows * _ROW_BYTES)}, "
+    return {
+        "disk_read_bandwidth": robust(read, "B/s", note + "dropped from the page cache before"),
+        "disk_write_bandwidth": robust(written, "B/s", note + "until they are on the disk"),
+    }
+
+
+def network(comm: Any) -> dict[str, Quantity]:  # noqa: ANN401  (a communicator of mpi4py)
+    """Measure messages between the first and the last rank, half of there and back; every rank calls this."""
+    size = comm.Get_size()
+    if size < 2:
+        raise UsageError(
+            "messages are measured between two ranks, and there is one", "mpiexec -n 2 tilewright calibrate --network"
+        )
+    latencies = [_there_and_back(comm, 1, _ROUNDS) for _ in range(_SAMPLES)]
+    large = [_there_and_back(comm, _LARGE_MESSAGE, 4) for _ in range(_SAMPLES)]
+    speeds = [_LARGE_MESSAGE / seconds for seconds in large]
+    found = {
+        "network_latency": robust(latencies, "s", f"one byte between the first and the last of {size} ranks"),
+        "network_bandwidth": robust(speeds, "B/s", f"{format_bytes(_LARGE_MESSAGE)} between the same"),
+    }
+    result: dict[str, Quantity] = comm.bcast(found, root=0)
+    return result
+
+
+def _there_and_back(comm: Any, size: int, rounds: int) -> float:  # noqa: ANN401
+    rank, last = comm.Get_rank(), comm.Get_size() - 1
+    buffer = np.zeros(size, np.uint8)
+    comm.Barrier()
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        if rank == 0:
+            comm.Send(buffer, dest=last)
+            comm.Recv(buffer, source=last)
+        elif rank == last:
+            comm.Recv(buffer, source=0)
+            comm.Send(buffer, dest=0)
+    return (time.perf_counter() - begin) / (2 * rounds)

@@ -45,7 +45,7 @@ class Serving(Protocol):
         """Return what there is to know about one, as plain data and for people."""
 
     def run_files(self, program: Named, options: "RunOptions", files: "RunFiles", note: Callable[[str], None]) -> Any:  # noqa: ANN401
-        """Run one from files to files; return a report, as :func:`tilewright.verbs.files.run.run_files` does."""
+        """Run one from files to files; return a report, as :func:`tilewright.verbs.files.run_files` does."""
 
 
 _SERVING = ("tilewright.workloads.tables.workload",)

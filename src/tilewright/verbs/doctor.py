@@ -36,6 +36,7 @@ _OPTIONAL = {
     "numba": "a rival (benchmarks)",
     "pystencils": "a rival (benchmarks)",
 }
+_PIP = f"{sys.executable} -m pip install"
 _OLDEST = (3, 11)
 _SIMD = ("avx512f", "avx2", "avx", "fma", "sse4_2", "sve2", "sve", "asimd")
 
@@ -102,23 +103,17 @@ def _python() -> tuple[Check, ...]:
 
 
 def _required() -> tuple[Check, ...]:
-    checks = []
-    for name in _REQUIRED:
-        version = _version(name)
-        state = "ok" if version else "fault"
-        fix = "" if version else f"{sys.executable} -m pip install {name}"
-        checks.append(Check(name=name, state=state, detail=version or "not installed", fix=fix))
-    return tuple(checks)
+    return tuple(_package(name, "fault") for name in _REQUIRED)
 
 
 def _optional() -> tuple[Check, ...]:
-    checks = []
-    for name, use in _OPTIONAL.items():
-        version = _version(name)
-        state = "ok" if version else "absent"
-        fix = "" if version else f"{sys.executable} -m pip install {name}"
-        checks.append(Check(name=name, state=state, detail=f"{version or 'not installed'}; {use}", fix=fix))
-    return tuple(checks)
+    return tuple(_package(name, "absent", f"; {use}") for name, use in _OPTIONAL.items())
+
+
+def _package(name: str, missing: str, use: str = "") -> Check:
+    version = _version(name)
+    fix = "" if version else f"{_PIP} {name}"
+    return Check(name=name, state="ok" if version else missing, detail=f"{version or 'not installed'}{use}", fix=fix)
 
 
 def _petsc() -> tuple[Check, ...]:
@@ -137,16 +132,10 @@ def _gpus() -> tuple[Check, ...]:
     """What the backends opencl and cuda would find, and the compiler that screens candidates for cards elsewhere."""
     from tilewright.runtime.devices import cuda, nvrtc
 
-    pip = f"{sys.executable} -m pip install"
     looks: tuple[tuple[str, Callable[[], str], str, str], ...] = (
-        ("opencl", _opencl, "the backend opencl", f"{pip} 'tilewright[opencl]'"),
+        ("opencl", _opencl, "the backend opencl", f"{_PIP} 'tilewright[opencl]'"),
         ("cuda", lambda: ", ".join(each.name for each in cuda.every()), "the backend cuda", ""),
-        (
-            "nvrtc",
-            nvrtc.version,
-            "screens CUDA candidates, without a GPU too",
-            f"{pip} 'tilewright[cuda]'",
-        ),
+        ("nvrtc", nvrtc.version, "screens CUDA candidates, without a GPU too", f"{_PIP} 'tilewright[cuda]'"),
     )
     checks = []
     for name, look, use, fix in looks:
@@ -168,14 +157,7 @@ def _too_new() -> list[Check]:
     if int(bindings.partition(".")[0]) <= newest:
         return []
     detail = f"cuda-bindings {bindings} is for a later CUDA than the driver knows, which is {driver}"
-    return [
-        Check(
-            name="cuda",
-            state="fault",
-            detail=detail,
-            fix=f"{sys.executable} -m pip install 'cuda-bindings<{newest + 1}'",
-        )
-    ]
+    return [Check(name="cuda", state="fault", detail=detail, fix=f"{_PIP} 'cuda-bindings<{newest + 1}'")]
 
 
 def _opencl() -> str:
@@ -193,7 +175,7 @@ def _compiler() -> tuple[Check, ...]:
     except TilewrightError as error:
         detail = f"{error.message}; programs run with NumPy, slowly"
         unset = error.hint if error.hint.startswith("unset") else ""
-        fix = unset or f"{_install('gcc')}, or: {sys.executable} -m pip install ziglang"
+        fix = unset or f"{_install('gcc')}, or: {_PIP} ziglang"
         return (Check(name="compiler", state="fault", detail=detail, fix=fix),)
     named = found.identity.partition(" ")[2]
     detail = f"{named} ({' '.join(found.command)}), {' '.join(found.native) or 'no flags for this CPU'}"
@@ -256,7 +238,6 @@ def _cache() -> tuple[Check, ...]:
 
 
 def _version(package: str) -> str:
-    """Return an installed package's version, or an empty string."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -268,5 +249,4 @@ def _manager() -> str:
 
 
 def _install(package: str) -> str:
-    """Return this system's command that installs a package."""
     return f"{_MANAGERS.get(_manager(), 'install')} {package}"

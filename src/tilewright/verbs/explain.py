@@ -103,15 +103,15 @@ def family(tile: str, program: ProgramLike = "") -> ExplainedFamily:
     5632
     """
     tiling = parse(tile)
-    known = tiling.family
-    rank = len(tiling.space) if len(tiling.space) in known.ranks else max(known.ranks[0], min(2, known.ranks[-1]))
-    chosen = as_program(program or (_TABLE if known.tables else _PROGRAMS[rank]))
-    problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if known.tables else _STEPS)
+    shape = tiling.family
+    rank = len(tiling.space) if len(tiling.space) in shape.ranks else max(shape.ranks[0], min(2, shape.ranks[-1]))
+    chosen = as_program(program or (_TABLE if shape.tables else _PROGRAMS[rank]))
+    problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if shape.tables else _STEPS)
     example = catalogue.legal(problem, tiling)
     return ExplainedFamily(
-        name=known,
-        ranks=known.ranks,
-        summary=known.summary,
+        name=shape,
+        ranks=shape.ranks,
+        summary=shape.summary,
         problem=problem,
         example=example,
     )

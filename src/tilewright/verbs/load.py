@@ -6,8 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import TilewrightError, UsageError, meant
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs.dispatch import program_of, stencil_of
@@ -32,9 +31,9 @@ def load_any(name: str) -> Named:
 
 def load_run(name: str, steps: int | None) -> Named:
     """Return what a run is of: where a stencil and another program have one name, steps mean the stencil."""
-    known = load_any(name) if steps is None or name not in catalogue.names() else load_program(name)
-    steps_of(known, steps)
-    return known
+    program = load_any(name) if steps is None or name not in catalogue.names() else load_program(name)
+    steps_of(program, steps)
+    return program
 
 
 def steps_of(program: Named, steps: int | None) -> int:
@@ -52,10 +51,10 @@ def load_value(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
         raise UsageError(f"{file!r} names a file but no function", f"write {file}:FUNCTION")
     if not separator or not path.endswith(".py"):
         return name
-    found = getattr(_import(Path(path)), function, None)
-    if found is None:
+    value = getattr(_import(Path(path)), function, None)
+    if value is None:
         raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
-    return found
+    return value
 
 
 def _import(path: Path) -> ModuleType:

@@ -50,18 +50,17 @@ def boundary_of(text: str) -> "BoundarySpec":
     return text if text == "fixed" else parse_boundary(text)
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _numbers(
+    text: str, expected: str = "numbers are separated by commas, such as 0.5,1", hint: str = _ENERGY
+) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"numbers are separated by commas, such as 0.5,1, got {text!r}", _ENERGY) from None
+        raise UsageError(f"{expected}, got {text!r}", hint) from None
 
 
 def _factors(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise UsageError(f"factors are numbers such as 0.5,1,2, got {text!r}", _WHATIF) from None
+    return _numbers(text, "factors are numbers such as 0.5,1,2", _WHATIF) if text else ()
 
 
 def _span(text: str) -> tuple[float, float]:
@@ -298,7 +297,7 @@ class CompareOptions(MeteredOptions):
 
 
 class MeterOptions(Options):
-    """What runs under a meter, as :func:`tilewright.verbs.energy.meter.meter_run` takes it."""
+    """What runs under a meter, as :func:`tilewright.verbs.energy.runs.meter_run` takes it."""
 
     meter: str | None = option(
         "rapl", "Run it and meter it: rapl, nvml, or a recorded trace.csv with --between.", offered=None, metavar="M"
@@ -310,7 +309,7 @@ class MeterOptions(Options):
 
 
 class FitOptions(Options):
-    """How :func:`tilewright.verbs.energy.fit.fit_energy` fits."""
+    """How :func:`tilewright.verbs.energy.runs.fit_energy` fits."""
 
     train: float = option(0.1, "Share of the runs to fit, at random.", rare=True)
     seed: int = option(0, "Of that choice.", rare=True)

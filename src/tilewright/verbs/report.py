@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tilewright.base import documents
-from tilewright.base.documents import Amount, Check, shortened
+from tilewright.base.documents import Amount, Check, shortened, today, version
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.base.made import today, version
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
@@ -184,7 +183,6 @@ class _Candidate:
 
 
 def _work(document: Mapping[str, Any], known: FileDefaults, where: str) -> stencil.StencilWorkload:
-    """Return what a document is of, checked."""
     one = documents.parse(_Problem, document, where, alone=False)
     name, machine = one.program, one.machine
     program = known.program or (study.known_program(name) if isinstance(name, str) else None)
@@ -226,7 +224,6 @@ def _tiling(row: Mapping[str, Any]) -> object:
 
 
 def _tile(row: Mapping[str, Any], where: str) -> str:
-    """Return the tiling of a candidate as text; anything printed by tilewright parses."""
     tiling = _tiling(row)
     if isinstance(tiling, dict):
         values = [("t", tiling.get("time")), ("s", tiling.get("space")), ("sub", tiling.get("sub"))]

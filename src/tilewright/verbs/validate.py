@@ -25,11 +25,9 @@ from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.validation import StencilValidation
-from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
-from tilewright.runtime.formats.tuner_files import read_tuner_file
+from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench, read_tuner_file
 from tilewright.schedules.families import hybrid
-from tilewright.tuning.strategies import MeasuredSpace, compare
-from tilewright.tuning.validation import TOPS, Scores, mean, scores
+from tilewright.tuning.validation import TOPS, MeasuredSpace, Scores, compare, mean, scores
 from tilewright.verbs.predict import MachineLike, as_machine
 
 POINTS = 10
@@ -226,7 +224,6 @@ def _scored(
 def _published(
     case: selector.TilingBatch, seconds: Floats, machine: Machine, points: int, seed: tuple[int, int]
 ) -> StencilValidation:
-    """Score the printed model, C_iter fitted to the sample."""
     setting = make_setting(case.facts.problem, machine)
     limit = min(setting.rates.block_bytes, STATIC_SHARED)
     setting = setting.at(block_bytes=limit)

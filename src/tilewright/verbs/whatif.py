@@ -18,7 +18,7 @@ from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report import energy as tables
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning import energy as choices
+from tilewright.tuning import select as choices
 from tilewright.tuning import stencil
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.predict import MachineLike, as_machine
@@ -235,7 +235,6 @@ def _cost(costs: Costs | None, metric: str) -> float | None:
 
 
 def _varied(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
-    """Return the workload of one point, and what the varied quantity is there."""
     problem = work.problem
     if vary == "size":
         shape = tuple(max(1, round(extent * factor)) for extent in problem.shape)
@@ -248,7 +247,6 @@ def _varied(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
 
 
 def _factors_of(vary: str, factors: Sequence[float], metric: str) -> tuple[float, ...]:
-    """Return the factors of a sweep in increasing order, 1 among them."""
     one_of("what is varied", vary, VARIED)
     one_of("the metric", metric, choices.METRICS)
     if any(not (np.isfinite(factor) and factor > 0) for factor in factors):
@@ -257,7 +255,6 @@ def _factors_of(vary: str, factors: Sequence[float], metric: str) -> tuple[float
 
 
 def _varied_machine(machine: Machine, vary: str, factor: float) -> tuple[Machine, str]:
-    """Return a machine with a quantity multiplied, and what that is then."""
     if vary == "clock":
         changed = at_clock(machine, factor)
         return changed, f"{changed.clock.value / 1e6:.0f} MHz"

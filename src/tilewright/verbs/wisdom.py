@@ -42,7 +42,7 @@ def _judged(entries: Sequence[Wisdom]) -> tuple[StoreEntry, ...]:
     names = {entry.circumstances.device for entry in entries} - {here.device if here else ""}
     devices: tuple[Circumstances, ...] = ()
     if names:
-        from tilewright.runtime.devices.found import present
+        from tilewright.runtime.devices.drivers import present
 
         devices = tuple(each for each in present() if each.device in names)
 

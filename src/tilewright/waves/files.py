@@ -58,7 +58,7 @@ def shoot_files(path: Path, job: ShotOptions) -> FileShot:
         raise UsageError(f"traces are written to a .npy or .npz file, got {str(job.target)!r}")
     if job.target is not None:
         check_place(job.target)
-    made = shot(
+    done = shot(
         model,
         [_numbers(job.source, "source")],
         _receivers(job, model),
@@ -72,11 +72,10 @@ def shoot_files(path: Path, job: ShotOptions) -> FileShot:
         dtype=job.dtype,
         threads=job.threads,
     )
-    return FileShot(shot=made, outputs=() if job.target is None else (_write(made, job.target),))
+    return FileShot(shot=done, outputs=() if job.target is None else (_write(done, job.target),))
 
 
 def _layers(job: ShotOptions) -> Layers:
-    """The layers around the model, which one option says."""
     if sum(each is not None for each in (job.layer, job.cpml, job.absorb)) > 1:
         raise UsageError("layers are said once", "give one of --layer, --cpml and --absorb")
     if job.absorb is not None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
@@ -17,8 +16,6 @@ from tilewright.verbs.gradients.vjp import vjp
 from tilewright.waves.layers import Layers, Sponge
 from tilewright.waves.models import Floats, Model
 from tilewright.waves.shots import ShotTerms, Wavelet, prepare
-
-Array = npt.NDArray[Any]
 
 
 @checked
@@ -77,10 +74,10 @@ def misfit(  # noqa: PLR0913  (a public verb)
     setup = prepare(model, source, receivers, ShotTerms.of(locals()))
     scheme = setup.scheme
     (_, traces), pullback = vjp(scheme.program, *scheme.arrays(), **setup.keywords(), wrt=("m",), **options)
-    wanted = as_array(observed, "observed")
-    if wanted.shape != traces["u"].shape:
-        raise ArrayError(f"observed traces have the shape {traces['u'].shape}, got {wanted.shape}")
-    rest = traces["u"].astype(np.float64) - wanted
+    expected = as_array(observed, "observed")
+    if expected.shape != traces["u"].shape:
+        raise ArrayError(f"observed traces have the shape {traces['u'].shape}, got {expected.shape}")
+    rest = traces["u"].astype(np.float64) - expected
     gradients, _ = pullback((None, {"u": rest.astype(dtype)}))
     of_squares = _folded(gradients[scheme.program.fields.index("m")].astype(np.float64), scheme.around)
     return 0.5 * float((rest**2).sum()), of_squares * 2.0 * model.velocity * scheme.step**2

@@ -31,7 +31,6 @@ class Sponge:
     decay: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         _set_width(self)
         if self.decay is not None:
             real_number(self.decay, "the decay of a sponge")
@@ -39,8 +38,8 @@ class Sponge:
     def taper(self) -> Floats:
         """Return the factors from the outside in; shape (width,)."""
         decay = 0.3 / self.width if self.decay is None else self.decay
-        found: Floats = np.exp(-((decay * (self.width - np.arange(self.width))) ** 2))
-        return found
+        factors: Floats = np.exp(-((decay * (self.width - np.arange(self.width))) ** 2))
+        return factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,6 @@ class CPML:
     reflection: float = 1e-6
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         _set_width(self)
         if self.frequency is not None:
             real_number(self.frequency, "the frequency of a CPML")
@@ -140,13 +138,13 @@ def sides_of(layers: Layers, rank: int) -> tuple[tuple[Side, Side], ...]:
             f"layers are one for all sides or one entry per axis ({rank}), got {layers!r:.60}",
             "write ((None, Sponge(20)), Sponge(20)) for a model without a layer at its top",
         )
-    found: list[tuple[Side, Side]] = []
+    sides: list[tuple[Side, Side]] = []
     for entry in layers:
         pair = tuple(entry) if isinstance(entry, Sequence) else (entry, entry)
         if len(pair) != 2 or not all(isinstance(side, Sponge | CPML | FreeSurface | None) for side in pair):
             raise UsageError(f"an axis has one layer or two, below and above, got {entry!r:.60}")
-        found.append((pair[0], pair[1]))
-    return tuple(found)
+        sides.append((pair[0], pair[1]))
+    return tuple(sides)
 
 
 def parse_layers(text: str) -> Layers:

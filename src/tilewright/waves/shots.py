@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import is_rounded, numpy_type
@@ -16,6 +15,7 @@ from tilewright.base.units import format_shape, real_number, whole_number
 from tilewright.programs.stencil.points import Points, in_cells
 from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import Program
+from tilewright.runtime.memory import Array
 from tilewright.runtime.warn import warn
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
@@ -23,7 +23,6 @@ from tilewright.waves.layers import CPML, FREE, FreeSurface, Layers, Side, Spong
 from tilewright.waves.models import Floats, Model, longest_step
 from tilewright.waves.programs import AXES, WaveEquation, absorption_profiles, wave_equation
 
-Array = npt.NDArray[Any]
 Wavelet = Callable[[Floats], Floats]
 _SHARE = 0.5
 """Time step over the longest stable one: the error of second order in time is then below that in space."""
@@ -88,8 +87,8 @@ class Shot:
             raise UsageError(f"the fields of this shot are {', '.join(waves)}, got {field!r}")
         states = self.run.state if len(updated) > 1 else (self.run.state,)
         inner = tuple(slice(low, low + n) for (low, _), n in zip(self.around, self.model.velocity.shape, strict=True))
-        found: Array = states[updated.index(field)][inner]
-        return found
+        grid: Array = states[updated.index(field)][inner]
+        return grid
 
     def __repr__(self) -> str:
         count = next(iter(self.traces.values())).shape[1]
@@ -149,9 +148,9 @@ def shot(  # noqa: PLR0913  (a public verb)
         >>> shot(model, (100.0, 400.0), [(20.0, 100.0), (20.0, 300.0)], time=0.2, frequency=20.0).traces["u"].shape
         (145, 2)
     """
-    taken = [name for name in _OWN if name in options]
-    if taken:
-        raise UsageError(f"a shot sets {taken[0]} by itself, so it is no option of one", "options are those of tw.run")
+    own = [name for name in _OWN if name in options]
+    if own:
+        raise UsageError(f"a shot sets {own[0]} by itself, so it is no option of one", "options are those of tw.run")
     setup = prepare(model, source, receivers, ShotTerms.of(locals()))
     scheme = setup.scheme
     done: Run = run(scheme.program, *scheme.arrays(), **setup.keywords(), record=True, **options)
@@ -248,8 +247,6 @@ def _check_free(model: Model, sides: tuple[tuple[Side, Side], ...], space_order:
 
 
 def _with_frequency(sides: tuple[tuple[Side, Side], ...], frequency: float | None) -> tuple[tuple[Side, Side], ...]:
-    """Give layers that have no frequency the source's."""
-
     def given(side: Side) -> Side:
         return replace(side, frequency=frequency) if isinstance(side, CPML) and side.frequency is None else side
 
@@ -257,11 +254,8 @@ def _with_frequency(sides: tuple[tuple[Side, Side], ...], frequency: float | Non
 
 
 def _warn_if_short(model: Model, frequency: float) -> None:
-    """Warn of a Ricker wavelet whose waves are too short for the grid somewhere.
-
-    99 % of its energy, of density f^4 exp(-2 (f / frequency)^2), lies below 1.94 times its frequency, and a grid holds
-    no waves shorter than two cells.
-    """
+    # 99 % of a Ricker wavelet's energy, of density f^4 exp(-2 (f / frequency)^2), lies below 1.94 times its frequency,
+    # and a grid holds no waves shorter than two cells.
     slowest = model.velocity if model.shear is None else np.where(model.shear > 0, model.shear, model.velocity)
     speed, cell = float(slowest.min()), max(model.spacing)
     length = speed / frequency
@@ -286,14 +280,14 @@ def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
         raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {given!r:.60}", "in metres, depth first")
     if not np.isfinite(places).all():
         raise ArrayError(f"{name}: coordinates are finite, got some that are not")
-    found, ends = in_cells(places, model.spacing), np.array(model.velocity.shape) - 1
-    lost = np.flatnonzero(((found < 0) | (found > ends)).any(axis=1))
+    cells, ends = in_cells(places, model.spacing), np.array(model.velocity.shape) - 1
+    lost = np.flatnonzero(((cells < 0) | (cells > ends)).any(axis=1))
     if len(lost):
         size = " x ".join(f"{end:g}" for end in ends * model.spacing)
         raise UsageError(
             f"{name}: point {lost[0]} at {tuple(places[lost[0]].tolist())} m lies outside the model, {size} m"
         )
-    return found
+    return cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.dialects import DIALECTS
 from tilewright.sparse.dia import Dia, length
-from tilewright.sparse.krylov_reference import reference
+from tilewright.sparse.krylov import reference
 from tilewright.sparse.lower.gpu import emit_dia_gpu, emit_vectors_gpu
 from tilewright.sparse.lower.vectors import CATALOGUE, fuse, multiple
 

@@ -10,19 +10,31 @@ from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs.machine_code.bound import (
     LaunchWork,
     Needs,
+    Timing,
     analyse,
     bound,
+    cycles,
     followed,
     resident_blocks,
     round_updates,
     work,
 )
-from tilewright.costs.machine_code.listing import Code, Instruction, pipe_of, read
-from tilewright.costs.machine_code.paths import computing, steady, with_tests
+from tilewright.costs.machine_code.listing import (
+    PIPES,
+    SCOREBOARDS,
+    Code,
+    Instruction,
+    WarpPath,
+    computing,
+    pipe_of,
+    read,
+    steady,
+    with_tests,
+)
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime.devices import nvdisasm, nvrtc
+from tilewright.runtime.devices import nvrtc
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -114,7 +126,7 @@ def test_a_listing_without_encodings_is_refused():
         read(".text.smooth:\n        /*0000*/                   EXIT ;\n")
 
 
-@pytest.mark.skipif(not (nvrtc.available() and nvdisasm._programs()), reason="needs NVRTC and nvdisasm")
+@pytest.mark.skipif(not (nvrtc.available() and nvrtc._programs()), reason="needs NVRTC and nvdisasm")
 @pytest.mark.parametrize("tile", ["none", "streaming:t=2,s=32x58,threads=1x64"])
 def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
@@ -125,7 +137,7 @@ def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     kernel = source.kernels[0]
     needs = Needs(threads=kernel.threads, registers=code.resources.registers, shared_bytes=source.shared_bytes)
     updates = round_updates(problem, schedule)
-    listed = read(nvdisasm.disassemble(code.cubin))[kernel.entry]
+    listed = read(nvrtc.disassemble(code.cubin))[kernel.entry]
     found = analyse(listed, needs, updates, h200, loops=tile != "none")
     assert found.pipes["fp32"] == pytest.approx(5.0, rel=0.01)  # its own arithmetic: what is counted is its loop
     other = with_tests(listed)
@@ -137,3 +149,55 @@ def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     limit = bound(found, work(problem, schedule), h200)
     assert 0.3 < limit.useful <= 1.0
     assert limit.updates <= min(found.rates.values()) * 132 * 1.98e9
+
+
+NONE = SCOREBOARDS
+"""No scoreboard."""
+
+
+def path(*pipes, result=NONE, waits=0):
+    """A loop of an instruction per pipe; the last one may wait for the first one's result."""
+    last = len(pipes) - 1
+    every = tuple(
+        Instruction(
+            name=pipe,
+            pipe=pipe,
+            target="",
+            falls=True,
+            stall=1,
+            result=result if place == 0 else NONE,
+            operands=NONE,
+            waits=waits if place == last else 0,
+            width=1.0,
+        )
+        for place, pipe in enumerate(pipes)
+    )
+    return WarpPath(Code(every, {}), list(range(len(pipes))), len(pipes), loops=True)
+
+
+def timing(**latency):
+    """One scheduler, every pipe free again after a cycle."""
+    pipes = dict.fromkeys((*PIPES, "async"), 1.0)
+    return Timing(schedulers=1, busy=pipes, latency=pipes | latency, branch=0.0)
+
+
+@pytest.mark.parametrize("warps", [1, 2, 5])
+def test_the_last_warp_at_a_barrier_lets_all_go_on(warps):
+    """Each warp of a block issues, then all wait as long as a barrier takes; without one they only issue."""
+    slow, rounds = timing(barrier=50.0), 40
+    assert cycles(path("fp32", "barrier"), slow, warps, 1, rounds) == pytest.approx(50 + warps, abs=3)
+    assert cycles(path("fp32", "fp32"), slow, warps, 1, rounds) == pytest.approx(2 * warps, abs=1)
+
+
+def test_a_block_does_not_wait_for_another():
+    """While one block is at its barrier the other one issues."""
+    slow = timing(barrier=50.0)
+    alone, together = (cycles(path("fp32", "barrier"), slow, 2, blocks, 40) for blocks in (1, 2))
+    assert together == pytest.approx(alone, rel=0.1)
+
+
+def test_a_result_is_waited_for_until_it_is_there():
+    """A cycle to move it, 300.5 until it is there, and a whole one to use it; other warps' results come meanwhile."""
+    read = path("ldg", "fp32", result=2, waits=1 << 2)
+    assert cycles(read, timing(ldg=300.5), 1, 1, 20) == 303.0
+    assert 303.0 < cycles(read, timing(ldg=300.5), 8, 1, 20) < 311.0

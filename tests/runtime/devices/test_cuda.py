@@ -118,7 +118,7 @@ def test_only_the_wanted_device_is_opened(driver):
 
 
 def test_devices_that_are_only_looked_at_stay_closed(driver):
-    from tilewright.runtime.devices import found as backends
+    from tilewright.runtime.devices import drivers as backends
 
     assert len(backends.present()) >= 2
     assert [device.name for device in cuda.every()] == ["Card A", "Card B"]

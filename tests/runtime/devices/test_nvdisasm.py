@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.base.errors import ToolchainError
-from tilewright.runtime.devices import nvdisasm
+from tilewright.runtime.devices import nvrtc
 
 REFUSES = """echo 'nvdisasm fatal   : CUDA architecture "SM70" is deprecated. Please use CUDA toolkit 13.0' >&2
 exit 1"""
@@ -21,20 +21,20 @@ def found(tmp_path, monkeypatch):
             path.write_text(f"#!/bin/sh\n{script}\n")
             path.chmod(0o755)
             paths.append(str(path))
-        monkeypatch.setattr(nvdisasm, "_programs", lambda: tuple(paths))
+        monkeypatch.setattr(nvrtc, "_programs", lambda: tuple(paths))
 
     return put
 
 
 def test_the_first_that_lists_the_code_is_taken(found):
     found(REFUSES, "exit 1", LISTS, "echo another")
-    assert nvdisasm.disassemble(b"listed") == "listed"
+    assert nvrtc.disassemble(b"listed") == "listed"
 
 
 def test_what_none_lists_is_said(found):
     found(REFUSES)
     with pytest.raises(ToolchainError) as caught:
-        nvdisasm.disassemble(b"code")
+        nvrtc.disassemble(b"code")
     assert caught.value.message == (
         'nvdisasm refuses the machine code: CUDA architecture "SM70" is deprecated. Please use CUDA toolkit 13.0'
     )
@@ -44,4 +44,4 @@ def test_what_none_lists_is_said(found):
 def test_a_missing_one_names_the_extra(found):
     found()
     with pytest.raises(ToolchainError, match=r"nvdisasm is missing.*tilewright\[cuda\]"):
-        nvdisasm.disassemble(b"code")
+        nvrtc.disassemble(b"code")

@@ -7,8 +7,7 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
-from tilewright.runtime.formats.logs import read_stencilbench
-from tilewright.runtime.formats.tuner_files import read_t1, read_tuner_file, t1_path, tiling_of
+from tilewright.runtime.formats.logs import read_stencilbench, read_t1, read_tuner_file, t1_path, tiling_of
 from tilewright.schedules.tiling import Tiling, parse
 
 LINES = "8_6_256_1_256 2814.0697 GFLOPS\n10_1_256_1_256 2676.4233 GFLOPS\n"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tilewright.runtime.workers.limits import set_limit
+from tilewright.runtime.workers.worker import set_limit
 
 _ABSENT = 'raise ImportError("No module named this on this system")\n'
 
@@ -41,7 +41,7 @@ def test_tuning_plans_and_measures_without_limits(without):
 def test_large_stacks_of_many_threads_leave_room_to_compute():
     """Addresses of stacks are limited with all others; Fortran's users often raise the limit of stacks."""
     script = (
-        "from tilewright.runtime.workers.limits import set_limit\n"
+        "from tilewright.runtime.workers.worker import set_limit\n"
         "set_limit('RLIMIT_STACK', 2**33)\n"
         "import tilewright\n"
         "done = tilewright.tune('heat2d', shape=(300, 400), steps=8, candidates=2, seconds=2.0)\n"
@@ -60,7 +60,7 @@ def test_every_module_of_annotate_is_imported_without_limits(without):
 
 def test_a_limit_is_set_where_there_is_one():
     script = (
-        "import resource; from tilewright.runtime.workers.limits import set_limit\n"
+        "import resource; from tilewright.runtime.workers.worker import set_limit\n"
         "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
         "set_limit('RLIMIT_NOFILE', 32); assert resource.getrlimit(resource.RLIMIT_NOFILE) == (32, hard)\n"
         "set_limit('RLIMIT_NOFILE', 16, 24); assert resource.getrlimit(resource.RLIMIT_NOFILE) == (16, 24)\n"

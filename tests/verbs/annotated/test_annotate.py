@@ -16,7 +16,7 @@ from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageE
 from tilewright.base.records import Measurement, Outcome
 from tilewright.cli.app import app
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.devices import oclgrind as oclgrind_runtime
+from tilewright.runtime.devices import opencl as oclgrind_runtime
 from tilewright.runtime.warn import forget_warnings
 from tilewright.workloads.annotated import call as runtime
 from tilewright.workloads.annotated.nests.dependences import analyse
@@ -145,7 +145,7 @@ def test_cuda_code_of_the_examples_compiles(name):
 def oclgrind():
     """Skip where programs cannot be linked with OpenCL, or Oclgrind, which interprets kernels, is missing."""
     try:
-        oclgrind_runtime.library()
+        oclgrind_runtime.oclgrind_library()
         runtime.build(("cc", "-lOpenCL"), "#include <CL/cl.h>\nint x(void) { return clGetPlatformIDs(0, 0, 0); }")
     except ToolchainError as error:
         pytest.skip(f"no OpenCL here: {error}")

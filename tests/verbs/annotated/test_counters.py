@@ -284,7 +284,9 @@ def test_constants_that_a_region_declares_are_its_own(tmp_path):
 
 
 def test_an_inner_declaration_hides_one_of_an_unknown_type(tmp_path):
-    text, new = files(tmp_path / "a.c", "uint q = 3; { int i; int q = n;", DOUBLED, "} y[100] = q;")
+    text, new = files(
+        tmp_path / "a.c", "uint q = 3, i = 4; { int q = n;", DOUBLED.replace("i =", "int i =", 1), "} y[100] = q + i;"
+    )
     agree(tmp_path, f"#include <sys/types.h>\n{text}", new)
 
 

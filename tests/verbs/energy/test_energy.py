@@ -12,14 +12,13 @@ from tilewright.cli.app import app
 from tilewright.costs.energy.constants import NAMES, constants
 from tilewright.costs.energy.price import price
 from tilewright.inputs.stencil import stencil
-from tilewright.machines.dump import to_toml
-from tilewright.machines.files import load, parse
+from tilewright.machines.files import load, parse, to_toml
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.tuning.stencil import on_machine
 from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.energy.energy import compare, energy
-from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
+from tilewright.verbs.energy.runs import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.verbs.predict import predict, select
 from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune

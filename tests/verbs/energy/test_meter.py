@@ -7,8 +7,8 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.runtime import power
-from tilewright.verbs.energy import meter as energy_meter
-from tilewright.verbs.energy.fit import read_runs
+from tilewright.verbs.energy import runs as energy_meter
+from tilewright.verbs.energy.runs import read_runs
 
 SMALL = {"shape": (32, 32), "steps": 4}
 

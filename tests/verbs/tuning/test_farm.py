@@ -25,28 +25,28 @@ from tilewright.runtime.store import folder as store
 from tilewright.runtime.store.wisdom import Circumstances
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.tuning import farm
-from tilewright.verbs.tuning.meter import Limits
+from tilewright.verbs.tuning.meter import Answer, Errand, Limits, Node
 
 KIND = Circumstances(device="a processor", device_key="a", compiler="cc", compiler_key="c", version="1")
 TILINGS = [parse(f"skewed:t={4 + number},s=32x64") for number in range(40)]
 SECONDS = 0.05
 
 
-def node() -> farm.Node:
-    return farm.Node(name=threading.current_thread().name, cpus=1, kind=KIND)
+def node() -> Node:
+    return Node(name=threading.current_thread().name, cpus=1, kind=KIND)
 
 
-def attempt(errand: farm.Errand) -> farm.Answer:
+def attempt(errand: Errand) -> Answer:
     """A measurement that takes some time, longer for taller tiles in what it says."""
     time.sleep(SECONDS)
     seconds = 1.0 + 0.01 * errand.plan.tiling.time
-    return farm.Answer(node=node(), measurements=(Measurement(seconds=(seconds,)),))
+    return Answer(node=node(), measurements=(Measurement(seconds=(seconds,)),))
 
 
 def meter(executor, work=attempt, here=node, log=None) -> farm.FarmMeter:
     problem = make_problem(tw.program("heat2d"), (64, 64), 8)
     plan = Plan(problem=problem, target=read_target("auto", 1))
-    errand = farm.Errand(small=None, plan=plan, scalars=(), steps=8, limits=Limits(), memory=None)
+    errand = Errand(small=None, plan=plan, scalars=(), steps=8, limits=Limits(), memory=None)
     return farm.FarmMeter(executor, farm.first_node(executor, Limits(), here), errand, log=log, work=work)
 
 
@@ -72,8 +72,8 @@ def test_unlike_nodes_measure_nothing_that_counts(tmp_path):
         answer = attempt(errand)
         odd = answer.node.name.endswith("1")
         seconds = 1e-3 if odd else answer.measurements[0].seconds[0]
-        found = farm.Node(name=answer.node.name, cpus=1, kind=other if odd else KIND)
-        return farm.Answer(node=found, measurements=(Measurement(seconds=(seconds,)),))
+        found = Node(name=answer.node.name, cpus=1, kind=other if odd else KIND)
+        return Answer(node=found, measurements=(Measurement(seconds=(seconds,)),))
 
     with ThreadPoolExecutor(2) as executor:
         made = meter(executor, unlike, log=tmp_path / "log.jsonl")
@@ -90,7 +90,7 @@ def test_only_unlike_nodes_are_refused():
     kinds = iter([KIND])
 
     def changing():
-        return farm.Node(name="n", cpus=1, kind=next(kinds, dataclasses.replace(KIND, device_key="b")))
+        return Node(name="n", cpus=1, kind=next(kinds, dataclasses.replace(KIND, device_key="b")))
 
     def unlike(errand):
         return dataclasses.replace(attempt(errand), node=changing())
@@ -114,15 +114,15 @@ def test_a_lost_worker_costs_its_candidate():
     assert "its worker was lost" in failures[TILINGS[3]].detail
 
 
-def ends(errand: farm.Errand) -> farm.Answer:
+def ends(errand: Errand) -> Answer:
     if errand.plan.tiling == TILINGS[3]:
         os._exit(1)
     time.sleep(0.05)
-    return farm.Answer(node=there(), measurements=(Measurement(seconds=(1.0,)),))
+    return Answer(node=there(), measurements=(Measurement(seconds=(1.0,)),))
 
 
-def there() -> farm.Node:
-    return farm.Node(name=f"node{os.getpid()}", cpus=1, kind=KIND)
+def there() -> Node:
+    return Node(name=f"node{os.getpid()}", cpus=1, kind=KIND)
 
 
 def installed(name: str) -> bool:
@@ -163,7 +163,7 @@ def test_a_killed_worker_of_dask_costs_what_it_had():
     assert all(each.outcome is Outcome.CRASH for each in failures.values())
 
 
-def there_once(folder: Path) -> farm.Node:
+def there_once(folder: Path) -> Node:
     """End the worker that is asked first."""
     try:
         (folder / "asked").touch(exist_ok=False)
@@ -172,10 +172,10 @@ def there_once(folder: Path) -> farm.Node:
     os._exit(1)
 
 
-def counted(folder: Path, errand: farm.Errand) -> farm.Answer:
+def counted(folder: Path, errand: Errand) -> Answer:
     """A measurement that is another one each time that it is taken."""
     (folder / uuid.uuid4().hex).touch()
-    return farm.Answer(node=there(), measurements=(Measurement(seconds=(float(len(list(folder.iterdir()))),)),))
+    return Answer(node=there(), measurements=(Measurement(seconds=(float(len(list(folder.iterdir()))),)),))
 
 
 @needs_dask

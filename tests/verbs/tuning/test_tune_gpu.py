@@ -14,7 +14,7 @@ from tilewright.planner import plans
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import opencl
-from tilewright.runtime.devices.found import circumstances, open_device
+from tilewright.runtime.devices.drivers import circumstances, open_device
 from tilewright.runtime.store import wisdom
 from tilewright.verbs.tuning import trial
 from tilewright.verbs.wisdom import forget, known

@@ -9,7 +9,7 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import read_target
 from tilewright.runtime.devices import nvrtc, opencl
-from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.devices.drivers import device_machine, open_device
 from tilewright.workloads.tables import call as table_gpu
 from tilewright.workloads.tables import schedule as rules
 from tilewright.workloads.tables.catalogue import names, recurrence_named
@@ -165,7 +165,7 @@ def test_what_a_gpu_cannot_do_is_one_sentence(monkeypatch):
     with pytest.raises(UsageError, match="one of auto, c, numpy, opencl, cuda, got 'gpu'"):
         filling("lcs", given, scalars, backend="gpu")
     device = opencl.select("oclgrind")
-    monkeypatch.setattr(type(device), "memory_bytes", 1000)
+    monkeypatch.setattr(device, "memory_bytes", 1000)
     with pytest.raises(ArrayError, match="ask for its last cell or its sum alone"):
         filling("lcs", *inputs("lcs", (40, 50)), backend=BACKEND)
 

@@ -18,7 +18,7 @@ from tilewright.costs import fit
 from tilewright.costs.rates import iteration_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
-from tilewright.machines.host import host_machine
+from tilewright.machines.defaults import host_machine
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -239,15 +239,15 @@ def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine)
     if series.kind == "streaming":
         machine = one_core(machine)  # C_iter of the program is among its values
     guess = iteration_seconds(series.program, machine).value
-    found = []
+    instances = []
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)
         tiling, problem = series.tilings[index], make_problem(series.program, shape, 1)
         if series.kind == "streaming":
-            found += _measure_stream(kernels[index], tiling, problem, machine)
+            instances += _measure_stream(kernels[index], tiling, problem, machine)
         else:
-            found.append(_measure(kernels[index], tiling, problem, machine, guess))
-    return tuple(found)
+            instances.append(_measure(kernels[index], tiling, problem, machine, guess))
+    return tuple(instances)
 
 
 def _measure_stream(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine) -> list[Instance]:
@@ -279,13 +279,10 @@ def one_core(machine: Machine) -> Machine:
 def _wide_shape(
     program: Program, behind: tuple[int, ...], machine: Machine, generator: random.Random
 ) -> tuple[int, ...]:
-    """Draw extents whose data fill 20 to 40 % of a core's part of L3, but of 4 to 32 L2: more than a tile keeps.
-
-    Some processors say that they have hundreds of MiB of L3, which others use as well: a grid as large as a part of
-    that would tell no more and take minutes.
-
-    Behind the first axis the grid is as long as a tile, which computes no less than its size; in 1D it is some tiles.
-    """
+    # 20 to 40 % of a core's part of L3, but of 4 to 32 L2: more than a tile keeps. Some processors say that they have
+    # hundreds of MiB of L3, which others use as well: a grid as large as a part of that would tell no more and take
+    # minutes. Behind the first axis the grid is as long as a tile, which computes no less than its size; in 1D it is
+    # some tiles.
     copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
     part = machine.l3_bytes.value / machine.sm_count.value if machine.l3_bytes else 0.0
     own = machine.shared_bytes.value
@@ -310,10 +307,7 @@ def _outer_bytes(machine: Machine, threads: int) -> int:
 
 
 def _with_outer(machine: Machine, units: micro.Micro, threads: int, memory: float, protocol: CpuProtocol) -> Machine:
-    """Find how much of L3 there is, by copies from well beyond L2 to what the CPU describes; ``memory`` in bytes/s.
-
-    What copies find is usable as it is: nothing is left out for those who share it.
-    """
+    """Find how much of L3 there is, by copies from well beyond L2 to what the CPU describes; ``memory`` in bytes/s."""
     described, copies = machine.l3_bytes, []
     if described is None:
         return machine
@@ -324,11 +318,11 @@ def _with_outer(machine: Machine, units: micro.Micro, threads: int, memory: floa
         samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
         copies.append(fit.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
         size = int(size / _FINER)
-    found = fit.capacity(described, int(machine.l3_ways.value), threads / memory, copies)
-    if found is described:
+    capacity = fit.capacity(described, int(machine.l3_ways.value), threads / memory, copies)
+    if capacity is described:
         return machine
     whole = Quantity(value=1.0, unit="1", source="measured", note="of what copies find of L3", low=0.8, high=1.0)
-    return replace(machine, l3_bytes=found, l3_reuse_fraction=whole)
+    return replace(machine, l3_bytes=capacity, l3_reuse_fraction=whole)
 
 
 def _outer_bandwidth(machine: Machine, samples: Sequence[float], threads: int, size: int) -> Quantity | None:
@@ -354,11 +348,8 @@ def _tilings(problem: Problem) -> tuple[Tiling, ...]:
 
 
 def _shape(program: Program, machine: Machine, generator: random.Random) -> tuple[int, ...]:
-    """Draw extents whose values fill 30 to 100 % of what is used of the first-level cache.
-
-    Rows have a whole number of vectors, the cells that are not updated among them, so that all of them start at cache
-    lines, as in most grids that are larger; others take up to a third longer.
-    """
+    # 30 to 100 % of what is used of L1. Rows have a whole number of vectors, the cells that are not updated among them,
+    # so that all of them start at cache lines, as in most grids that are larger; others take up to a third longer.
     lanes = int(machine.vector_width.value)
     copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
     l1 = machine.l1_bytes.value if machine.l1_bytes else 2**15
@@ -376,11 +367,9 @@ def _shape(program: Program, machine: Machine, generator: random.Random) -> tupl
 
 
 def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -> tuple[int, ...]:
-    """Draw extents of grids for tiles: their values fill 15 to 45 % of L2, and rows are 4 to 32 whole vectors long.
-
-    In a grid within L1 no box of a tile has more than some rows, the next box reads what is still being stored, and
-    C_iter comes out up to one and a half times as long as in the tiles that larger grids are cut into.
-    """
+    # 15 to 45 % of L2, in rows of 4 to 32 whole vectors. In a grid within L1 no box of a tile has more than some rows,
+    # the next box reads what is still being stored, and C_iter comes out up to one and a half times as long as in the
+    # tiles that larger grids are cut into.
     lanes = int(machine.vector_width.value)
     copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
     cells = generator.uniform(0.15, 0.45) * machine.shared_bytes.value / (4 * copies)
@@ -406,7 +395,6 @@ def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: 
 
 
 def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
-    """The least time of some repetitions on one core, after a warm-up."""
     session = Session(kernel, problem, _inputs(problem), 1)
     try:
         return _least(lambda: session.advance(steps))
@@ -415,10 +403,8 @@ def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> floa
 
 
 def _least_run_seconds(kernel: CompiledKernel, problem: Problem) -> float:
-    """The same of whole runs on the caller's arrays, between whose bands rows stay as the kernel orders them.
-
-    A session would transpose them in every band, which the model would take for arithmetic.
-    """
+    # Between bands rows stay as the kernel orders them: a session would transpose them in every band, which the model
+    # would take for arithmetic.
     given = _inputs(problem)
     out = {field: np.zeros(problem.shape, dtype=np.float32) for field in problem.program.updated}
     inputs = replace(given, out=out)

@@ -49,11 +49,10 @@ def _note(each: fit.Fit, instances: str) -> str:
 
 
 def _entries(name: str, each: fit.Fit, instances: str) -> list[tuple[str, Quantity]]:
-    """A fitted C_iter and its start-ups as a machine file names them."""
     starts = {"row": each.row, "box": each.box}
-    found = [(name, entered(each, _note(each, instances)))]
+    entries = [(name, entered(each, _note(each, instances)))]
     note = "start-up, fitted with C_iter"
-    return found + [
+    return entries + [
         (f"{name} {what}", Quantity(value=value, unit="s", source="measured", note=note))
         for what, value in starts.items()
     ]
@@ -66,12 +65,12 @@ def in_turns(
     least: dict[str, dict[object, Instance]] = {program.name: {} for program in programs}
     for _ in range(TURNS):
         for program in programs:
-            known = least[program.name]
+            fastest = least[program.name]
             for each in measure(program):
                 key = each.shape, each.steps, each.tiling
-                if key not in known or each.seconds < known[key].seconds:
-                    known[key] = each
-    return {name: tuple(known.values()) for name, known in least.items()}
+                if key not in fastest or each.seconds < fastest[key].seconds:
+                    fastest[key] = each
+    return {name: tuple(fastest.values()) for name, fastest in least.items()}
 
 
 def fitted(instances: Sequence[Instance]) -> fit.Fit:
@@ -94,11 +93,11 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     flat = {name: data[name] for name, some in instances.items() if len(some[0].shape) == 2} or data
     before = machine.line_ratio.value if machine.line_ratio else 1.0
     plain = {name: (factors / (1.0, 1.0, before, 1.0), seconds) for name, (factors, seconds) in data.items()}
-    known = Numbers(machine)
-    ratio, advance = fit.stream_constants([plain[name] for name in flat], known)
+    numbers = Numbers(machine)
+    ratio, advance = fit.stream_constants([plain[name] for name in flat], numbers)
     change = (1.0, 1.0, ratio.value, 1.0)
     fits = {
-        name: fit.stream_iteration(f * change, seconds, advance.value, known) for name, (f, seconds) in plain.items()
+        name: fit.stream_iteration(f * change, seconds, advance.value, numbers) for name, (f, seconds) in plain.items()
     }
     return replace(machine, line_ratio=ratio, advance_seconds=advance), fits
 

@@ -26,7 +26,7 @@ from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.costs.work import hexagonal
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -89,19 +89,19 @@ SMALL_QUICK = replace(SMALL, instances=12, seconds=30.0, samples=5)
 
 def protocol_for(device: Device, *, quick: bool) -> GpuProtocol:
     """Return how much is measured on a device."""
-    told = device.describe()
-    if told.gpu:
+    about = device.describe()
+    if about.gpu:
         return QUICK if quick else FULL
-    if "Oclgrind" in told.name:
+    if "Oclgrind" in about.name:
         return TINY
     return SMALL_QUICK if quick else SMALL
 
 
 def measure_machine(device: Device, protocol: GpuProtocol, note: Note) -> Machine:
     """Measure what belongs to no program; the rest is as the driver or the data sheet says, or estimated."""
-    told = device.describe()
-    base = gpu_machine(told)
-    said = whose(device)
+    about = device.describe()
+    base = gpu_machine(about)
+    origin = whose(device)
     bench = _Bench(device, protocol)
     try:
         note("kernel calls")
@@ -119,20 +119,20 @@ def measure_machine(device: Device, protocol: GpuProtocol, note: Note) -> Machin
     moved = 2 * bench.cells * 4
     return replace(
         base,
-        dram_bandwidth=fit.robust([moved / s for s in copies], "B/s", f"copy of {bench.cells * 4 >> 20} MiB, {said}"),
+        dram_bandwidth=fit.robust([moved / s for s in copies], "B/s", f"copy of {bench.cells * 4 >> 20} MiB, {origin}"),
         launch_seconds=fit.robust(
-            [each / protocol.launches for each in launch], "s", f"one of {protocol.launches} calls in a row, {said}"
+            [each / protocol.launches for each in launch], "s", f"one of {protocol.launches} calls in a row, {origin}"
         ),
-        call_seconds=fit.robust(call, "s", f"one call from the host and waiting for it, {said}"),
-        barrier_seconds=fit.robust(barrier, "s", f"a barrier of {gpu_micro.THREADS} threads, {said}"),
-        shared_bandwidth=fit.robust([4 * words / each for each in shared], "B/s", f"all multiprocessors, {said}"),
+        call_seconds=fit.robust(call, "s", f"one call from the host and waiting for it, {origin}"),
+        barrier_seconds=fit.robust(barrier, "s", f"a barrier of {gpu_micro.THREADS} threads, {origin}"),
+        shared_bandwidth=fit.robust([4 * words / each for each in shared], "B/s", f"all multiprocessors, {origin}"),
     )
 
 
 def whose(device: Device) -> str:
     """Say whose times are measured."""
-    told = device.describe()
-    return f"by events on {told.name}" if told.gpu else f"{told.name}'s own times, which are those of no GPU"
+    about = device.describe()
+    return f"by events on {about.name}" if about.gpu else f"{about.name}'s own times, which are those of no GPU"
 
 
 def measure_programs(
@@ -207,14 +207,13 @@ def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted:
 
 
 def _tilings(problem: Problem, limit: int) -> tuple[Tiling, ...]:
-    """The default tile and others of other heights that fit."""
     first = calibration_tiling(problem, limit)
-    found = [first]
+    tilings = [first]
     for share in _HEIGHTS[1:]:
         height = max(2, round(share * first.time / 2) * 2)
         if height < first.time:  # a higher one might not fit
-            found.append(replace(first, time=height))
-    return tuple(dict.fromkeys(found))
+            tilings.append(replace(first, time=height))
+    return tuple(dict.fromkeys(tilings))
 
 
 def _pitches(tiling: Tiling) -> tuple[int, ...]:
@@ -263,7 +262,6 @@ class _Bench:
             device.write(buffer, 0, values)
 
     def close(self) -> None:
-        """Hand the memory back."""
         for buffer in self._buffers:
             self._device.release(buffer)
 
@@ -273,7 +271,6 @@ class _Bench:
         return [max(1e-12, one()) for _ in range(self._protocol.samples)]
 
     def start(self, kernel: int, groups: int, count: int, times: int = 1) -> None:
-        """Start a kernel."""
         arguments: tuple[Any, ...] = (*self._buffers, np.int32(count))
         for _ in range(times):
             self._device.start(self._kernels[kernel], (groups, gpu_micro.THREADS), arguments, 0)
@@ -286,7 +283,6 @@ class _Bench:
         return time.perf_counter() - begin
 
     def copy_seconds(self) -> float:
-        """One copy of the array."""
         groups = ceil_div(self.cells, gpu_micro.THREADS)
         return self._device.timed(lambda: self.start(_COPY, groups, self.cells))
 
@@ -300,7 +296,7 @@ class _Bench:
 def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
     """Return the first legal hexagonal or hybrid tiling, with threads, of a short list, that fits on chip, or ``none``.
 
-    What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.gpu_default`.
+    What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.choice`.
     """
     if problem.steps < 2:
         return NONE

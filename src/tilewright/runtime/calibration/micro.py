@@ -142,12 +142,9 @@ def team_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
 
 
 def _least(compiled: CompiledFunction, threads: int, samples: int) -> tuple[float, ...]:
-    """Take the least of many short timings as one sample.
-
-    Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
-    """
+    # Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
     size = np.array([0, threads, _SHORT_REPEATS, 0], dtype=np.int64)
-    found = []
+    timings = []
     for _ in range(samples):
         shortest = math.inf
         for _ in range(_SHORT_TIMINGS):
@@ -156,8 +153,8 @@ def _least(compiled: CompiledFunction, threads: int, samples: int) -> tuple[floa
             shortest = min(shortest, time.perf_counter() - begin)
             if shortest > _SHORT_REPEATS * _SLOW:
                 time.sleep(_SLOW)
-        found.append(shortest / _SHORT_REPEATS)
-    return tuple(found)
+        timings.append(shortest / _SHORT_REPEATS)
+    return tuple(timings)
 
 
 def _time(

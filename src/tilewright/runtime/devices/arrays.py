@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError, DeviceError
-from tilewright.runtime.devices.views import LEGACY, CallersStream, DeviceView, Memory
+from tilewright.runtime.devices.device import LEGACY, CallersStream, DeviceView, Memory
 from tilewright.runtime.memory import Array
 
 CPU, CUDA, MANAGED = 1, 2, 13
@@ -59,9 +59,9 @@ def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
     What that device's kernels do from now on waits for what the array's library has started on it: DLPack lets the
     library see to that, and goes first; the CUDA array interface names a stream to wait for.
     """
-    where = getattr(value, "__dlpack_device__", None)
-    if where is not None:
-        kind, number = where()
+    location = getattr(value, "__dlpack_device__", None)
+    if location is not None:
+        kind, number = location()
         return _from_library(value, int(number), name) if int(kind) in {CUDA, MANAGED} else None
     interface = getattr(value, "__cuda_array_interface__", None)
     return _from_interface(value, interface, name) if isinstance(interface, dict) else None
@@ -72,11 +72,11 @@ def lies_on_device(value: Any) -> bool:  # noqa: ANN401
     if isinstance(value, np.ndarray | bool | int | float | complex):
         return False
     value = getattr(value, "data", value) if type(value).__module__.partition(".")[0] == "xarray" else value
-    where = getattr(value, "__dlpack_device__", None)
-    if where is None:
+    location = getattr(value, "__dlpack_device__", None)
+    if location is None:
         return isinstance(getattr(value, "__cuda_array_interface__", None), dict)
     try:
-        return int(where()[0]) in {CUDA, MANAGED}
+        return int(location()[0]) in {CUDA, MANAGED}
     except Exception:  # noqa: BLE001  (values of a function that JAX traces lie nowhere, which reading them says)
         return False
 
@@ -128,8 +128,8 @@ def _from_library(value: Any, number: int, name: str) -> DeviceView:  # noqa: AN
             except TypeError:  # it knows no streams: what it started is ordered with the legacy default stream, as ours
                 capsule = value.__dlpack__()
     except (BufferError, RuntimeError, ValueError) as error:
-        said = str(error).partition("\n")[0]  # PyTorch adds how to debug its own kernels
-        raise ArrayError(f"{name!r} cannot be read where it lies: {said}", "copy it to the host first") from error
+        reason = str(error).partition("\n")[0]  # PyTorch adds how to debug its own kernels
+        raise ArrayError(f"{name!r} cannot be read where it lies: {reason}", "copy it to the host first") from error
     return _from_capsule(capsule, name, stream, writeable=not _is_constant(value))
 
 
@@ -170,7 +170,6 @@ class DeviceArray:
     """A result in a device's memory, which it owns: hands itself out without a copy, and frees itself at the end."""
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: Any) -> None:  # noqa: ANN401
-        """Take over memory."""
         self.memory, self.shape, self.dtype = memory, tuple(shape), np.dtype(dtype)
         self.pointer, self.device, self.device_type = memory.pointer, memory.device, CUDA
 
@@ -199,7 +198,6 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Where it lies, in DLPack's numbers."""
         return self.device_type, self.device
 
     def __dlpack__(
@@ -211,9 +209,9 @@ class DeviceArray:
         copy: bool | None = None,  # only on the way to the host there is one
     ) -> Any:  # noqa: ANN401
         """Return a capsule that keeps this array alive until its reader is done."""
-        here = self.__dlpack_device__()
-        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-        if wanted == here:
+        own = self.__dlpack_device__()
+        target = own if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if target == own:
             if copy:
                 raise BufferError(f"an array on the CUDA device {self.device} is handed out without a copy only")
             if stream is not None and int(stream) == _UNORDERED:
@@ -221,14 +219,13 @@ class DeviceArray:
             else:
                 self.memory.show(LEGACY if stream is None else int(stream))
             return _capsule(self)
-        if wanted[0] != CPU:
+        if target[0] != CPU:
             raise BufferError(f"an array on the CUDA device {self.device} is handed out there or on the host only")
         if copy is False:
             raise BufferError(f"an array on the CUDA device {self.device} is on the host as a copy only")
         return self.__array__().__dlpack__(max_version=max_version)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ANN401
-        """Copy it to the host."""
         if copy is False:
             raise ValueError("an array on a device cannot be had on the host without a copy")
         values: Array = np.empty(self.shape, self.dtype)

@@ -18,9 +18,9 @@ from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, Usag
 from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.source import KernelSource
-from tilewright.machines.device import GpuDescription
+from tilewright.machines.defaults import GpuDescription
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.devices.views import Box, CallersStream, DeviceView
+from tilewright.runtime.devices.device import Box, CallersStream, DeviceView
 from tilewright.runtime.memory import Array
 
 _LIBRARY = "libcuda.so.1"
@@ -42,13 +42,14 @@ class CudaDevice:
     context takes time and hundreds of megabytes.
     """
 
+    dialect = "cuda"
+
     def __init__(self, number: int) -> None:
-        """Look at a device."""
         with _reported("could not be asked for a device"):
             self._properties = library().core.Device(number).properties
-            self._name = _name(number)
-            self._memory = int(_done(library().driver.cuDeviceTotalMem(number)))
-        self._number = number
+            self.name = _name(number)
+            self.memory_bytes = int(_done(library().driver.cuDeviceTotalMem(number)))
+        self.number = number
         self._lock = threading.Lock()
         self._opened: tuple[Any, Any, Any] | None = None
         self._caller: tuple[CallersStream, Any] | None = None
@@ -56,29 +57,9 @@ class CudaDevice:
         self._unknown = False
 
     @property
-    def name(self) -> str:
-        """What the device calls itself."""
-        return self._name
-
-    @property
-    def number(self) -> int:
-        """Its number."""
-        return self._number
-
-    @property
-    def dialect(self) -> str:
-        """The language of its kernels."""
-        return "cuda"
-
-    @property
     def local_bytes(self) -> int:
         """Memory on chip that a group may use."""
         return int(self._properties.max_shared_memory_per_block_optin)
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the device."""
-        return self._memory
 
     @property
     def architecture(self) -> str:
@@ -89,7 +70,7 @@ class CudaDevice:
         """Say what the driver knows about the device."""
         own = self._properties
         with _reported("was asked for a device"):
-            bus = _done(library().driver.cuDeviceGetPCIBusId(32, self._number))
+            bus = _done(library().driver.cuDeviceGetPCIBusId(32, self.number))
         return GpuDescription(
             name=self.name,
             **{key: int(getattr(own, name)) for key, name in _DESCRIBED.items()},  # type: ignore[arg-type]
@@ -111,7 +92,7 @@ class CudaDevice:
                 if each.room_bytes:
                     most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                     handle = driver.CUkernel(int(kernel.handle))
-                    _done(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self._number))
+                    _done(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self.number))
                 kernels.append(kernel)
         return kernels
 
@@ -171,15 +152,15 @@ class CudaDevice:
             self.copy((target[0], target[1].first), (source[0], source[1].first), size)
             return
         driver = library().driver
-        one = driver.CUDA_MEMCPY3D()
-        one.srcMemoryType = one.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
-        (one.dstXInBytes, one.dstY, one.dstZ), (one.dstPitch, one.dstHeight) = target[1].place, target[1].pitches
-        (one.srcXInBytes, one.srcY, one.srcZ), (one.srcPitch, one.srcHeight) = source[1].place, source[1].pitches
-        one.dstDevice, one.srcDevice = _address(target[0], target[1].offset), _address(source[0], source[1].offset)
+        job = driver.CUDA_MEMCPY3D()
+        job.srcMemoryType = job.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
+        (job.dstXInBytes, job.dstY, job.dstZ), (job.dstPitch, job.dstHeight) = target[1].place, target[1].pitches
+        (job.srcXInBytes, job.srcY, job.srcZ), (job.srcPitch, job.srcHeight) = source[1].place, source[1].pitches
+        job.dstDevice, job.srcDevice = _address(target[0], target[1].offset), _address(source[0], source[1].offset)
         depth, height, width = (1, *extents)[-3:]
-        one.WidthInBytes, one.Height, one.Depth = width * target[1].itemsize, height, depth
+        job.WidthInBytes, job.Height, job.Depth = width * target[1].itemsize, height, depth
         with self.current("could not copy on the device"):
-            _done(driver.cuMemcpy3DAsync(one, self.stream.handle))
+            _done(driver.cuMemcpy3DAsync(job, self.stream.handle))
 
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
@@ -222,15 +203,15 @@ class CudaDevice:
     def following(self, views: Sequence[DeviceView]) -> "CudaDevice":
         """Return the device with its work after all arrays, in the first's stream, or its own if any is unknown."""
         streams = list(dict.fromkeys(each.stream for each in views if each.stream is not None))
-        found = self
+        ordered = self
         with self.current("could not use the stream of an array") as device:
             if streams and all(each.stream is not None for each in views):
                 first, *streams = streams
-                found = copy.copy(self)
-                found._caller, found._others = (first, device.create_stream(first)), tuple(streams)  # noqa: SLF001
+                ordered = copy.copy(self)
+                ordered._caller, ordered._others = (first, device.create_stream(first)), tuple(streams)  # noqa: SLF001
             for each in streams:
-                found.stream.wait(each)
-        return found
+                ordered.stream.wait(each)
+        return ordered
 
     def join(self, views: Sequence[DeviceView]) -> None:
         """Let what follows here wait for what made some more arrays, and what follows those for this."""
@@ -296,28 +277,27 @@ class CudaDevice:
         core, driver = library()
         _done(driver.cuCtxPushCurrent(context))
         try:
-            device = core.Device(self._number)
+            device = core.Device(self.number)
             device.set_current()  # it counts threads in which this was never called as without a context
             yield device
         finally:
             driver.cuCtxPopCurrent()
 
     def _open(self) -> tuple[Any, Any, Any]:
-        """The primary context, a stream in it, and a pool of memory."""
         if self._opened is None:
             with self._lock:
                 if self._opened is None:
                     core, driver = library()
-                    context = _done(driver.cuDevicePrimaryCtxRetain(self._number))
+                    context = _done(driver.cuDevicePrimaryCtxRetain(self.number))
                     with self._pushed(context) as device:
                         # It waits for the legacy default stream, and that for it: some libraries know no other one.
                         own = device.create_stream(options=core.StreamOptions(nonblocking=False))
                         if not self._properties.memory_pools_supported:
                             pool = device.memory_resource
                         else:
-                            pool = core.DeviceMemoryResource(self._number, core.DeviceMemoryResourceOptions())
-                            kept = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-                            _done(driver.cuMemPoolSetAttribute(pool.handle, kept, driver.cuuint64_t(_KEPT)))
+                            pool = core.DeviceMemoryResource(self.number, core.DeviceMemoryResourceOptions())
+                            threshold = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+                            _done(driver.cuMemPoolSetAttribute(pool.handle, threshold, driver.cuuint64_t(_KEPT)))
                     self._opened = context, own, pool
         return self._opened
 
@@ -419,8 +399,8 @@ def versions() -> tuple[str, str]:
     import cuda.bindings
 
     with _reported("did not say its version"):
-        known = int(_done(driver.cuDriverGetVersion()))
-    return str(cuda.bindings.__version__), f"{known // 1000}.{known % 1000 // 10}"
+        number = int(_done(driver.cuDriverGetVersion()))
+    return str(cuda.bindings.__version__), f"{number // 1000}.{number % 1000 // 10}"
 
 
 def holder(pointer: int) -> int | None:
@@ -433,7 +413,6 @@ def holder(pointer: int) -> int | None:
 
 
 def _count() -> int:
-    """How many devices there are."""
     driver = library().driver
     (status,) = driver.cuInit(0)
     count = 0
@@ -468,10 +447,10 @@ def _address(buffer: Any, offset: int) -> int:  # noqa: ANN401
 
 def _done(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401
     """What a call of the driver returned besides its status."""
-    status, *found = answer
+    status, *values = answer
     if int(status):
         raise _FailedError(status.name)
-    return found[0] if found else None
+    return values[0] if values else None
 
 
 class _FailedError(Exception):
@@ -486,5 +465,5 @@ def _reported(what: str) -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, _FailedError) and type(error).__name__ != "CUDAError":  # it has no public name
             raise
-        said = str(error).partition(":")[0]
-        raise DeviceError(f"the CUDA driver {what}: {said}", "see `tilewright doctor`") from error
+        name = str(error).partition(":")[0]
+        raise DeviceError(f"the CUDA driver {what}: {name}", "see `tilewright doctor`") from error

@@ -24,12 +24,11 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray
-from tilewright.runtime.devices.device import ArrayDevice, Device, Start
-from tilewright.runtime.devices.looks import Cells, Looks
+from tilewright.runtime.devices.device import ArrayDevice, Box, Device, DeviceView, Start
 from tilewright.runtime.devices.points import DevicePoints
-from tilewright.runtime.devices.views import Box, DeviceView
+from tilewright.runtime.devices.reductions import Cells, Reductions
+from tilewright.runtime.index_tables import index_table, scalar_table
 from tilewright.runtime.memory import Array
-from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.code import GpuSchedule
@@ -63,9 +62,9 @@ class DeviceKernels:
 def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> Artifact[DeviceLayout]:
     """Compile a source for a device, or find what an earlier run made of it; OpenCL's drivers do it while they load."""
     if source.shared_bytes > device.local_bytes:
-        needed, there = format_over(source.shared_bytes, device.local_bytes)
+        needed, available = format_over(source.shared_bytes, device.local_bytes)
         raise ArrayError(
-            f"a tile of {str(schedule.tiling)!r} needs {needed} on chip, {device.name} has {there}",
+            f"a tile of {str(schedule.tiling)!r} needs {needed} on chip, {device.name} has {available}",
             "take a smaller tile",
         )
     needs = device.resources(source)
@@ -112,16 +111,16 @@ def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int],
         return [(each.kernel, each.groups) for each in launches(whole, schedule, count)]
 
     for unit in range(least, min(_BANDS * least, steps // _TURNS) + 1, least):
-        one = shape(unit)
-        if shape(2 * unit) == 2 * one:
-            return unit * max(1, min(_GRAPH // max(1, len(one)), steps // (_TURNS * unit)))
+        band = shape(unit)
+        if shape(2 * unit) == 2 * band:
+            return unit * max(1, min(_GRAPH // max(1, len(band)), steps // (_TURNS * unit)))
     return steps
 
 
 def looked_up(problem: Problem, halo: Extended | None, scalars: Mapping[str, Any], steps: int) -> Array | None:
     """Return what kernels look up in the first ``steps`` steps, if anything: numbers of places, scalars that vary."""
     program, varying = problem.program, problem.varying
-    parts = [place_table(node, problem, halo, scalars) for node in program.placed]
+    parts = [index_table(node, problem, halo, scalars) for node in program.placed]
     if varying:
         columns = [program.scalars.index(name) for name in varying]
         parts.append(scalar_table(problem, scalars, steps)[0][:, columns].ravel())
@@ -132,7 +131,6 @@ class GpuSession:
     """A problem in a device's memory; used like :class:`tilewright.runtime.session.Session`."""
 
     def __init__(self, program: DeviceKernels, problem: Problem, inputs: Inputs, halo: Extended | None = None) -> None:
-        """Take memory and copy the first versions in; the inputs are only read, and may lie on the device."""
         self.problem = problem
         self.steps = 0
         """Steps done so far."""
@@ -148,7 +146,6 @@ class GpuSession:
         self._first = self._begun = inputs.first
         self._points: DevicePoints | None = None
         self._graphs: dict[int, Callable[[], None] | None] = {}
-        self._looks: Looks | None = None
         self._before: dict[str, tuple[Any, ...]] = {}
         self._device = program.device
         every: list[Any] = [each for versions in inputs.arrays.values() for each in versions]
@@ -157,9 +154,9 @@ class GpuSession:
             self._device = self._arrays.following(views)
         sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.layout.copies]
         if sum(sizes) > program.device.memory_bytes:
-            needed, there = format_over(sum(sizes), program.device.memory_bytes)
+            needed, available = format_over(sum(sizes), program.device.memory_bytes)
             raise ArrayError(
-                f"this run needs {needed}, {program.device.name} has {there}",
+                f"this run needs {needed}, {program.device.name} has {available}",
                 "use a smaller grid or a smaller dtype",
             )
         try:
@@ -246,11 +243,11 @@ class GpuSession:
             moved = tuple(place + more for place, more in zip(places, low, strict=True))
             cells = np.ravel_multi_index(moved, self._room)
         offset = self._offset(field, self._version) // self._dtype.itemsize
-        return self._eyes.at(Cells(self._buffers[self._number(field)], offset, math.prod(self._room)), cells)
+        return self._reductions.at(Cells(self._buffers[self._number(field)], offset, math.prod(self._room)), cells)
 
     def finite(self) -> bool:
         """Whether every value of the updated fields' newest versions is finite; found on the device."""
-        return all(self._seen(field, self._eyes.largest) < math.inf for field in self.problem.program.updated)
+        return all(self._reduced(field, self._reductions.largest) < math.inf for field in self.problem.program.updated)
 
     def keep(self) -> None:
         """Copy every version that the next step reads, on the device, to compare with and to start anew from."""
@@ -279,25 +276,23 @@ class GpuSession:
         """Return the largest change of any value since :meth:`keep`; found on the device, in the element type."""
 
         def changed(field: str) -> float:
-            return self._seen(field, lambda cells: self._eyes.change(cells, self._before[field][0]))
+            return self._reduced(field, lambda cells: self._reductions.change(cells, self._before[field][0]))
 
         return max(changed(field) for field in self.problem.program.updated)
 
-    @property
-    def _eyes(self) -> Looks:
-        if self._looks is None:
-            self._looks = Looks(self._program.device, self._device, self.problem.dtype)
-        return self._looks
+    @functools.cached_property
+    def _reductions(self) -> Reductions:
+        return Reductions(self._program.device, self._device, self.problem.dtype)
 
-    def _seen(self, field: str, look: Callable[[Cells], float]) -> float:
-        """Look at a field's newest version, without what lies in memory around it."""
+    def _reduced(self, field: str, reduction: Callable[[Cells], float]) -> float:
+        """Reduce a field's newest version, without what lies in memory around it."""
         count = self.problem.cells
         if self._plain:
             offset = self._offset(field, self._version) // self._dtype.itemsize
-            return look(Cells(self._buffers[self._number(field)], offset, count))
+            return reduction(Cells(self._buffers[self._number(field)], offset, count))
         buffer = self._copy_of(field, 0)
         try:
-            return look(Cells(buffer, 0, count))
+            return reduction(Cells(buffer, 0, count))
         finally:
             self._device.release(buffer)
 
@@ -444,7 +439,6 @@ class GpuSession:
             device.write(self._tables[0], 0, whole)
 
     def _call(self, launch: Launch) -> Start:
-        """What the driver is to start."""
         kernel = self._program.source.kernels[launch.kernel]
         head, tail = self._fixed
         points = () if self._points is None else self._points.buffers
@@ -512,13 +506,12 @@ class GpuSession:
         self._device.write(self._buffers[number], at, self._surrounded(version))
 
     def _put_there(self, number: int, at: int, view: Any, part: tuple[slice, ...]) -> None:  # noqa: ANN401
-        """Copy a part of an array on the device to its place."""
         start, extents = tuple(each.start for each in part), tuple(each.stop - each.start for each in part)
         if min(extents) > 0:
             around = [low for low, _ in self._halo.around] if self._halo else [0] * len(start)
-            there = self._box(at, tuple(low + cell for low, cell in zip(around, start, strict=True)))
+            target = self._box(at, tuple(low + cell for low, cell in zip(around, start, strict=True)))
             source = Box(offset=0, shape=self.problem.shape, start=start, itemsize=self._dtype.itemsize)
-            self._device.copy_box((self._buffers[number], there), (view.pointer, source), extents)
+            self._device.copy_box((self._buffers[number], target), (view.pointer, source), extents)
 
     def _surround(self, number: int, at: int) -> None:
         """Fill the periodic copies around a version, axis after axis."""

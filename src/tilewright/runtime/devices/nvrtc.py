@@ -1,4 +1,4 @@
-"""CUDA text -> machine code and what it needs, with NVIDIA's run-time compiler: no driver and no GPU takes part.
+"""CUDA text -> machine code, what it needs, and its listing: NVIDIA's compiler and disassembler, without any GPU.
 
 The library comes from the package nvidia-cuda-nvrtc-cu12, from nvidia-cuda-nvrtc (CUDA 13) or from an installed
 toolkit. Results are kept in the kernel cache, so that a candidate is compiled once per architecture.
@@ -7,14 +7,18 @@ toolkit. Results are kept in the kernel cache, so that a candidate is compiled o
 import ctypes
 import ctypes.util
 import functools
+import importlib.util
 import json
 import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.base.errors import ToolchainError
+from tilewright.base.errors import ToolchainError, sentence
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Resources
 from tilewright.runtime import cache
@@ -23,6 +27,7 @@ INSTALL = "pip install 'tilewright[cuda]'"
 _VERSION = 2
 """Raised when a stored result could no longer be read."""
 _LOG_LINES = 3
+_LISTING_SECONDS = 60.0
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -101,9 +106,9 @@ def oldest_architecture() -> int:
     """Return the oldest architecture that the compiler makes code for, such as 50 for ``sm_50``."""
     library, count = _library(), ctypes.c_int()
     _check(library.nvrtcGetNumSupportedArchs(ctypes.byref(count)), "")
-    known = (ctypes.c_int * count.value)()
-    _check(library.nvrtcGetSupportedArchs(known), "")
-    oldest: int = min(known)
+    architectures = (ctypes.c_int * count.value)()
+    _check(library.nvrtcGetSupportedArchs(architectures), "")
+    oldest: int = min(architectures)
     return oldest
 
 
@@ -121,12 +126,12 @@ def _candidates() -> Sequence[str]:
     try:
         import nvidia as packages
     except ImportError:
-        found = []
+        libraries = []
     else:
         folders = [Path(root) / part / "lib" for part in ("cuda_nvrtc", "cu13") for root in packages.__path__]
-        found = [str(path) for folder in folders for path in sorted(folder.glob("libnvrtc.so*"))]
+        libraries = [str(path) for folder in folders for path in sorted(folder.glob("libnvrtc.so*"))]
     system = ctypes.util.find_library("nvrtc")
-    return [*found, *([system] if system else [])]
+    return [*libraries, *([system] if system else [])]
 
 
 def _compile(text: str, options: Sequence[str]) -> tuple[bytes, str]:
@@ -154,3 +159,36 @@ def _check(status: int, log: str) -> None:
     if status:
         lines = [line.strip() for line in log.splitlines() if "error" in line] or [f"status {status}"]
         raise ToolchainError(f"the CUDA compiler refuses the kernel: {'; '.join(lines[:_LOG_LINES])}")
+
+
+def disassemble(cubin: bytes) -> str:
+    """Return the listing of a cubin with the encodings of its instructions."""
+    refusal = ToolchainError("NVIDIA's disassembler nvdisasm is missing", INSTALL)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        for program in _programs():
+            command = [program, "-c", "-hex", str(path)]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LISTING_SECONDS)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                refusal = ToolchainError(f"nvdisasm did not end: {error}")
+                continue
+            if not done.returncode:
+                return done.stdout
+            reason = sentence(done.stderr).removeprefix("nvdisasm fatal").lstrip(" :")
+            # Those of CUDA 13.1 and later list no code below sm_75, which NVRTC 12 makes.
+            refusal = ToolchainError(
+                f"nvdisasm refuses the machine code: {reason:.200}",
+                "put the nvdisasm of an older CUDA toolkit on the path",
+            )
+    raise refusal
+
+
+@functools.cache
+def _programs() -> tuple[str, ...]:
+    """The disassemblers of the package nvidia-cuda-nvdisasm and of an installed toolkit."""
+    package = importlib.util.find_spec("nvidia")
+    roots = [] if package is None or package.submodule_search_locations is None else package.submodule_search_locations
+    programs = sorted((str(path) for root in roots for path in Path(root).glob("**/bin/nvdisasm")), reverse=True)
+    return (*programs, *filter(None, [shutil.which("nvdisasm")]))

@@ -1,22 +1,27 @@
 """OpenCL devices through pyopencl: GPUs of any maker, CPUs (PoCL), and the interpreter Oclgrind.
 
 Oclgrind runs kernels without any driver and reports races and accesses out of bounds; it reads its settings from the
-environment when it is loaded, see :func:`prepare_oclgrind`.
+environment when it is loaded, see :func:`prepare_oclgrind`. Programs that annotated regions become are linked with the
+system's OpenCL loader, which reads its list of platforms from a folder (:func:`only_oclgrind`).
 """
 
 import contextlib
 import functools
+import importlib.util
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
 from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.source import KernelSource
-from tilewright.machines.device import GpuDescription
-from tilewright.runtime.devices.views import Box
+from tilewright.machines.defaults import GpuDescription
+from tilewright.runtime.devices.device import Box
 from tilewright.runtime.memory import Array
 
 INSTALL = "pip install 'tilewright[opencl]'"
@@ -38,25 +43,25 @@ def devices() -> tuple[Any, ...]:
     """Every OpenCL device: real GPUs first, then other devices, then interpreters."""
     os.environ.setdefault("OCLGRIND_LOCAL_MEM_SIZE", str(_OCLGRIND_LOCAL))
     cl = _pyopencl()
-    found = []
+    unordered = []
     with contextlib.suppress(cl.Error):
-        found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+        unordered = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 
     def order(device: Any) -> int:  # noqa: ANN401
         if "Oclgrind" in device.name:
             return 2
         return 0 if device.type & cl.device_type.GPU else 1
 
-    return tuple(sorted(found, key=order))
+    return tuple(sorted(unordered, key=order))
 
 
 def select(wanted: str = "") -> "OpenClDevice":
     """Open a device by its number in :func:`devices` or a part of its name, the first one by default."""
-    every = devices()
-    if not every:
+    listed = devices()
+    if not listed:
         raise ToolchainError("there is no OpenCL device", f"install a driver, PoCL, or Oclgrind: {INSTALL}")
-    names = [device.name for device in every]
-    if wanted.isdecimal() and int(wanted) < len(every):
+    names = [device.name for device in listed]
+    if wanted.isdecimal() and int(wanted) < len(listed):
         return _opened(int(wanted))
     fitting = [number for number, name in enumerate(names) if wanted.lower() in name.lower()]
     if not fitting:
@@ -77,43 +82,18 @@ def _opened(number: int) -> "OpenClDevice":
 class OpenClDevice:
     """One device with a context and a queue that keeps the order of its commands."""
 
+    number, dialect = 0, "opencl"
+
     def __init__(self, device: Any) -> None:  # noqa: ANN401
-        """Make the context of a device of pyopencl."""
         self._cl = cl = _pyopencl()
         self._device = device
+        self.name = str(device.name)
+        self.local_bytes = int(device.local_mem_size)  # that a group may use
+        self.memory_bytes = int(device.global_mem_size)
+        self.interpreted = "Oclgrind" in self.name  # by Oclgrind, whose times are its own
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self._events: list[Any] | None = None
-
-    @property
-    def name(self) -> str:
-        """What the device calls itself."""
-        return str(self._device.name)
-
-    @property
-    def number(self) -> int:
-        """Its number."""
-        return 0
-
-    @property
-    def dialect(self) -> str:
-        """The language of its kernels."""
-        return "opencl"
-
-    @property
-    def local_bytes(self) -> int:
-        """Memory on chip that a group may use."""
-        return int(self._device.local_mem_size)
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the device."""
-        return int(self._device.global_mem_size)
-
-    @property
-    def interpreted(self) -> bool:
-        """Whether it is the interpreter Oclgrind, whose times are its own."""
-        return "Oclgrind" in self.name
 
     def describe(self) -> GpuDescription:
         """Say what the driver knows about the device."""
@@ -199,10 +179,10 @@ class OpenClDevice:
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
         extra = [self._cl.LocalMemory(room)] if room else []
-        groups, each = threads
+        groups, size = threads
         with _reported("a kernel could not be started"):
             kernel.set_args(*arguments, *extra)
-            event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, (groups * each,), (each,))
+            event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, (groups * size,), (size,))
         if self._events is not None:
             self._events.append(event)
 
@@ -248,3 +228,54 @@ def _pyopencl() -> Any:  # noqa: ANN401
     except ImportError as error:
         raise ToolchainError(f"the backend opencl needs pyopencl ({error})", INSTALL) from None
     return pyopencl
+
+
+@dataclass(slots=True)
+class OclgrindReport:
+    """What Oclgrind writes down."""
+
+    path: Path
+    _read: int = 0
+
+    def news(self) -> str:
+        """Return the first new line since the last call, or nothing."""
+        try:
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+        fresh, self._read = text[self._read :], len(text)
+        return next((line.strip() for line in fresh.splitlines() if line.strip()), "")
+
+
+def oclgrind_library() -> Path:
+    """Return Oclgrind's library."""
+    spec = importlib.util.find_spec("pyopencl")
+    for place in (spec.submodule_search_locations or []) if spec is not None else []:
+        for found in sorted(Path(place).rglob("liboclgrind-rt-icd*.so")):
+            return found
+    raise ToolchainError("Oclgrind is not installed", INSTALL)
+
+
+@contextlib.contextmanager
+def only_oclgrind() -> Iterator[OclgrindReport]:
+    """Let programs that are started meanwhile see Oclgrind and no other platform."""
+    library = oclgrind_library()
+    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
+        (Path(folder) / "oclgrind.icd").write_text(f"{library}\n", encoding="utf-8")
+        report = OclgrindReport(Path(folder) / "report.txt")
+        values = {
+            "OCL_ICD_VENDORS": folder,
+            "OCLGRIND_DATA_RACES": "1",
+            "OCLGRIND_LOCAL_MEM_SIZE": str(_OCLGRIND_LOCAL),
+            "OCLGRIND_LOG": str(report.path),
+        }
+        before = {name: os.environ.get(name) for name in values}
+        os.environ |= values
+        try:
+            yield report
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value

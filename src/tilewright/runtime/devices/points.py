@@ -14,7 +14,6 @@ class DevicePoints:
     """The tables of a run on a device, filled and read portion by portion of its steps."""
 
     def __init__(self, device: Device, tables: PointTables, itemsize: int) -> None:
-        """Lay out tables on a device with its work in the run's stream; ``itemsize`` is of the fields."""
         self._device, self._tables, self._itemsize = device, tables, itemsize
         self._steps = 0
         self.buffers: list[Any] = []

@@ -10,17 +10,14 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import check_place, check_there, written
 from tilewright.runtime.formats.pictures import FLOATS, PICTURES, check_pillow, read_picture, write_picture
-from tilewright.runtime.memory import check_memory
-
-Array = npt.NDArray[Any]
+from tilewright.runtime.memory import Array, check_memory
 
 _DAMAGE = (ValueError, EOFError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError)
 """What reading a damaged array can raise: its header is Python's text for a dictionary."""
@@ -74,19 +71,19 @@ def is_archive(path: Path) -> bool:
 def read_archive(path: Path) -> dict[str, Array]:
     """Read the arrays of a ``.npz`` file by their names."""
     check_there(path, "a .npz file")
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             check_memory(sum(member.file_size for member in members))
             for member in members:
                 with archive.open(member) as file:
-                    found[member.filename.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
+                    arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
     except _ARCHIVE_DAMAGE as error:
         raise ArrayError(
             f"{str(path)!r} is no .npz file of plain numbers: {error}", "write it with numpy.savez"
         ) from None
-    return found
+    return arrays
 
 
 def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:

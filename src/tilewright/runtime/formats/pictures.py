@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import check_place, check_there, written
+from tilewright.runtime.memory import Array
 
-Array = npt.NDArray[Any]
 PICTURES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """File name endings that are read and written as pictures."""
 FLOATS = 32

@@ -20,14 +20,13 @@ from typing import Any, Protocol
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, told
 from tilewright.base.paths import replaced, replaced_folder
 from tilewright.runtime.formats import journal
 from tilewright.runtime.formats.codecs import check_codecs
+from tilewright.runtime.memory import Array
 
-Array = npt.NDArray[Any]
 STEP = "step"
 _NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
 _VTK_AXES = 3
@@ -128,11 +127,11 @@ def read(path: Path) -> Saved:
     if not path.exists():
         raise ArrayError(f"there is no file {str(path)!r}", "give the path of a series that a run wrote")
     with told(f"{str(path)!r} is no series that a run wrote"):
-        found = _Zarr(path).read() if path.suffix.lower() == ".zarr" else _Hdf5(path).read()
-        _check(found)
-    if not len(found.steps):
+        saved = _Zarr(path).read() if path.suffix.lower() == ".zarr" else _Hdf5(path).read()
+        _check(saved)
+    if not len(saved.steps):
         raise ArrayError(f"{str(path)!r} has no complete record")
-    return found
+    return saved
 
 
 def _complete(steps: Array) -> Array:
@@ -143,11 +142,11 @@ def _complete(steps: Array) -> Array:
 
 def _check(found: Saved) -> None:
     """Refuse steps and records that are none, with a sentence of why."""
-    steps, every = found.steps, list(found.values.values())
+    steps, records = found.steps, list(found.values.values())
     if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 0).any() or (np.diff(steps) < 0).any():
         raise ValueError("its steps are no whole numbers that grow")
-    grid = every[0].shape[1:]
-    for each in every:
+    grid = records[0].shape[1:]
+    for each in records:
         if each.shape[1:] != grid or len(grid) != len(found.layout.dims) or each.dtype.kind not in "iufc":
             raise ValueError("its records are no numbers on one grid")
         if each.shape[0] < len(steps):
@@ -260,8 +259,8 @@ class _Hdf5(_Appending):
             scales = {STEP: file.create_dataset(STEP, (0,), "int64", maxshape=(None,), chunks=(1024,))}
             extents = dict(zip(layout.dims, next(iter(first.values())).shape, strict=True))
             for name, extent in extents.items():
-                given = layout.coords.get(name)
-                scales[name] = file.create_dataset(name, data=np.arange(extent) if given is None else given)
+                coordinates = layout.coords.get(name)
+                scales[name] = file.create_dataset(name, data=np.arange(extent) if coordinates is None else coordinates)
             for name, scale in scales.items():
                 scale.make_scale(name)
             for name, values in layout.constant.items():

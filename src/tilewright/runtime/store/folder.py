@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.documents import user_folder
 from tilewright.base.fingerprint import digest
 from tilewright.runtime import cache
 from tilewright.runtime.warn import warn_once
@@ -28,21 +27,8 @@ _LOCK_POLL = 0.005
 
 
 def directory() -> Path | None:
-    """Return the directory of what is kept, made if need be, or None where none can be used (after one warning).
-
-    ``TILEWRIGHT_STORE`` overrides the user's data directory. A directory that others may write to is refused.
-    """
-    try:
-        root = user_folder("data", VARIABLE)
-        cache.make_private(root)
-        problem = cache.distrust(root, VARIABLE)
-    except (OSError, RuntimeError) as error:
-        warn_once(f"what is measured cannot be kept for later runs: {error}")
-        return None
-    if problem:
-        warn_once(f"the store {problem}")
-        return None
-    return root
+    """Return the directory of what is kept, or None; ``TILEWRIGHT_STORE`` overrides the user's data directory."""
+    return cache.private_directory("data", VARIABLE, "the store", "what is measured cannot be kept for later runs")
 
 
 def encode(record: Record) -> bytes:

@@ -12,8 +12,8 @@ from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.paths import replaced
 from tilewright.machines import files
-from tilewright.machines.dump import to_toml
-from tilewright.machines.host import host_machine
+from tilewright.machines.defaults import host_machine
+from tilewright.machines.files import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.runtime import cache
 from tilewright.runtime.host import available_cpus, cpu_features
@@ -35,9 +35,9 @@ def identity() -> str:
 def host() -> Machine:
     """Return this machine's CPU: calibrated if a calibration of this very CPU and compiler is kept, else described."""
     try:
-        known = path()
-        status = known.stat()
-        return _calibrated(known, (status.st_mtime_ns, status.st_size))
+        place = path()
+        status = place.stat()
+        return _calibrated(place, (status.st_mtime_ns, status.st_size))
     except (OSError, RuntimeError):
         return host_machine(target_cpu())
     except TilewrightError as error:
@@ -62,15 +62,14 @@ def _calibrated(known: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001
 
 
 def _place(machine: Machine) -> Path:
-    """Where a machine is kept: the host by its identity, a device by its name."""
     return path() if machine.kind == "cpu" else path().with_name(f"{machine.name}.toml")
 
 
 def device_path(name: str) -> Path | None:
     """Return where the calibration of a device of this name is kept, or None if there is none."""
     try:
-        found = path().with_name(f"{name}.toml")
-        return found if found.is_file() else None
+        place = path().with_name(f"{name}.toml")
+        return place if place.is_file() else None
     except (OSError, RuntimeError):
         return None
 

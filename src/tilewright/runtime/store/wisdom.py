@@ -200,11 +200,11 @@ def load() -> tuple[Wisdom, ...]:
 
 @functools.lru_cache(maxsize=4)
 def _read(path: Path, *_stamp: int) -> tuple[Wisdom, ...]:
-    known: dict[str, Wisdom] = {}
+    entries: dict[str, Wisdom] = {}
     skipped = 0
     for record in store.read(path):
         if "forget" in record:
-            known.pop(str(record["forget"]), None)
+            entries.pop(str(record["forget"]), None)
             continue
         if is_gone(record.get("tiling")):
             skipped += 1
@@ -213,10 +213,10 @@ def _read(path: Path, *_stamp: int) -> tuple[Wisdom, ...]:
             entry = from_dict(record)
         except TilewrightError:
             continue
-        known.pop(entry.id, None)
-        known[entry.id] = entry
+        entries.pop(entry.id, None)
+        entries[entry.id] = entry
     warn_skipped(skipped, path.name)
-    return tuple(known.values())
+    return tuple(entries.values())
 
 
 def remember(entries: Sequence[Wisdom]) -> bool:
@@ -255,9 +255,9 @@ def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
         raise UsageError(f"{name!r} is no wisdom file", hint)
     if document.get("version") != FORMAT_VERSION or not isinstance(document.get("entries"), list):
         raise UsageError(f"{name!r} is wisdom of another version, expected {FORMAT_VERSION}", hint)
-    kept = [each for each in document["entries"] if not isinstance(each, dict) or not is_gone(each.get("tiling"))]
-    warn_skipped(len(document["entries"]) - len(kept), name)
-    return tuple(map(from_dict, kept))
+    entries = [each for each in document["entries"] if not isinstance(each, dict) or not is_gone(each.get("tiling"))]
+    warn_skipped(len(document["entries"]) - len(entries), name)
+    return tuple(map(from_dict, entries))
 
 
 def from_dict(record: object) -> Wisdom:

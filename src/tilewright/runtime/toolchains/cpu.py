@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.machines.host import CpuDescription
+from tilewright.machines.defaults import CpuDescription
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.warn import warn_once
@@ -122,20 +122,20 @@ def _openmp() -> tuple[tuple[str, ...], ...]:
 def find_command() -> tuple[str, ...]:
     """Find a compiler: TILEWRIGHT_CC, CC, cc, gcc, clang, then the ziglang wheel."""
     for variable in _VARIABLES:
-        asked = os.environ.get(variable, "").strip()
-        if asked:
+        command = os.environ.get(variable, "").strip()
+        if command:
             # CC may carry arguments ("ccache gcc"); a path with spaces is taken whole.
-            parts = [asked] if Path(asked).exists() else _words(variable, asked)
-            found = shutil.which(parts[0])
-            if found is None:
+            parts = [command] if Path(command).exists() else _words(variable, command)
+            program = shutil.which(parts[0])
+            if program is None:
                 raise ToolchainError(
-                    f"{variable} names the compiler {asked!r}, which does not exist", f"unset {variable}"
+                    f"{variable} names the compiler {command!r}, which does not exist", f"unset {variable}"
                 )
-            return (found, *parts[1:])
+            return (program, *parts[1:])
     for name in _NAMES:
-        found = shutil.which(name)
-        if found is not None:
-            return (found,)
+        program = shutil.which(name)
+        if program is not None:
+            return (program,)
     import importlib.util
 
     if importlib.util.find_spec("ziglang") is not None:
@@ -144,7 +144,6 @@ def find_command() -> tuple[str, ...]:
 
 
 def _words(variable: str, command: str) -> list[str]:
-    """Split a command as a shell does."""
     try:
         return shlex.split(command, posix=sys.platform != "win32")
     except ValueError as error:
@@ -195,11 +194,11 @@ def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
             fused=target[1] == "1",
             openmp_flags=tuple(lines[4].split()),
         )
-    found = _probe(command, stamp)
-    kept = [found.identity, "openmp" if found.openmp else "-", " ".join(found.native)]
-    kept += [f"{found.simd_bits} {int(found.fused)}", " ".join(found.openmp_flags)]
-    cache.save_text(store, f"cc-{key}", "\n".join(kept))
-    return found
+    tools = _probe(command, stamp)
+    fields = [tools.identity, "openmp" if tools.openmp else "-", " ".join(tools.native)]
+    fields += [f"{tools.simd_bits} {int(tools.fused)}", " ".join(tools.openmp_flags)]
+    cache.save_text(store, f"cc-{key}", "\n".join(fields))
+    return tools
 
 
 def target_cpu() -> CpuDescription:
@@ -209,8 +208,8 @@ def target_cpu() -> CpuDescription:
     that has narrower ones.
     """
     cpu = describe_cpu()
-    asked = next((text for name in _VARIABLES if (text := os.environ.get(name, "").strip())), "")
-    if not any(flag in asked for flag in _PROCESSOR):
+    command = next((text for name in _VARIABLES if (text := os.environ.get(name, "").strip())), "")
+    if not any(flag in command for flag in _PROCESSOR):
         return cpu
     try:
         tools = toolchain()
@@ -226,7 +225,6 @@ def _names_processor(command: Sequence[str]) -> bool:
 
 
 def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
-    """Ask the compiler for its version and try its options on a small program."""
     version = _call((*command, "--version"), 30.0)
     first = version.stdout.partition("\n")[0].strip()
     identity = fingerprint(first, stamp) + " " + first
@@ -267,7 +265,6 @@ def _with_few_registers(tools: Toolchain) -> Toolchain:
 
 
 def _openmp_hint(version: str) -> str:
-    """What to do where OpenMP does not link, by system and by what the compiler calls itself."""
     package = "libomp-dev" if "clang" in version else "libgomp1"
     return _OPENMP.get(sys.platform, f"install its OpenMP library, on Debian and Ubuntu `apt install {package}`")
 
@@ -281,7 +278,6 @@ def _native(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _target(tools: Toolchain) -> tuple[int, bool]:
-    """Width of the vectors that a compiler makes, and whether it fuses, as its own macros say."""
     result = _call((*tools.command, *tools.native, "-dM", "-E", "-x", "c", os.devnull), 30.0)
     macros = {words[1] for line in result.stdout.splitlines() if len(words := line.split()) > 1}
     if result.returncode or not macros:
@@ -374,11 +370,8 @@ def _call(
 def _ended_process(
     arguments: tuple[str, ...], seconds: float, folder: str | None, memory: int | None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler, which leaves nothing behind however it ends; its processes may take ``memory`` bytes on Linux.
-
-    A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
-    these are put into a folder of the caller's, and both are killed.
-    """
+    # A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
+    # these are put into a folder of the caller's, and both are killed.
     environment = {**os.environ, "LC_ALL": "C"} | ({} if folder is None else {"TMPDIR": folder})
     command = arguments
     if memory is not None and sys.platform == "linux":
@@ -395,14 +388,14 @@ def _ended_process(
         env=environment,
     ) as process:
         try:
-            out, said = process.communicate(timeout=seconds)
+            out, errors = process.communicate(timeout=seconds)
         except BaseException:
             for child in _children(process.pid):
                 with suppress(OSError):
                     os.kill(child, signal.SIGKILL)
             process.kill()
             raise
-    return subprocess.CompletedProcess(arguments, process.returncode, out, said)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
 
 
 def _children(pid: int) -> list[int]:

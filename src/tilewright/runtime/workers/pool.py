@@ -25,8 +25,7 @@ from typing import IO, Any
 
 from tilewright.base.records import Outcome
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.workers.limits import stack_bytes
-from tilewright.runtime.workers.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, READY, frame
+from tilewright.runtime.workers.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, READY, frame, stack_bytes
 
 START_SECONDS = 30.0
 """What a fresh worker may take to start up, before the time of its first call runs."""
@@ -112,22 +111,18 @@ class _Worker:
             if kind != READY:
                 if kind in {_BROKEN, _DAMAGED}:
                     self._end()
-                return self._reply(kind, value)
+                if kind == "value":
+                    return Reply(value=value)
+                return Reply(outcome=_OUTCOMES.get(kind, Outcome.CRASH), detail=str(value) or kind)
             self.deadline = time.monotonic() + self.limit
         return None
 
-    @staticmethod
-    def _reply(kind: str, value: Any) -> Reply:  # noqa: ANN401
-        if kind == "value":
-            return Reply(value=value)
-        return Reply(outcome=_OUTCOMES.get(kind, Outcome.CRASH), detail=str(value) or kind)
-
     def _died(self) -> Reply:
-        said = self._last_line()
+        line = self._last_line()
         status = self._end()
         with suppress(ValueError):
             return Reply(outcome=Outcome.CRASH, detail=f"the process was ended by {signal.Signals(-status).name}")
-        reason = f": {said}" if said else ""
+        reason = f": {line}" if line else ""
         return Reply(outcome=Outcome.CRASH, detail=f"the process exited with status {status}{reason}")
 
     def _last_line(self) -> str:
@@ -138,7 +133,6 @@ class _Worker:
         return ""
 
     def expire(self) -> Reply:
-        """End a call that is over its limit."""
         self._end()
         return Reply(outcome=Outcome.TIMEOUT, detail=f"it did not finish in {self.limit:g} s")
 
@@ -160,7 +154,6 @@ class _Worker:
 
 
 def _opened(answer: bytes) -> tuple[str, Any]:
-    """Return the kind and the value of an answer."""
     try:
         kind, value = pickle.loads(answer)  # noqa: S301  (our own worker's pipe)
     except Exception:  # noqa: BLE001  (what is damaged can raise anything)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from tilewright.base.errors import TilewrightError
-from tilewright.runtime.workers.limits import set_limit
 
 MEMORY_VARIABLE = "TILEWRIGHT_WORKER_BYTES"
 """Environment variable with the most address space that the process may use."""
@@ -95,7 +94,6 @@ def _leave() -> None:
 
 
 def _answer(request: bytes) -> tuple[str, Any]:
-    """Run one call; whatever it raises is part of the answer."""
     try:
         function, arguments = pickle.loads(request)  # noqa: S301  (a pipe from our own parent, never a file)
         return "value", function(*arguments)
@@ -105,6 +103,24 @@ def _answer(request: bytes) -> tuple[str, Any]:
         return "MemoryError", "there is not enough memory"
     except Exception as error:  # noqa: BLE001  (the parent decides what it means)
         return type(error).__name__, str(error)
+
+
+def set_limit(name: str, soft: int, hard: int | None = None) -> None:
+    """Limit a resource of this process, named as in :mod:`resource`; nothing happens where the system refuses it."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):
+        import resource
+
+        kind = getattr(resource, name)
+        resource.setrlimit(kind, (soft, resource.getrlimit(kind)[1] if hard is None else hard))
+
+
+def stack_bytes() -> int:
+    """Addresses that a thread's stack takes, where this process limits them; 0 where it does not, or is not asked."""
+    with suppress(ImportError):
+        import resource
+
+        return max(0, resource.getrlimit(resource.RLIMIT_STACK)[0])  # "no limit" is -1: threads then take 2 MiB
+    return 0
 
 
 if __name__ == "__main__":

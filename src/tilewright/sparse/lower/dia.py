@@ -84,11 +84,9 @@ def matrix_params(b: ir.Builder, real: ir.Element) -> Matrix:
 
 
 def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
-    """Compute y (+)= the products of ``count`` diagonals, for consecutive rows; pointers stand at the first row.
-
-    Whether to add and how to store are known in each of the four loops: with a choice inside the loop the compiler
-    would round the products of some rows before adding them, and of others not.
-    """
+    """Compute y (+)= the products of ``count`` diagonals, for consecutive rows; pointers stand at the first row."""
+    # Whether to add and how to store are known in each of the four loops: with a choice inside the loop the compiler
+    # would round the products of some rows before adding them, and of others not.
     b = ir.Builder(f"dia_pass{count}")
     a, x = b.param("a", _many(real)), b.param("x", _many(real))
     y, n = b.param("y", ir.pointer(real)), b.param("n", ir.INDEX)

@@ -101,7 +101,6 @@ def _real(dtype: str, dialect: str, threads: int) -> ir.Element:
 
 
 def _grid(b: ir.Builder, n: ir.Expr, threads: int) -> AbstractContextManager[ir.Expr]:
-    """A loop over n elements that all threads of the grid share."""
     first = ir.wide(ir.GROUP) * threads + ir.THREAD
     return b.loop("i", first, n, ir.wide(ir.GROUPS) * threads, kind=ir.WIDE)
 
@@ -131,7 +130,6 @@ def _joined(
     part: ir.Expr,
     place: ir.Operand,
 ) -> None:
-    """Store the sum over the threads of a group."""
     b.set(total, b.call(joined, chip, total))
     with b.when(ir.THREAD.equals(0)):
         b.set(part[place], total)

@@ -133,7 +133,6 @@ def _cuts(units: int, slots: int, unit: int) -> tuple[npt.NDArray[np.int64], ...
 
 
 def _fits(steps: int, slots: int) -> bool:
-    """Whether all states of some steps fit into memory."""
     return steps <= max(_LEAST, slots)
 
 

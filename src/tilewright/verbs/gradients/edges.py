@@ -16,7 +16,7 @@ from tilewright.inputs.arrays import Array
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.adjoint_parts import Inner
 from tilewright.programs.stencil.problem import Part, Problem, Span, make_problem
-from tilewright.runtime.faces import FaceSums
+from tilewright.runtime.points import FaceSums
 
 Box = tuple[slice, ...]
 
@@ -109,5 +109,4 @@ class EdgeSums:
 
 
 def _within(box: Box, slab: Box) -> Box:
-    """A box of the grid, counted from the first cell of a part of it."""
     return tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(box, slab, strict=True))

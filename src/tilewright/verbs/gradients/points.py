@@ -32,7 +32,6 @@ class Pulled:
         scaled: tuple[tuple[str, Sources], ...],
         of_traces: Mapping[str, Any] | None,
     ) -> None:
-        """Check what traces are worth."""
         self._adjoint, self._problem, self._data, self._scaled = adjoint, problem, data, scaled
         self._traces: dict[str, Array] = {}
         for each in data.receivers:
@@ -132,7 +131,6 @@ class Pulled:
                 self._add(newest(name), each.weights, values, np.ones(len(values), dtype=bool))
 
     def _cells(self, field: str) -> Index:
-        """Cells of the sources of a field, ascending."""
         return numbered(np.concatenate([each.weights.cell for each in self._all() if each.field == field]))[0]
 
     def before(self, newest: Newest) -> dict[int, Array]:

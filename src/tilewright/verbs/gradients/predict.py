@@ -10,8 +10,8 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape, parse_bytes
-from tilewright.costs.run import copy_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import copy_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.adjoint_parts import Adjoint
@@ -54,7 +54,6 @@ class GradientPrediction(Record):
         return self.seconds / self.run_seconds if self.run_seconds else math.inf
 
     def __str__(self) -> str:
-        """Say it in a few lines."""
         parts = {
             "forward": self.forward_seconds,
             "states again": self.again_seconds,
@@ -140,7 +139,6 @@ def _slots(problem: Problem, memory: int | str | None, checkpoints: int | None) 
 
 
 def _run_seconds(problem: Problem, machine: Machine) -> float:
-    """A whole run under the models' tiling, copies included."""
     return whole_run_seconds(problem, choose_tiling(problem, machine), machine)
 
 

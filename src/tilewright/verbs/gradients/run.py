@@ -141,7 +141,6 @@ class DifferentiatedRun:
         return state
 
     def _advanced(self, state: State, steps: int, first: int, traces: Mapping[str, Array] | None = None) -> State:
-        """Compute further steps; the newest time level alone."""
         return self._computed(self.problem, self.inputs(state, first, traces), steps, newest=True) if steps else state
 
     def inputs(self, state: State, first: int, traces: Mapping[str, Array] | None = None) -> Inputs:
@@ -199,7 +198,6 @@ class DifferentiatedRun:
             back.close()
 
     def _bands(self, worth: dict[str, Array], points: Pulled | None) -> "Bands | None":
-        """Return what takes bands of steps back; None where that cannot be."""
         back, forward = Band(problem=replace(self._by_cells, steps=self.problem.steps)), None
         if self.needs_states:
             if self._target.on_device:
@@ -284,8 +282,8 @@ class DifferentiatedRun:
 
     def _inputs_back(self, worth: Mapping[str, Array], program: Program) -> Inputs:
         """Return what a program of the adjoint starts from: worths and forward states by its names, else zero."""
-        known = {**self._held_back(), **worth}
-        arrays = {name: (known.get(name, self._nothing),) for name in program.fields}
+        values = {**self._held_back(), **worth}
+        arrays = {name: (values.get(name, self._nothing),) for name in program.fields}
         scalars = {name: self.scalars[name] for name in self.adjoint.program.scalars if name in self.scalars}
         scalars |= {name: self.scalars[name][::-1] for name in scalars if name in self.problem.varying}
         scalars |= {name: float(self.problem.shape[axis]) for axis, name in self.adjoint.extents.items()}
@@ -328,7 +326,6 @@ class DifferentiatedRun:
 
     @functools.cached_property
     def _nothing(self) -> Array:
-        """A field of zeros that is only read."""
         return np.broadcast_to(np.zeros((), self.problem.dtype), self.problem.shape)
 
     def zeros(self) -> Array:
@@ -427,7 +424,6 @@ class Bands:
         worth: Mapping[str, Array],  # the last state's; what kept cells are worth is added to in place
         points: Pulled | None,
     ) -> None:
-        """Start with what the last state is worth."""
         self._run, self._back, self._kernel, self._worth, self._points = run, back, forward, worth, points
         self._forward: Session | None = None
 
@@ -456,10 +452,10 @@ class Bands:
     def results(self) -> dict[str, Array]:
         """Return what everything is worth."""
         split = self._run.adjoint.split
-        found = self._back.results() if split is None else self._joined(split, self._back.newest)
+        worth = self._back.results() if split is None else self._joined(split, self._back.newest)
         if self._points is not None:
-            self._points.take_records(found.__getitem__)
-        return found
+            self._points.take_records(worth.__getitem__)
+        return worth
 
     def _joined(self, split: Split, newest: Callable[[str], Array]) -> dict[str, Array]:
         """Put each side's kept cells together."""
@@ -484,7 +480,6 @@ class OneByOne:
     """Steps back, one at a time: a session of the adjoint, whose forward states are given anew for each."""
 
     def __init__(self, run: DifferentiatedRun, worth: Mapping[str, Array], points: Pulled | None) -> None:
-        """Start with what the last state is worth."""
         self._run, self._worth, self._points = run, worth, points
         self._session: StateInMemory | None = None
 
@@ -521,7 +516,6 @@ class OneByOne:
 
 
 def _levels(session: StateInMemory, problem: Problem) -> State:
-    """Copy every time level that a next step reads."""
     ages = {field: problem.program.history(field) for field in problem.program.updated}
     by_age = [session.results(None, age) for age in range(max(ages.values()))]
     return {field: tuple(by_age[age][field] for age in range(ages[field])) for field in ages}

@@ -163,7 +163,6 @@ class _Asked:
 
 
 def _asked(program: ProgramLike, arrays: Sequence[Any], scalars: Mapping[str, Any], options: GradientOptions) -> _Asked:
-    """Check what :func:`vjp` is given."""
     _check_scalars(scalars)
     source, boundary, scalars = with_edges(as_program(program), options.boundary, scalars)
     given = gather(_same(source), arrays, scalars, options.dtype, options.steps)
@@ -173,7 +172,6 @@ def _asked(program: ProgramLike, arrays: Sequence[Any], scalars: Mapping[str, An
 
 
 def _pulled(asked: _Asked, kept: Sequence[State], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
-    """Take a cotangent back."""
     run = asked.run
     points = run.pulled(of_traces)
     worth = run.backward(run.cotangents(of_state), kept, points)
@@ -222,7 +220,6 @@ def _same(program: Program) -> Program:
 
 
 def _gradients(asked: _Asked, worth: Mapping[str, Array]) -> Gradients:
-    """Return what was summed in the form of what was given."""
     run, arrays, scalars = asked.run, asked.arrays, asked.scalars
     adjoint, fields = run.adjoint, run.program.fields
     ages = [(field, level) for field in run.program.updated for level in range(run.program.history(field))]
@@ -256,7 +253,6 @@ def _gradients(asked: _Asked, worth: Mapping[str, Array]) -> Gradients:
 
 
 def _summed(total: Array, shape: tuple[int, ...]) -> Array:
-    """Sum over the axes along which an array was repeated."""
     if total.shape == shape:
         return total
     missing = total.ndim - len(shape)

@@ -15,8 +15,8 @@ from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tap
 from tilewright.programs.stencil.points import Index, Points, SourceList, Weights, joined, of_cells, weights
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
-from tilewright.runtime.devices.looks import cells_of, fetched
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import DeviceView
+from tilewright.runtime.devices.reductions import cells_of, fetched
 from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_cells
 from tilewright.runtime.warn import warn
 
@@ -166,7 +166,6 @@ def _typed(found: Weights, dtype: str) -> Weights:
 
 
 def _values(problem: Problem, points: Points) -> Array:
-    """The values of sources; shape (steps, points)."""
     values, steps, count = points.values, problem.steps, len(points)
     if values is None:
         raise UsageError("sources have values, one per step", "write tw.Points(coordinates, values=wavelet)")

@@ -7,7 +7,7 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.base.units import real_number, whole_number
 from tilewright.runtime.memory import Array
-from tilewright.runtime.simulation import Callback, Lookback, Simulation
+from tilewright.runtime.simulation import Callback, Simulation, Watch
 from tilewright.runtime.warn import warn
 
 _EVERY = 64
@@ -27,10 +27,10 @@ class Monitor:
 
     def of(self, run: Simulation) -> Callable[[], bool]:
         """Return what looks at a run that has not begun, and says whether it is to end."""
-        back, name = Lookback(run, changes=self.until is not None), run.problem.program.name
+        watch, name = Watch(run, changes=self.until is not None), run.problem.program.name
 
         def look() -> bool:
-            step = back.nonfinite_step()
+            step = watch.nonfinite_step()
             if step is not None:
                 warn(
                     f"values of {name!r} are not finite from step {step} on, so the run ended at step {run.done} "
@@ -40,7 +40,7 @@ class Monitor:
             if self._called(run):
                 return True
             if self.until is not None:
-                change = back.change()
+                change = watch.change()
                 if change <= self.until:
                     return True
                 if run.done == run.problem.steps:
@@ -48,7 +48,7 @@ class Monitor:
                         f"{name!r} still changes by {change:.3g} per step after {run.done} steps, "
                         f"more than until={self.until:g}"
                     )
-            back.keep()
+            watch.keep()
             return False
 
         return look
@@ -63,8 +63,8 @@ class Monitor:
 
     def _view(self, run: Simulation, field: str, history: int) -> Any:  # noqa: ANN401
         show = self.shown or _readonly
-        seen = tuple(show(run, field, age) for age in range(history if self.levels else 1))
-        return seen[0] if len(seen) == 1 else seen
+        views = tuple(show(run, field, age) for age in range(history if self.levels else 1))
+        return views[0] if len(views) == 1 else views
 
 
 def make_monitor(

@@ -11,7 +11,7 @@ from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.interval import Interval, interval
 from tilewright.programs.stencil.problem import Problem
-from tilewright.report.waiting import waiting
+from tilewright.report.progress import waiting
 from tilewright.runtime.kernels import GpuKernel, Kernel
 from tilewright.schedules.tiling import Tiling
 
@@ -147,7 +147,7 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     """Return what the model predicts for so many steps of a prepared problem, copies of the arrays included."""
     if kernel.plan.target.backend == "numpy" or steps == 0:
         return None
-    from tilewright.runtime.devices.found import device_machine
+    from tilewright.runtime.devices.drivers import device_machine
     from tilewright.tuning.choice import whole_run_seconds
     from tilewright.verbs.predict import as_machine
 

@@ -25,19 +25,7 @@ from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.tuning import trial
-from tilewright.verbs.tuning.meter import (
-    MARGIN,
-    Answer,
-    Errand,
-    History,
-    Limits,
-    Meter,
-    Node,
-    compared,
-    ended,
-    sampled,
-)
+from tilewright.verbs.tuning import meter, trial
 
 LOGGER = logging.getLogger("tilewright")
 AT_ONCE = 32
@@ -46,12 +34,12 @@ _TRIES = 4
 """Times that a candidate is handed out while nodes of another kind take it."""
 
 
-def here() -> Node:
+def here() -> meter.Node:
     """Describe the node that this runs on."""
-    return Node(name=platform.node(), cpus=available_cpus(), kind=wisdom.circumstances())
+    return meter.Node(name=platform.node(), cpus=available_cpus(), kind=wisdom.circumstances())
 
 
-def attempt(errand: Errand) -> Answer:
+def attempt(errand: meter.Errand) -> meter.Answer:
     """Compile and check a candidate on this node, and take one sample while nothing else is measured here."""
     node, limits, needs = here(), errand.limits, None
     with pool(1, errand.memory) as processes:
@@ -61,31 +49,31 @@ def attempt(errand: Errand) -> Answer:
             if built.outcome is Outcome.OK:
                 built = processes.call(trial.check, errand.small, errand.scalars, limit=limits.compile + limits.check)
             if built.outcome is not Outcome.OK:
-                return Answer(node=node, measurements=(ended(built.outcome, built.detail),), needs=needs)
+                return meter.Answer(node=node, measurements=(meter.ended(built.outcome, built.detail),), needs=needs)
         with measuring(node):
-            return Answer(node=node, measurements=(sampled(processes, errand, limits.run),), needs=needs)
+            return meter.Answer(node=node, measurements=(meter.sampled(processes, errand, limits.run),), needs=needs)
 
 
-def finals(errands: Sequence[Errand], rounds: int) -> Answer:
+def finals(errands: Sequence[meter.Errand], rounds: int) -> meter.Answer:
     """Measure candidates again on this node, one after the other and all over again, so that drift hits them alike."""
     node = here()
     found: list[Measurement] = [Measurement(seconds=()) for _ in errands]
     with pool(1, errands[0].memory) as processes, measuring(node):
         for _, (number, errand) in itertools.product(range(rounds), enumerate(errands)):
             if found[number].outcome is Outcome.OK:
-                one = sampled(processes, errand, errand.limits.run)
+                one = meter.sampled(processes, errand, errand.limits.run)
                 found[number] = replace(one, seconds=(*found[number].seconds, *one.seconds))
-    return Answer(node=node, measurements=tuple(found))
+    return meter.Answer(node=node, measurements=tuple(found))
 
 
-def confirmed(errand: Errand, second: Plan, limit: float) -> Answer:
+def confirmed(errand: meter.Errand, second: Plan, limit: float) -> meter.Answer:
     """Compare a candidate's result with that of a second schedule."""
     with pool(1, errand.memory) as processes:
-        return Answer(node=here(), measurements=(compared(processes, errand, second, limit),))
+        return meter.Answer(node=here(), measurements=(meter.compared(processes, errand, second, limit),))
 
 
 @contextmanager
-def measuring(node: Node) -> Iterator[None]:
+def measuring(node: meter.Node) -> Iterator[None]:
     """Wait until no other process measures on this node, and keep others from it; without a store nothing is kept."""
     root = store.directory()
     try:
@@ -104,7 +92,7 @@ _QUESTIONS = 3
 """How often workers are asked what they are, before none of them is taken to answer."""
 
 
-def first_node(executor: Executor, limits: Limits, describe: Callable[[], Node] = here) -> Node:
+def first_node(executor: Executor, limits: meter.Limits, describe: Callable[[], meter.Node] = here) -> meter.Node:
     """Return the node that answers first: its kind is the one that is measured on.
 
     A worker that is lost while it is asked costs the question alone, which another one is asked again.
@@ -113,9 +101,9 @@ def first_node(executor: Executor, limits: Limits, describe: Callable[[], Node] 
         raise UsageError(f"executor is a concurrent.futures.Executor, got {type(executor).__name__}")
     for _ in range(_QUESTIONS):
         try:
-            asked: Future[Node] = _submit(executor, describe)
+            asked: Future[meter.Node] = _submit(executor, describe)
             answer = asked.result(timeout=10 * limits.compile)
-            if isinstance(answer, Node):
+            if isinstance(answer, meter.Node):
                 return answer
             lost: Exception = TypeError(f"it said {answer!r:.60}, which describes no node")
         except Exception as error:  # noqa: BLE001  (whatever an executor raises)
@@ -125,32 +113,32 @@ def first_node(executor: Executor, limits: Limits, describe: Callable[[], Node] 
     ) from lost
 
 
-class FarmMeter(Meter):
+class FarmMeter(meter.Meter):
     """Measures on the nodes of an executor, as many candidates at a time as there are nodes."""
 
     def __init__(
         self,
         executor: Executor,
-        node: Node,  # the executor's first
-        errand: Errand,
+        node: meter.Node,  # the executor's first
+        errand: meter.Errand,
         *,
         log: Path | None = None,
-        history: History | None = None,
-        work: Callable[[Errand], Answer] = attempt,  # what a node does with a candidate
+        history: meter.History | None = None,
+        work: Callable[[meter.Errand], meter.Answer] = attempt,  # what a node does with a candidate
     ) -> None:
         super().__init__(errand, log, history)
         self._executor, self._kind, self._work = executor, node.kind, work
         self.nodes: dict[str, int] = {}
         """By name of the node, how many candidates it measured."""
 
-    def _attempt(self, errands: Iterable[Errand]) -> list[Answer]:
+    def _attempt(self, errands: Iterable[meter.Errand]) -> list[meter.Answer]:
         return self._answers((self._work, each) for each in errands)
 
-    def _sample(self, errand: Errand) -> Answer:
+    def _sample(self, errand: meter.Errand) -> meter.Answer:
         return self._answers([(self._work, errand)])[0]
 
-    def _compare(self, errand: Errand, second: Plan) -> Answer:
-        limit = errand.limits.run * (1 + MARGIN * errand.plan.problem.steps / errand.steps)
+    def _compare(self, errand: meter.Errand, second: Plan) -> meter.Answer:
+        limit = errand.limits.run * (1 + meter.MARGIN * errand.plan.problem.steps / errand.steps)
         return self._answers([(confirmed, errand, second, limit)])[0]
 
     def finals(self, tilings: Sequence[Tiling], rounds: int) -> Mapping[Tiling, Measurement]:
@@ -163,12 +151,12 @@ class FarmMeter(Meter):
             self._note("sample", tiling, measured, answer.node)
         return dict(zip(tilings, answer.measurements, strict=True))
 
-    def _answers(self, asked: Iterable[tuple[Any, ...]]) -> list[Answer]:
+    def _answers(self, asked: Iterable[tuple[Any, ...]]) -> list[meter.Answer]:
         """Hand calls out, again where a node of another kind took one; what became of each."""
-        found: dict[int, Answer] = {}
+        found: dict[int, meter.Answer] = {}
         calls: list[tuple[Any, ...]] = []
         tries: dict[int, int] = {}
-        under_way: dict[Future[Answer], int] = {}
+        under_way: dict[Future[meter.Answer], int] = {}
         limits = self._errand.limits
         patience = 60.0 + 2 * (2 * limits.compile + limits.check) + 10 * limits.run
 
@@ -204,16 +192,13 @@ class FarmMeter(Meter):
                 else:
                     detail = f"nodes of another kind took it, {node.name!r} with {node.kind.device!r}: "
                     detail += f"times are those of {self._kind.device!r}"
-                    found[number] = Answer(measurements=(ended(Outcome.LAUNCH, detail),))
+                    found[number] = meter.Answer(measurements=(meter.ended(Outcome.LAUNCH, detail),))
         return [found[number] for number in range(len(calls))]
 
 
 def _submit(executor: Executor, work: Callable[..., Any], *arguments: Any) -> Future[Any]:  # noqa: ANN401
-    """Hand out a call that is like no other.
-
-    Dask's executor takes equal calls for one and answers a repeat with what it knows: a lost worker again, the node of
-    another kind again, or a sample that nobody took anew.
-    """
+    # Dask's executor takes equal calls for one and answers a repeat with what it knows: a lost worker again, the node
+    # of another kind again, or a sample that nobody took anew.
     return executor.submit(_once, uuid.uuid4().hex, work, *arguments)
 
 
@@ -221,16 +206,16 @@ def _once(_name: str, work: Callable[..., Any], *arguments: Any) -> Any:  # noqa
     return work(*arguments)
 
 
-def _checked(answer: object, call: tuple[Any, ...]) -> tuple[Answer, Node]:
+def _checked(answer: object, call: tuple[Any, ...]) -> tuple[meter.Answer, meter.Node]:
     """Return what a node answered and the node, if it is an answer to what it was asked."""
     asked = len(call[1]) if isinstance(call[1], list) else 1
-    if isinstance(answer, Answer) and isinstance(answer.node, Node):
+    if isinstance(answer, meter.Answer) and isinstance(answer.node, meter.Node):
         found = answer.measurements
         if len(found) == asked and all(isinstance(each, Measurement) for each in found):
             return answer, answer.node
     raise TypeError(f"it answered {answer!r:.60}, which is no measurement")
 
 
-def _lost(error: BaseException) -> Answer:
+def _lost(error: BaseException) -> meter.Answer:
     why = f"its worker was lost: {type(error).__name__}: {error}"
-    return Answer(measurements=(ended(Outcome.CRASH, why),))
+    return meter.Answer(measurements=(meter.ended(Outcome.CRASH, why),))

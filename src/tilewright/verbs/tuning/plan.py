@@ -271,7 +271,9 @@ class Plan(Studied):
             receivers=receivers,
         )
         kind = in_memory(flat(arrays), given)
-        return computed(kind(self.program, arrays, given, options, plan.target, packed=False))
+        engine = kind(self.program, arrays, given, options, plan.target)
+        engine.packed = False
+        return computed(engine)
 
     def export(self, path: str | Path) -> tuple[Path, Path]:
         """Write the kernels and what calls them: C with a header, or CUDA or OpenCL with a host program that runs them.

@@ -19,7 +19,7 @@ from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, b
 from tilewright.costs.machine_code.listing import OLDEST, read
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.devices import nvdisasm, nvrtc
+from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import Reply, pool
@@ -81,9 +81,9 @@ def unscreened(machine: Machine) -> str:
         oldest = nvrtc.oldest_architecture()
     except ToolchainError as error:
         return str(error)
-    asked = architecture(machine)
-    if int(asked.removeprefix("sm_")) < oldest:
-        return f"NVRTC {nvrtc.version()} makes code for sm_{oldest} and later, the machine is {asked}"
+    wanted = architecture(machine)
+    if int(wanted.removeprefix("sm_")) < oldest:
+        return f"NVRTC {nvrtc.version()} makes code for sm_{oldest} and later, the machine is {wanted}"
     return ""
 
 
@@ -101,8 +101,8 @@ def screen(
     if unlisted:
         warn_once(f"candidates for {machine.name} are ranked without the bound by machine code: {unlisted}")
     pairs = zip(compilable, replies, strict=True)
-    found = [_judged(problem, machine, tiling, reply) for tiling, reply in pairs]
-    return tuple(sorted(found, key=lambda each: (each.outcome is not None, each.expected_seconds)))
+    screened = [_judged(problem, machine, tiling, reply) for tiling, reply in pairs]
+    return tuple(sorted(screened, key=lambda each: (each.outcome is not None, each.expected_seconds)))
 
 
 def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict: bool) -> Built:
@@ -116,7 +116,7 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     if updates is None or needs.registers is None or capability < OLDEST:
         return Built(resources=needs)
     try:
-        listing = nvdisasm.disassemble(code.cubin)
+        listing = nvrtc.disassemble(code.cubin)
     except ToolchainError as error:
         return Built(resources=needs, unlisted=str(error))
     kernel = source.kernels[0]
@@ -138,11 +138,11 @@ def _judged(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) ->
     result = _bounded(problem, machine, reply.value, replace(found, predicted_seconds=seconds))
     limit = int((machine.block_shared_bytes or machine.shared_bytes).value)
     if (needs.shared_bytes or 0) > limit:
-        said = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
-        return replace(result, outcome=Outcome.LAUNCH, detail=said)
+        detail = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
+        return replace(result, outcome=Outcome.LAUNCH, detail=detail)
     if needs.spill_bytes or needs.stack_bytes:
-        said = f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes"
-        return replace(result, outcome=Outcome.SPILLS, detail=said)
+        detail = f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes"
+        return replace(result, outcome=Outcome.SPILLS, detail=detail)
     return result
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.documents import today, version
 from tilewright.base.errors import TilewrightError, ToolchainError
-from tilewright.base.made import today, version
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.setting import make_setting
@@ -18,7 +18,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import parse
-from tilewright.tuning import select as selection
+from tilewright.tuning import select as choices
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.stencil import StencilWorkload
@@ -79,7 +79,7 @@ def _families(work: StencilWorkload) -> tuple[StudiedTiling, ...]:
     setting, found = make_setting(work.problem, work.machine), []
     for family in families_of(work.problem, setting, work.model):
         sizes, result = evaluated(setting, family, work.model)
-        index = selection.best(result.seconds, sizes)
+        index = choices.best(result.seconds, sizes)
         if index is not None and result.joules is not None and np.isfinite(result.seconds[index]):
             tiling, seconds = str(space.tiling_at(family, sizes, index)), float(result.seconds[index])
             found.append(StudiedTiling(tiling=tiling, predicted=seconds, joules=float(result.joules[index])))
@@ -92,7 +92,6 @@ def known_program(name: str) -> Program | None:
 
 
 def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
-    """Add what the model says about a candidate; one that it knows nothing of stays as it is."""
     if each.dram_bytes is not None:
         return each
     try:
@@ -160,8 +159,8 @@ def measured_here(backend: str, threads: int) -> dict[str, str]:
         compiler = toolchain().identity.partition(" ")[2].splitlines()[0]  # without the fingerprint of its files
     except ToolchainError:
         compiler = "none"
-    found = {"date": today(), "version": version(), "backend": backend, "processor": cpu_name()}
-    return {**found, "compiler": compiler, "threads": str(threads)}
+    runs = {"date": today(), "version": version(), "backend": backend, "processor": cpu_name()}
+    return {**runs, "compiler": compiler, "threads": str(threads)}
 
 
 def read_circumstances(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -5,6 +5,7 @@ went wrong.
 """
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,12 +20,15 @@ from tilewright.inputs.files import random_arrays, random_profiles
 from tilewright.plan import Plan
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import measure
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
 
+MINIMUM_SECONDS = 0.1
+"""A sample is repeated until its repeats take this long together."""
+MOST_REPEATS = 64
+"""However short, a sample is repeated no more often than this."""
 CHECK_OPERATIONS = 3e7
 """Operations that the check on a small problem may cost the reference."""
 _SEED = 20
@@ -79,7 +83,25 @@ def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
         return functools.partial(_advanced, kernel.start(plan.problem, inputs, threads, _workspace), count)
 
     make(warm_up)()
-    return measure.sample(lambda: make(steps))
+    return median_seconds(lambda: make(steps))
+
+
+def median_seconds(make: Callable[[], Callable[[], object]], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Take one sample: the median seconds of enough repeats, each of which ``make`` prepares, untimed.
+
+    >>> ticks = iter(range(100))
+    >>> median_seconds(lambda: lambda: None, clock=lambda: float(next(ticks)))
+    1.0
+    """
+    samples: list[float] = []
+    while sum(samples) < MINIMUM_SECONDS and len(samples) < MOST_REPEATS:
+        run = make()
+        begin = clock()
+        run()
+        samples.append(clock() - begin)
+    samples.sort()
+    middle = len(samples) // 2
+    return samples[middle] if len(samples) % 2 else (samples[middle - 1] + samples[middle]) / 2
 
 
 def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
@@ -170,7 +192,6 @@ _workspace = Workspace()
 
 
 def _advanced(session: Session, steps: int) -> None:
-    """One timed run; its memory goes back to the workspace when it is over."""
     try:
         session.advance(steps)
     finally:

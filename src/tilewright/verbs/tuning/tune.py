@@ -27,8 +27,8 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.progress import bar
 from tilewright.runtime.devices.device import Device
-from tilewright.runtime.devices.found import circumstances as device_circumstances
-from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.devices.drivers import circumstances as device_circumstances
+from tilewright.runtime.devices.drivers import device_machine, open_device
 from tilewright.runtime.host import available_cpus, thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.store import folder as store

@@ -19,7 +19,7 @@ from tilewright.codegen.source import c_source
 from tilewright.runtime.call import address, addresses
 from tilewright.runtime.toolchains.artifact import Artifact, open_library
 from tilewright.runtime.toolchains.cpu import shared_object
-from tilewright.runtime.workers.limits import set_limit
+from tilewright.runtime.workers.worker import set_limit
 from tilewright.workloads.annotated.lower.harness import ENTRY
 
 COMPILE_SECONDS = 20.0

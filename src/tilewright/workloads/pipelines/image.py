@@ -21,7 +21,6 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.runtime.call import compiled, packed, scratch
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
 from tilewright.runtime.warn import warn_once
-from tilewright.verbs.options import ImageOptions
 from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
 
@@ -284,7 +283,18 @@ class Processed(Record):
         )
 
 
-def process(operation: str, source: Path, target: Path, asked: ImageOptions) -> Processed:
+@checked
+def process(
+    operation: str,
+    source: Path,
+    target: Path,
+    *,
+    sigma: float = 1.0,
+    low: float = LOW,  # ``canny``'s thresholds, as fractions of the picture's range
+    high: float = HIGH,
+    boundary: str | None = None,  # ``reflect`` by default, for ``canny`` scikit-image's way
+    threads: int | None = None,
+) -> Processed:
     """Apply one of :data:`OPERATIONS` to a picture in a file; a blur keeps colours, the others take the luminance."""
     one_of("the operation on a picture", operation, OPERATIONS)
     check_picture(target, 1, 8)
@@ -293,14 +303,14 @@ def process(operation: str, source: Path, target: Path, asked: ImageOptions) -> 
         raise ArrayError(f"{source.name!r} holds floats, not 8 or 16 bits", "use `tilewright run` for it")
     check_picture(target, len(picture.planes) if operation == "blur" else 1, picture.bits)
     begin = time.perf_counter()
-    how: dict[str, Any] = {"boundary": asked.boundary, "threads": asked.threads}
+    how: dict[str, Any] = {"boundary": boundary, "threads": threads}
     edges, bits = None, picture.bits
     if operation == "blur":
-        planes = tuple(blur(plane, asked.sigma, **how) for plane in picture.planes)
+        planes = tuple(blur(plane, sigma, **how) for plane in picture.planes)
     elif operation == "sobel":
         planes = (sobel(picture.grey, **how),)
     else:
-        found = canny(picture.grey.astype(np.float64), asked.sigma, asked.low, asked.high, **how)
+        found = canny(picture.grey.astype(np.float64), sigma, low, high, **how)
         edges, bits, planes = int(np.count_nonzero(found)), 8, ((found / np.float32(255)),)
     seconds = time.perf_counter() - begin
     written = write_picture(target, planes, bits)

@@ -13,7 +13,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_over
 from tilewright.runtime.call import addresses, compiled, scratch
 from tilewright.runtime.devices.device import Device
-from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.drivers import open_device
 from tilewright.workloads.tables.lower.cpu import emit_table, work_bytes
 from tilewright.workloads.tables.lower.gpu import ABOVE, BESIDE, emit_gpu_table
 from tilewright.workloads.tables.problem import Recurrence

@@ -12,7 +12,7 @@ from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape, parse_shape
 from tilewright.plan import read_target
 from tilewright.runtime.formats.files import check_output, read_planes, write_planes
-from tilewright.verbs.files.run import Note
+from tilewright.verbs.files import Note
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.workloads.tables.align import Alignment, align, choose_scoring, rescore
 from tilewright.workloads.tables.fill import Filling, filling, make_data

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import Target
-from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.devices.drivers import device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.workloads.tables import costs, orthogonal

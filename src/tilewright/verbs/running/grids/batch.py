@@ -19,16 +19,13 @@ from tilewright.planner import batch_plan
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.batches import run_batch
-from tilewright.runtime.busy import unoccupied
 from tilewright.runtime.call import overlap
-from tilewright.runtime.host import thread_count
+from tilewright.runtime.host import thread_count, unoccupied
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import Engine, state_of
-from tilewright.verbs.running.levels import warn_if_at_rest
-from tilewright.verbs.running.problem import check
-from tilewright.verbs.running.targets import targets_of
+from tilewright.verbs.running.problem import check, targets_of, warn_if_at_rest
 
 
 class Batch(Engine):
@@ -116,19 +113,17 @@ class _Axes:
         return np.moveaxis(whole, self.own, range(-self.rank, 0))
 
     def shape(self, arrays: Mapping[str, tuple[Array, ...]]) -> tuple[int, ...]:
-        """Return the extents of the batch's own axes."""
-        every = {name: self._last(each).shape[: -self.rank] for name, kept in arrays.items() for each in kept}
+        shapes = {name: self._last(each).shape[: -self.rank] for name, kept in arrays.items() for each in kept}
         try:
-            found = np.broadcast_shapes(*every.values())
+            common = np.broadcast_shapes(*shapes.values())
         except ValueError:
-            told = ", ".join(f"{name!r} has {format_shape(shape) or 'one'}" for name, shape in every.items())
-            raise ArrayError(f"the arrays hold batches of different shapes: {told}") from None
-        if 0 in found:
+            listing = ", ".join(f"{name!r} has {format_shape(shape) or 'one'}" for name, shape in shapes.items())
+            raise ArrayError(f"the arrays hold batches of different shapes: {listing}") from None
+        if 0 in common:
             raise ArrayError("a batch has at least one grid")
-        return found
+        return common
 
     def one(self, array: Array) -> Array:
-        """Return the first grid."""
         turned = self._last(array)
         return turned if turned.ndim <= self.rank else turned[(0,) * (turned.ndim - self.rank)]
 
@@ -142,8 +137,8 @@ class _Axes:
     def stacked(self, array: Array) -> Array | None:
         """See an array with all axes of the batch in one; None where that needs a copy."""
         turned = self._last(array)
-        found = turned.reshape(-1, *turned.shape[-self.rank :])
-        return found if np.may_share_memory(found, array) else None
+        grids = turned.reshape(-1, *turned.shape[-self.rank :])
+        return grids if np.may_share_memory(grids, array) else None
 
     def whole(self, shape: tuple[int, ...], grid: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a result, its axes where those of the arrays are."""
@@ -170,7 +165,6 @@ def _as_grids(
 
 
 def _own_axes(program: Program, axes: Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Check the axes, and return them counted from the front."""
     try:
         places = tuple(operator.index(axis) for axis in axes)
     except TypeError:

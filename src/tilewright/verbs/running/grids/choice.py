@@ -38,8 +38,8 @@ def kind_of(arrays: Sequence[Any], scalars: Mapping[str, Any], options: RunOptio
         kind = "Batch"
     else:
         return in_memory(given, scalars)
-    found: type[Engine] = getattr(import_module(f"tilewright.verbs.running.grids.{kind.lower()}"), kind)
-    return found
+    engine: type[Engine] = getattr(import_module(f"tilewright.verbs.running.grids.{kind.lower()}"), kind)
+    return engine
 
 
 def in_memory(given: Sequence[Any], scalars: Mapping[str, Any]) -> type[Memory]:

@@ -11,8 +11,7 @@ from tilewright.inputs import memo
 from tilewright.programs.stencil.points import Index
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.choice import flat, is_lazy, module_of
-from tilewright.verbs.running.grids.engine import state_of
-from tilewright.verbs.running.grids.large import Large
+from tilewright.verbs.running.grids.engine import Large, state_of
 
 
 class Dask(Large):
@@ -63,6 +62,5 @@ def _like(result: Any, original: Any) -> Any:  # noqa: ANN401
 
 
 def _values_of(array: Any, cells: Index) -> Any:  # noqa: ANN401
-    """Compute some cells of a Dask array."""
     places = np.unravel_index(cells, array.shape)
     return array.vindex[tuple(places)].compute() if len(cells) else np.zeros(0, array.dtype)

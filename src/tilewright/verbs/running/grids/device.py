@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.base.errors import ArrayError
 from tilewright.inputs.arrays import like
 from tilewright.plan import Target
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.kernels import GpuKernel
 from tilewright.runtime.simulation import Simulation
 from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.monitor import Monitor
-from tilewright.verbs.running.problem import CheckedProblem
-from tilewright.verbs.running.targets import check_targets
+from tilewright.verbs.running.problem import CheckedProblem, check_targets
 
 if TYPE_CHECKING:
     from tilewright.runtime.devices.gpu import GpuSession
@@ -57,28 +56,28 @@ class Device(Memory):
 
 def _device_of(case: CheckedProblem, target: Target) -> Target:
     """Return the CUDA device on which a run's arrays, but for the mask's field, lie."""
-    every: list[tuple[str, Any]] = [
+    arrays: list[tuple[str, Any]] = [
         (field, array)
         for field, versions in case.given.versions.items()
         if field not in case.added
         for array in versions
     ]
-    places = {array.device: field for field, array in reversed(every) if isinstance(array, DeviceView)}
+    places = {array.device: field for field, array in reversed(arrays) if isinstance(array, DeviceView)}
     if target.backend != "cuda" and not target.fallback:
         raise ArrayError(
             f"an array lies on a GPU, where the backend {target.name!r} cannot read it",
             "use backend='cuda', or copy it to the host first",
         )
-    if not all(isinstance(array, DeviceView) for _, array in every):
+    if not all(isinstance(array, DeviceView) for _, array in arrays):
         raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
-    known = {number: field for number, field in places.items() if number is not None}
-    if len(known) > 1:
-        told = " and ".join(f"{field!r} on {number}" for number, field in sorted(known.items()))
-        raise ArrayError(f"the arrays of a run all lie on one GPU, got {told}", "copy them to one GPU first")
-    there = replace(target, backend="cuda", fallback=False)
-    if not known:
-        return there
-    ((number, field),) = known.items()
+    numbers = {number: field for number, field in places.items() if number is not None}
+    if len(numbers) > 1:
+        listing = " and ".join(f"{field!r} on {number}" for number, field in sorted(numbers.items()))
+        raise ArrayError(f"the arrays of a run all lie on one GPU, got {listing}", "copy them to one GPU first")
+    placed = replace(target, backend="cuda", fallback=False)
+    if not numbers:
+        return placed
+    ((number, field),) = numbers.items()
     if target.device:
         from tilewright.runtime.devices import cuda
 
@@ -88,4 +87,4 @@ def _device_of(case: CheckedProblem, target: Target) -> Target:
                 f"{field!r} lies on GPU {number}, which the backend {target.name!r} (GPU {chosen}) cannot read",
                 f"use backend='cuda:{number}', or copy it to GPU {chosen} first",
             )
-    return replace(there, device=str(number))
+    return replace(placed, device=str(number))

@@ -13,8 +13,8 @@ from tilewright.inputs import memo
 from tilewright.runtime.host import available_bytes
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.choice import only_on_disk
-from tilewright.verbs.running.grids.large import Large
-from tilewright.verbs.running.targets import levels_of_out
+from tilewright.verbs.running.grids.engine import Large
+from tilewright.verbs.running.problem import levels_of_out
 
 
 class Disk(Large):
@@ -70,10 +70,10 @@ class Disk(Large):
         self._stack.close()
 
     def _rows(self, value: Any, name: str) -> tuple[disk.RowArray, ...]:  # noqa: ANN401
-        found = tuple(disk.open_rows(each, repr(name)) for each in (value if isinstance(value, tuple) else (value,)))
-        for rows in found:
+        opened = tuple(disk.open_rows(each, repr(name)) for each in (value if isinstance(value, tuple) else (value,)))
+        for rows in opened:
             self._stack.callback(rows.close)
-        return found
+        return opened
 
 
 def _is_field(value: object, rank: int) -> bool:

@@ -1,13 +1,21 @@
 """A run on arrays of one kind: opened, advanced from look to look, and asked for its results."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from tilewright.base.errors import ArrayError
+from tilewright.base.units import format_shape
+from tilewright.inputs import memo
 from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.runtime.points import Look
 from tilewright.verbs.options import RunOptions
+from tilewright.verbs.running.problem import CheckedProblem, check
 
 
 class Engine:
@@ -25,7 +33,6 @@ class Engine:
         options: RunOptions,
         target: Target,  # where it is computed; on ranks, by every one of them
     ) -> None:
-        """Note what is asked for."""
         self.program, self.arrays, self.scalars, self.options, self.target = program, arrays, scalars, options, target
 
     def open(self) -> None:
@@ -86,3 +93,52 @@ def state_of(levels: Sequence[Sequence[Any]], *, deep: bool) -> Any:  # noqa: AN
     """
     entries = [tuple(each) if deep and len(each) > 1 else each[0] for each in levels]
     return entries[0] if len(entries) == 1 else tuple(entries)
+
+
+if TYPE_CHECKING:
+    from tilewright.distributed.compute import Computer
+
+
+class Large(Engine):
+    """A run on arrays that lie elsewhere."""
+
+    _traces: Mapping[str, Any] = {}
+    """By field what receivers recorded."""
+
+    def _checked(self, fields: Sequence[Sequence[Any]], coefficients: Mapping[str, Any]) -> CheckedProblem:
+        """Check stand-ins of a program's fields and coefficients as arrays in memory are checked."""
+        stands = [tuple(stand_in(each) for each in levels) for levels in fields]
+        others = {name: stand_in(each) for name, each in coefficients.items()}
+        return check(self.program, stands, {**self.scalars, **others}, self.options, stands=True)
+
+    def _with_points(self, case: CheckedProblem, look: Look) -> CheckedProblem:
+        from tilewright.distributed.points import check_target
+
+        complete = case.with_points(self.options, self.target.threads, look=look)
+        if complete.points is not None:
+            check_target(self.target)
+        return complete
+
+    def _computer(self, case: CheckedProblem, threads: int) -> "Computer":
+        from tilewright.distributed.compute import Computer
+
+        return Computer(
+            target=self.target,
+            threads=threads,
+            tiling=self.options.tiling,
+            strict=self.options.strict,
+            scalars=case.given.scalars,
+            make=memo.prepared,
+        )
+
+    def _with_traces(self, state: Any) -> Any:  # noqa: ANN401
+        """Return a run's state, with what receivers recorded where there are any."""
+        return state if self.options.receivers is None else (state, dict(self._traces))
+
+
+def stand_in(array: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
+    """Return an array of the shape and element type of another that takes no memory, to be checked in its place."""
+    shape, dtype = tuple(array.shape), np.dtype(array.dtype)
+    if math.prod(shape) * dtype.itemsize >= 2**63:
+        raise ArrayError(f"an array of {format_shape(shape)} cells is larger than any disk")
+    return np.broadcast_to(np.zeros((), dtype), shape)

@@ -1,7 +1,6 @@
 """Runs in this process's memory, by a processor or by way of a device."""
 
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
@@ -11,19 +10,15 @@ import numpy as np
 
 from tilewright.inputs.arrays import like
 from tilewright.inputs.memo import prepared
-from tilewright.plan import Target
-from tilewright.programs.stencil.program import Program
-from tilewright.runtime.busy import unoccupied
+from tilewright.runtime.host import unoccupied
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.simulation import Calculation, Simulation
-from tilewright.verbs.options import RunOptions, refuse
+from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.engine import Engine, state_of
-from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Monitor, make_monitor
-from tilewright.verbs.running.problem import CheckedProblem, check
+from tilewright.verbs.running.problem import CheckedProblem, check, check_targets, targets_of, warn_if_at_rest
 from tilewright.verbs.running.record import Run, log_choice, predicted_seconds, threads_of, while_running
-from tilewright.verbs.running.targets import check_targets, targets_of
 
 Levels = dict[str, tuple[Any, ...]]
 """By updated field its levels, newest first."""
@@ -35,29 +30,16 @@ class Memory(Engine):
     name = "a run in memory"
     copies_out = True  # whether results are copied to this process's memory
     at_once = True  # whether a kernel may do the whole run in one call
+    packed = True  # whether fields that live in subdomains have memory there alone, where kernels can do that
     case: CheckedProblem
     before = 0  # steps that an earlier run has done
-
-    def __init__(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        scalars: Mapping[str, Any],
-        options: RunOptions,
-        target: Target,
-        *,
-        packed: bool = True,  # fields that live in subdomains have memory there alone, where kernels can do that
-    ) -> None:
-        """Note what is asked for."""
-        super().__init__(program, arrays, scalars, options, target)
-        self._packed = packed and not (target.on_device or options.strict)
-        self._deep = options.levels or options.record  # whether all levels that a next run needs are copied out
-        self._looked = 0  # steps done at the last look
-        self._found: Levels | None = None  # the results, once they are copied out
+    _looked = 0  # steps done at the last look
+    _found: Levels | None = None  # the results, once they are copied out
 
     def open(self) -> None:
         """Check what was given, and plan."""
         refuse(self.name, self.options)
+        self._deep = self.copies_levels()
         self.case = self._checked()
         self.problem = self.case.problem
         self.monitor = self._monitor()
@@ -129,19 +111,23 @@ class Memory(Engine):
 
     def finish(self) -> Levels:
         """Copy the results out, and note how long the run took and how many steps it did."""
-        found = self._copied() if self._found is None else self._found
+        levels = self._copied() if self._found is None else self._found
         self.done = self.problem.steps if self._at_once else self._simulation.done
         self.close()
         self.seconds = time.perf_counter() - self._begin
         if self.monitor is None:
-            self.warn_if_nonfinite(found)
+            self.warn_if_nonfinite(levels)
         for field, part in self._spread.items():
-            found[field] = tuple(part.cut(each) for each in found[field])
+            levels[field] = tuple(part.cut(each) for each in levels[field])
         if self._spread:
             for field, targets in self._targets.items():
-                for into, values in zip(targets, found[field], strict=False):
+                for into, values in zip(targets, levels[field], strict=False):
                     np.copyto(into, values, casting="unsafe")
-        return found
+        return levels
+
+    def copies_levels(self) -> bool:
+        """Whether all levels that a next run needs are copied out."""
+        return self.options.levels or self.options.record
 
     def warn_if_at_rest(self) -> None:
         """Warn if one array stands for several time levels."""
@@ -152,7 +138,8 @@ class Memory(Engine):
         self.calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})
 
     def _checked(self) -> CheckedProblem:
-        case = check(self.program, self.arrays, self.scalars, self.options, packed=self._packed)
+        packed = self.packed and not (self.target.on_device or self.options.strict)
+        case = check(self.program, self.arrays, self.scalars, self.options, packed=packed)
         return case.with_points(self.options, self.target.threads, every=self.options.every)
 
     def _monitor(self) -> Monitor | None:
@@ -165,7 +152,6 @@ class Memory(Engine):
             check_targets(self._targets, None)
 
     def _plan(self) -> None:
-        """Plan the problem and load its kernel; what is planned is one portion: the steps between two looks."""
         problem, target, tiling, strict = self.problem, self.target, self.options.tiling, self.options.strict
         part = problem if not 0 < self.every < problem.steps else replace(problem, steps=self.every)
         whole = part is problem

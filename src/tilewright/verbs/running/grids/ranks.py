@@ -9,8 +9,7 @@ from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.inputs import memo
 from tilewright.verbs.options import refuse
 from tilewright.verbs.running.grids.choice import flat, is_distributed
-from tilewright.verbs.running.grids.engine import state_of
-from tilewright.verbs.running.grids.large import Large
+from tilewright.verbs.running.grids.engine import Large, state_of
 from tilewright.verbs.running.monitor import make_monitor
 from tilewright.verbs.running.problem import CheckedProblem
 
@@ -52,11 +51,11 @@ class Ranks(Large):
             self.target.threads if options.threads is not None else ranks.threads_per_rank(comm, self.target.threads)
         )
         self._parts = self._computer(case, threads)
-        kept = None
+        checkpoints = None
         if options.checkpoint is not None:
             folder = as_path(options.checkpoint, "checkpoint").absolute()
-            kept = Checkpoints(folder=folder, every=options.every, resume=options.resume)
-        self._job = runs.RankRun(problem=case.problem, arrays=levels, points=case.points, checkpoints=kept)
+            checkpoints = Checkpoints(folder=folder, every=options.every, resume=options.resume)
+        self._job = runs.RankRun(problem=case.problem, arrays=levels, points=case.points, checkpoints=checkpoints)
 
     def advance(self, step: int) -> None:  # noqa: ARG002  (nothing is seen before the last)
         """Run to the end, or from the last checkpoint to it."""

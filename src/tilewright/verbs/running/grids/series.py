@@ -1,17 +1,12 @@
 """Runs in memory that write the start, the state at every look, and the end to a file."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import as_path
 from tilewright.base.units import whole_number
 from tilewright.inputs.series import Recorder, attributes, labels, load, states
-from tilewright.plan import Target
-from tilewright.programs.stencil.program import Program
-from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.grids.memory import Levels, Memory
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.problem import CheckedProblem, check
@@ -22,26 +17,23 @@ class Series(Memory):
 
     name = "a run that writes a series"
 
-    def __init__(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        scalars: Mapping[str, Any],
-        options: RunOptions,
-        target: Target,
-    ) -> None:
-        """Note what is asked for."""
-        super().__init__(program, arrays, scalars, replace(options, out=None), target, packed=False)
-        self._path, self._deep = as_path(options.out, "out"), True
+    def open(self) -> None:
+        """Check what was given, and plan."""
+        self._path, self.options = as_path(self.options.out, "out"), replace(self.options, out=None)
+        super().open()
+
+    def copies_levels(self) -> bool:
+        """All levels are: they are written."""
+        return True
 
     def finish(self) -> Levels:
         """Copy the results out, and write them if no look has."""
-        found = super().finish()
+        levels = super().finish()
         step = self.before + self.done
         if self._recorder.last != step:
             kind = numpy_type(self.problem.dtype)
-            self._recorder.write(step, states(self.program, {**self._recorder.constant, **found}, kind))
-        return found
+            self._recorder.write(step, states(self.program, {**self._recorder.constant, **levels}, kind))
+        return levels
 
     def _checked(self) -> CheckedProblem:
         path, options, program, start = self._path, self.options, self.program, self.arrays
@@ -53,8 +45,8 @@ class Series(Memory):
                     f"{path.name!r} holds the fields {', '.join(before.fields)}, and {program.name!r} has "
                     f"{', '.join(program.fields)}"
                 )
-        asked = whole_number(options.steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1")
-        self.options = options = replace(options, steps=max(0, asked - self.before))
+        steps = whole_number(options.steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1")
+        self.options = options = replace(options, steps=max(0, steps - self.before))
         case = check(program, start, self.scalars, options)
         case = case.with_points(options, self.target.threads, every=options.every)
         if self.before and (case.problem.varying or case.points is not None):

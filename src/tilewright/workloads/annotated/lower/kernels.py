@@ -9,7 +9,6 @@ from tilewright.codegen.print.source import OPENCL, SourceDialect, print_kernels
 from tilewright.workloads.annotated.lower.device import DeviceProgram, LaunchShape, LoopKernel
 from tilewright.workloads.annotated.lower.lowering import lower_body
 from tilewright.workloads.annotated.lower.scalars import shifted
-from tilewright.workloads.annotated.lower.transforms import add_pragma, innermost
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.scalars import Reduction, neutral
 
@@ -103,17 +102,14 @@ def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
 
 
 def _unrolled(body: tree.Stmt, launch: LaunchShape) -> tree.Stmt:
-    if launch.unroll > 1:
-        for loop in innermost(body):
-            body = add_pragma(body, loop, [f"unroll {launch.unroll}"])
-    return _plain_pragmas(body)
+    """Ask for innermost loops to be unrolled; other directives are for CPUs."""
+    asked = (f"unroll {launch.unroll}",) if launch.unroll > 1 else ()
 
-
-def _plain_pragmas(body: tree.Stmt) -> tree.Stmt:
     def change(node: tree.Stmt) -> tree.Stmt:
-        if isinstance(node, tree.Loop) and node.pragmas:
-            return replace(node, pragmas=tuple(each for each in node.pragmas if each.startswith("unroll")))
-        return node
+        if not isinstance(node, tree.Loop):
+            return node
+        pragmas = (*node.pragmas, *(() if tree.loops(node.body) else asked))
+        return replace(node, pragmas=tuple(dict.fromkeys(each for each in pragmas if each.startswith("unroll"))))
 
     return tree.map_statements(body, change)
 

@@ -56,8 +56,8 @@ def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
         return None
     nest = setting.nest(loop)
     apart = all(nest.carried(each) is None for each in (loops.row, loops.column))
-    bounds = {name for each in loops.loops for bound in (each.first, each.last) for name in tree.names(bound)}
-    return loops if apart and not bounds & tree.written(loop) else None
+    bounds = (bound for each in loops.loops for bound in (each.first, each.last))
+    return loops if apart and not tree.names(*bounds) & tree.written(loop) else None
 
 
 def _threaded(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:

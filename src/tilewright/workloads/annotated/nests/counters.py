@@ -43,14 +43,13 @@ class _Walker:
     left: dict[str, Expr | None] = field(default_factory=dict)
     unsigned: dict[str, str] = field(default_factory=dict)  # types of the unsigned counters of the loops around
 
-    def visit(self, stmt: Stmt) -> Stmt:  # noqa: PLR0911
+    def visit(self, stmt: Stmt) -> Stmt:
         match stmt:
-            case nest.Block(body):
-                new = nest.Block(tuple(self.visit(each) for each in body))
-                self._changed({each.name for each in body if isinstance(each, nest.Declare)})
+            case nest.Block() | nest.Transform():
+                parts = nest.parts(stmt)
+                new = nest.with_parts(stmt, tuple(map(self.visit, parts)))
+                self._changed({each.name for each in parts if isinstance(each, nest.Declare)})
                 return new
-            case nest.Transform(name, arguments, body):
-                return nest.Transform(name, arguments, self.visit(body))
             case Assign(target, op, value):
                 return self._assign(stmt, target, op, value)
             case nest.Declare(name=name, dims=dims, value=value):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.print.source import CUDA, OPENCL
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.files import of_architecture
 from tilewright.machines.machine import Machine
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.devices.oclgrind import OclgrindReport, only_oclgrind
+from tilewright.runtime.devices.opencl import OclgrindReport, only_oclgrind
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command
 from tilewright.runtime.warn import warn_once

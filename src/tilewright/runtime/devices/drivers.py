@@ -1,10 +1,10 @@
-"""The devices behind the GPU backends: found by name, and as machines that the cost models know."""
+"""The drivers behind the GPU backends: devices by name, and as machines that the cost models know."""
 
 import contextlib
 
 from tilewright.base.errors import TilewrightError
 from tilewright.machines import files
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
 from tilewright.runtime.devices import opencl
@@ -40,11 +40,11 @@ def present() -> tuple[wisdom.Circumstances, ...]:
 
 def device_machine(device: Device) -> Machine:
     """Return a device as a machine: as it was calibrated, else as its driver describes it."""
-    told = device.describe()
-    known = hosts.device_path(told.slug)
-    if known is not None:
+    description = device.describe()
+    calibration = hosts.device_path(description.slug)
+    if calibration is not None:
         try:
-            return files.load(str(known))
+            return files.load(str(calibration))
         except TilewrightError as error:
-            warn_once(f"the calibration of {told.name} cannot be used: {error.message}")
-    return gpu_machine(told)
+            warn_once(f"the calibration of {description.name} cannot be used: {error.message}")
+    return gpu_machine(description)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright.runtime.devices import opencl
-from tilewright.runtime.devices.looks import Cells, Looks
+from tilewright.runtime.devices.reductions import Cells, Reductions
 
 pytest.importorskip("pyopencl")
 
@@ -29,14 +29,14 @@ def test_looks_are_what_numpy_sees(device, dtype, capfd):
     rng = np.random.default_rng(0)
     count, offset = 1700, 64
     new, old = (np.round(100 * rng.normal(size=offset + count)).astype(dtype) for _ in range(2))
-    looks = Looks(device, device, dtype)
+    reductions = Reductions(device, device, dtype)
     buffer, before = sent(device, new), sent(device, old[offset:])
     cells = Cells(buffer, offset, count)
-    assert looks.largest(cells) == np.abs(new[offset:]).max()
-    assert looks.change(cells, before) == np.abs(new - old)[offset:].max()
+    assert reductions.largest(cells) == np.abs(new[offset:]).max()
+    assert reductions.change(cells, before) == np.abs(new - old)[offset:].max()
     wanted = rng.integers(0, count, 300)
-    np.testing.assert_array_equal(looks.at(cells, wanted), new[offset:][wanted])
-    assert looks.at(cells, wanted[:0]).size == 0
+    np.testing.assert_array_equal(reductions.at(cells, wanted), new[offset:][wanted])
+    assert reductions.at(cells, wanted[:0]).size == 0
     assert not re.search("race|invalid|uninitialized", "".join(capfd.readouterr()).lower())
 
 
@@ -45,11 +45,11 @@ def test_looks_are_what_numpy_sees(device, dtype, capfd):
 def test_what_is_not_finite_wins(device, value, seen, at):
     values = np.ones(700, "float32")
     values[at] = value
-    found = Looks(device, device, "float32").largest(Cells(sent(device, values), 0, values.size))
+    found = Reductions(device, device, "float32").largest(Cells(sent(device, values), 0, values.size))
     assert found == seen or (math.isnan(found) and math.isnan(seen))
 
 
 def test_a_change_of_whole_numbers_stops_at_the_largest(device):
     far = np.array([2**31 - 1, 0], "int32")
     buffer, before = sent(device, far), sent(device, -far - 1)
-    assert Looks(device, device, "int32").change(Cells(buffer, 0, 2), before) == 2**31 - 1
+    assert Reductions(device, device, "int32").change(Cells(buffer, 0, 2), before) == 2**31 - 1

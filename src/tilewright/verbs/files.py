@@ -1,20 +1,23 @@
-"""Runs from files to files: data in, compute, check, data out."""
+"""Runs from files to files: data in, compute, check, data out; on the ranks of MPI every rank its own block."""
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.paths import check_place
+from tilewright.base.records import Record
+from tilewright.base.units import format_bytes, format_seconds, format_shape, parse_shape
 from tilewright.inputs import files as data
 from tilewright.inputs.series import Recorder
-from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.report.waiting import waiting
+from tilewright.report.progress import waiting
 from tilewright.runtime.formats.files import check_output, is_archive, read_planes, write_planes
 from tilewright.runtime.formats.pictures import depth_of, is_picture, picture_bits
 from tilewright.runtime.formats.series import check_series, is_series
@@ -23,10 +26,12 @@ from tilewright.runtime.session import point_tables
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.grids.engine import computed
 from tilewright.verbs.running.grids.memory import Levels, Memory
-from tilewright.verbs.running.levels import warn_if_at_rest
-from tilewright.verbs.running.problem import CheckedProblem
+from tilewright.verbs.running.problem import CheckedProblem, warn_if_at_rest
 from tilewright.verbs.running.record import Computed
-from tilewright.verbs.running.run import target_here
+from tilewright.verbs.running.run import run, target_here
+
+if TYPE_CHECKING:
+    from tilewright.distributed import ranks
 
 Note = Callable[[str], None]
 """What says something beside the results."""
@@ -101,7 +106,7 @@ def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note
         levels=files.snapshots is not None and data.holds_state(files.snapshots),
     )
     deep = any(map(data.holds_state, files.outputs))
-    engines = [_Plane(program, arrays, scalars, options, target, looks, deep=deep) for arrays in planes]
+    engines = [_Plane(program, arrays, scalars, options, target, looks=looks, deep=deep) for arrays in planes]
     found = [computed(engine) for engine in engines]
     first, problem = engines[0], engines[0].problem
     results = [{field: levels[0] for field, levels in each.items()} for each in found]
@@ -119,34 +124,29 @@ def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note
 
 def read_sources(texts: Any) -> list[tuple[tuple[int, ...], float]] | None:  # noqa: ANN401
     """Read sources as they are written on the command line: a cell each, and what is added to it in every step."""
-    found = []
+    sources = []
     for text in texts or ():
         cell, _, value = text.partition("=")
         try:
-            found.append((tuple(int(part) for part in cell.split(",")), float(value)))
+            sources.append((tuple(int(part) for part in cell.split(",")), float(value)))
         except ValueError:
             raise UsageError(
                 f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0"
             ) from None
-    return found or None
+    return sources or None
 
 
 class _Plane(Memory):
     """A run on one plane, whose files say what a state lacks and whose results are looked at as they are written."""
 
-    def __init__(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        scalars: Mapping[str, Any],
-        options: RunOptions,
-        target: Target,
-        looks: "_Looks",
-        *,
-        deep: bool,  # whether all levels that a next run needs are written at the end
-    ) -> None:
-        super().__init__(program, arrays, scalars, options, target, packed=False)
-        self._looks, self._deep = looks, deep
+    packed = False
+
+    def __init__(self, *asked: Any, looks: "_Looks", deep: bool) -> None:  # noqa: ANN401
+        super().__init__(*asked)
+        self._looks, self._levels = looks, deep  # deep: whether all levels are written at the end
+
+    def copies_levels(self) -> bool:
+        return self._levels
 
     def results(self) -> Levels:
         return self.finish()
@@ -180,7 +180,6 @@ class _Looks:
         self._series = Recorder(target, program) if target is not None and is_series(target) else None
 
     def begin(self, case: CheckedProblem) -> None:
-        """Note the fields that no step changes."""
         program, self.begun = self._program, True
         self.constant = {
             field: [np.asarray(level, case.problem.dtype) for level in case.given.versions[field]]
@@ -189,7 +188,6 @@ class _Looks:
         }
 
     def write(self, step: int, view: Any) -> None:  # noqa: ANN401
-        """Write a snapshot."""
         assert self._target is not None  # noqa: S101  (it is called where there is one)
         target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
         views = view if len(updated) > 1 else (view,)
@@ -286,3 +284,123 @@ def _compare(cases: Sequence[CheckedProblem], results: Sequence[Mapping[str, Arr
             errors.append(error)
             within = within and good
     return Comparison(max_error=max(errors), within=within)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RanksRun(Record):
+    """What a run on ranks did."""
+
+    KEYS = (
+        "program shape steps dtype topology seconds gcells_per_second steps_per_exchange=traffic.steps "
+        "exchanges=traffic.exchanges messages=traffic.messages bytes=traffic.bytes overlapped=traffic.overlapped"
+    )
+
+    program: str
+    shape: tuple[int, ...]  # of the whole grid
+    steps: int
+    dtype: str
+    topology: tuple[int, ...]  # ranks per axis
+    seconds: float  # computing and messages on the slowest rank, without reading or writing files
+    traffic: "ranks.Traffic"  # of the first rank
+
+    @property
+    def gcells_per_second(self) -> float:
+        """Cell updates per nanosecond."""
+        return math.prod(self.shape) * self.steps / self.seconds / 1e9
+
+    def __str__(self) -> str:
+        traffic, hidden = self.traffic, ", overlapped" if self.traffic.overlapped else ""
+        program = f"{self.program} {format_shape(self.shape)}, {self.steps} steps, {self.dtype}"
+        received = f"{traffic.messages} messages, {format_bytes(traffic.bytes)}"
+        return "\n".join(
+            (
+                f"{program} on {format_shape(self.topology)} ranks",
+                f"{format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s",
+                f"an exchange every {traffic.steps} steps{hidden}; the first rank received {received}",
+            )
+        )
+
+
+def run_files_on_ranks(program: Program, options: RunOptions, files: RunFiles) -> RanksRun | None:
+    """Do one run; every rank of the job calls this, and the first alone gets what it did."""
+    refuse("--distributed", options, files)
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        raise UsageError("runs on ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
+    comm = MPI.COMM_WORLD
+    _check_for_ranks(files, program)
+    scalars: dict[str, Any] = dict(data.scalar_values(program, files.scalars))
+    arrays = _arrays_of_ranks(options, files, program, comm)
+    sources = read_sources(options.sources)
+    comm.Barrier()
+    begin = time.perf_counter()
+    found = run(program, *arrays, **replace(options, sources=sources, dtype=None).keywords(), **scalars)
+    seconds = comm.allreduce(time.perf_counter() - begin, op=MPI.MAX)
+    results = found if isinstance(found, tuple) else (found,)
+    for path, array in zip(files.outputs, results, strict=False):
+        array.write(path)
+    if comm.Get_rank():
+        return None
+    first = results[0]
+    return RanksRun(
+        program=program.name,
+        shape=first.shape,
+        steps=options.steps,
+        dtype=first.dtype.name,
+        topology=first.topology,
+        seconds=seconds,
+        traffic=first.traffic,
+    )
+
+
+def _check_for_ranks(files: RunFiles, program: Program) -> None:
+    """Refuse what a run on ranks does not do, before anything is read."""
+    for path in (*files.inputs, *files.outputs):
+        if path.suffix not in {".npy", ".zarr"}:
+            raise UsageError(
+                f"ranks read and write .npy files and zarr arrays, got {str(path)!r}", "convert it with NumPy"
+            )
+    if files.inputs and len(files.inputs) != len(program.fields):
+        raise UsageError(
+            f"{program.name!r} has the fields {', '.join(program.fields)}: --input is given {len(files.inputs)} times"
+        )
+    if len(files.outputs) > len(program.updated):
+        raise UsageError(
+            f"{program.name!r} updates {', '.join(program.updated)}: --output is given {len(files.outputs)} times"
+        )
+
+
+def _arrays_of_ranks(options: RunOptions, files: RunFiles, program: Program, comm: Any) -> "list[ranks.Array]":  # noqa: ANN401
+    """Read every field, each rank its own block, or deal random data that the first rank draws."""
+    from tilewright.distributed import disk, ranks
+
+    dims = None if files.topology is None else tuple(_rank_count(text) for text in files.topology.split("x"))
+    if files.inputs:
+        given: list[Any] = []
+        ranks.together(comm, lambda: given.extend(disk.open_array(path) for path in files.inputs))
+        dtypes = [options.dtype or each.dtype.name for each in given]
+        arrays = [
+            ranks.Array(tuple(each.shape), dtype, comm=comm, topology=dims)
+            for each, dtype in zip(given, dtypes, strict=True)
+        ]
+        return [array.read(path) for array, path in zip(arrays, files.inputs, strict=True)]
+    if files.shape is None:
+        raise UsageError("a run needs a shape or inputs", "give --shape 8192x8192, or --input for every field")
+    shape, dtype = parse_shape(files.shape), options.dtype or "float32"
+    drawn: list[Any] = []
+
+    def draw() -> None:
+        if comm.Get_rank() == 0:
+            drawn.extend(data.random_arrays(program, shape, dtype, files.seed))
+
+    ranks.together(comm, draw)
+    every = [ranks.Array(shape, dtype, comm=comm, topology=dims) for _ in program.fields]
+    return [array.scatter(drawn[number] if drawn else None) for number, array in enumerate(every)]
+
+
+def _rank_count(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"a topology is written 4x-1, got {text!r}", "-1 where MPI decides") from None

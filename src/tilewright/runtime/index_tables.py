@@ -21,7 +21,7 @@ from tilewright.programs.stencil.storage import Subdomain, Subdomains
 from tilewright.runtime.memory import Array, Layout, layout
 
 
-def place_table(
+def index_table(
     node: Placed, problem: Problem, halo: Extended | None, profiles: Mapping[str, Any], margin: int = 0
 ) -> Array:
     """Return the numbers of a leaf of the cell's place, and ``margin`` beyond the axis; 0 and 1 for truth values."""
@@ -70,16 +70,16 @@ class KeptField:
 
     def cut(self, kept: Array, shape: tuple[int, ...]) -> Array:
         """Return the cells of the subdomain of a grid."""
-        found = np.empty(self.part.shape(shape), kept.dtype)
+        cells = np.empty(self.part.shape(shape), kept.dtype)
         for there, here in zip(self._spans(shape), self._halves(shape), strict=True):
-            found[here] = kept[there]
-        return found
+            cells[here] = kept[there]
+        return cells
 
     def _spans(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
-        axis, left = self.part.axis, self.high - self.low
-        one, other = self.part.parts(shape)
-        moved = slice(other[axis].start - left, other[axis].stop - left)
-        return [one, (*other[:axis], moved, *other[axis + 1 :])]
+        axis, gap = self.part.axis, self.high - self.low
+        first, second = self.part.parts(shape)
+        moved = slice(second[axis].start - gap, second[axis].stop - gap)
+        return [first, (*second[:axis], moved, *second[axis + 1 :])]
 
     def _halves(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
         axis, first = self.part.axis, self.part.parts(shape)[0]
@@ -106,7 +106,7 @@ def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] 
     return KeptField(part=part, low=low, high=high, plan=plan)
 
 
-class PlaceTables:
+class IndexTables:
     """A number for every index along an axis, and for those a little beyond its ends."""
 
     parts: Mapping[str, KeptField] = MappingProxyType({})  # by field, those that live in subdomains
@@ -121,9 +121,8 @@ class PlaceTables:
         *,
         padded: bool = True,  # lay rows in subdomains as those of other fields, not one after the other
     ) -> None:
-        """Make the tables."""
         whole = problem if halo is None else halo.problem
-        self._arrays = [place_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
+        self._arrays = [index_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
         # where the number of the first cell lies, by table
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
         if any(isinstance(node, Inside) for node in layout.placed):

@@ -1,4 +1,4 @@
-"""Looks at a run in a GPU's memory: what changed, whether all is finite, single cells; fields stay where they are."""
+"""Reductions of a run in a GPU's memory (its largest value or change) and single cells; fields stay where they are."""
 
 import functools
 import math
@@ -11,8 +11,7 @@ import numpy as np
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu.looks import look_source
 from tilewright.programs.stencil.points import Index
-from tilewright.runtime.devices.device import Device
-from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.devices.device import Device, DeviceView
 from tilewright.runtime.memory import Array
 
 _THREADS = 256
@@ -35,8 +34,8 @@ def cells_of(view: DeviceView, cells: Index) -> Array:
     from tilewright.runtime.devices import cuda
 
     device = cuda.numbered(view.device or 0)
-    looks = Looks(device, device.following([view]), view.dtype.name)
-    return looks.at(Cells(view.pointer, 0, view.size), cells)
+    reductions = Reductions(device, device.following([view]), view.dtype.name)
+    return reductions.at(Cells(view.pointer, 0, view.size), cells)
 
 
 def fetched(view: DeviceView) -> Array:
@@ -53,8 +52,8 @@ def _kernels(device: Device, dtype: str) -> tuple[Any, ...]:
     return tuple(device.build(look_source(dtype, device.dialect, _THREADS)))
 
 
-class Looks:
-    """The kernels that look, on a device and in the stream of a run."""
+class Reductions:
+    """The kernels of reductions and of single cells, on a device and in the stream of a run."""
 
     def __init__(self, device: Device, stream: Device, dtype: str) -> None:
         """Build the kernels, once per device and element type; ``stream`` is the device with its work in the run's."""
@@ -90,14 +89,14 @@ class Looks:
 
     def _folded(self, kernel: Any, cells: Cells, more: Sequence[Any]) -> float:  # noqa: ANN401
         groups = min(_GROUPS, ceil_div(cells.count, _THREADS))
-        found: Array = np.empty(groups, self._dtype)
-        target = self._device.allocate(found.nbytes)
+        parts: Array = np.empty(groups, self._dtype)
+        target = self._device.allocate(parts.nbytes)
         try:
             self._start(kernel, (target, cells.buffer, *more), cells.offset, cells.count)
-            self._device.read(target, 0, found)
+            self._device.read(target, 0, parts)
         finally:
             self._device.release(target)
-        return math.nan if np.isnan(found).any() else float(found.max())
+        return math.nan if np.isnan(parts).any() else float(parts.max())
 
     def _start(self, kernel: Any, buffers: Sequence[Any], offset: int, count: int) -> None:  # noqa: ANN401
         groups = min(_GROUPS, ceil_div(count, _THREADS))

@@ -1,1 +1,0 @@
-"""Runs from files to files, as the command line asks for them."""
