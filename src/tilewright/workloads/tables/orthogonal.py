@@ -13,8 +13,7 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import Family, Tiling
-from tilewright.schedules.legality import Legal, Verdict, Violation, require
+from tilewright.schedules.family import Family, Legal, Tiling, Verdict, Violation, require
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Range, Wavefronts, nest
 from tilewright.workloads.tables.problem import Offset, Recurrence, reach_of

@@ -12,7 +12,7 @@ from typing import Any
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_seconds
-from tilewright.codegen.products.product import product_text
+from tilewright.codegen.products.matmul import product_text
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
 from tilewright.runtime.direct import slots_of
@@ -20,7 +20,7 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import Blocking
-from tilewright.schedules.legality import Violation
+from tilewright.schedules.family import Violation
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.workloads.annotated.lower.harness import joined
 from tilewright.workloads.annotated.lower.parallel import has_directives, on_cpu
