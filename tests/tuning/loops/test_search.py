@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.base.records import Measurement, Outcome
 from tilewright.workloads.annotated.search.algorithms import ALGORITHMS
-from tilewright.workloads.annotated.search.search import Budget, Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, search_loops
 
 
 class Clock:
@@ -15,6 +15,9 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+    def after(self, seconds):
+        return Deadline(end=self.now + seconds, clock=self)
 
 
 class Slow:
@@ -43,16 +46,28 @@ SPACE = ParameterSpace(names=("a", "b"), values=(tuple(range(40)), tuple(range(5
 def test_no_search_takes_more_than_its_time_however_many_points_it_asks_for_at_once(name, seconds, works):
     clock = Clock()
     meter = Slow(clock, works=works)
-    choice = search_loops(SPACE, name, Budget(runs=10_000, seconds=seconds, clock=clock), meter)
+    choice = search_loops(SPACE, name, meter, runs=10_000, deadline=clock.after(seconds))
     assert clock.now - 1000.0 <= 1.2 * seconds
     assert clock.now - 1000.0 == meter.points
     assert not choice.finished
     assert (choice.winner is not None) == works
 
 
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_a_space_without_parameters_has_one_point(name):
+    class Still(Slow):
+        def again(self, point):
+            return Measurement(seconds=(1.0,))
+
+    clock = Clock()
+    choice = search_loops(ParameterSpace(names=(), values=()), name, Still(clock), runs=9, deadline=clock.after(9.0))
+    assert [trial.values for trial in choice.trials] == [{}]
+    assert choice.finished
+
+
 def test_the_best_are_measured_again_within_the_time_and_alike():
     clock = Clock()
-    choice = search_loops(SPACE, "Exhaustive", Budget(runs=10_000, seconds=40.0, clock=clock), Slow(clock))
+    choice = search_loops(SPACE, "Exhaustive", Slow(clock), runs=10_000, deadline=clock.after(40.0))
     counts = sorted(len(trial.measurement.seconds) for trial in choice.trials)[-3:]
     assert counts == [3, 3, 3]
     assert len(choice.winner.measurement.seconds) == 3
@@ -60,8 +75,7 @@ def test_the_best_are_measured_again_within_the_time_and_alike():
 
 def test_a_round_that_the_time_cuts_counts_for_nobody():
     clock = Clock()
-    budget = Budget(runs=10_000, seconds=10.0, clock=clock, finalists=3, repeats=9)
-    choice = search_loops(SPACE, "Exhaustive", budget, Slow(clock))
+    choice = search_loops(SPACE, "Exhaustive", Slow(clock), runs=10_000, deadline=clock.after(10.0))
     assert {len(trial.measurement.seconds) for trial in choice.trials} == {1}
 
 
@@ -88,8 +102,7 @@ def test_other_values_of_what_was_added_are_tried_with_the_best_point_within_the
     for runs, seed in ((6, 1), (6, 2), (5, 3), (9, 4)):
         clock = Clock()
         meter = Threads(clock)
-        budget = Budget(runs=runs, seconds=1e6, clock=clock)
-        choice = search_loops(space, "Randomsearch", budget, meter, seed=seed)
+        choice = search_loops(space, "Randomsearch", meter, runs=runs, deadline=clock.after(1e6), seed=seed)
         best = choice.winner.values
         assert len(choice.trials) == runs
         assert best["parallel"]

@@ -23,7 +23,7 @@ from tilewright.workloads.annotated.nests.dependences import analyse
 from tilewright.workloads.annotated.nests.limit import TimeUpError, limited
 from tilewright.workloads.annotated.parse.c import parse_code
 from tilewright.workloads.annotated.search.algorithms import ALGORITHMS
-from tilewright.workloads.annotated.search.search import Budget, ParameterSpace, search_loops
+from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, search_loops
 from tilewright.workloads.annotated.verbs import gpu as annotate_gpu
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
@@ -465,7 +465,8 @@ def test_searches_find_the_bottom_of_a_bowl(name):
         refused=lambda values: "odd" if values["c"] % 2 and name != "Direct" else "",
     )
     meter = Bowl({"a": 7, "b": 3, "c": 4})
-    choice = search_loops(space, name, Budget(runs=500 if name == "Exhaustive" else 150, seconds=300), meter, seed=1)
+    runs = 500 if name == "Exhaustive" else 150
+    choice = search_loops(space, name, meter, runs=runs, deadline=Deadline(), seed=1)
     assert choice.winner is not None
     assert choice.winner.seconds <= (1.0 if name in {"Exhaustive", "Model", "Randomlocal"} else 6.0)
     assert name == "Direct" or all(point["c"] % 2 == 0 for point in meter.seen)
@@ -480,7 +481,7 @@ def test_failures_do_not_stop_a_search():
             return super().again(point)
 
     space = ParameterSpace(names=("a",), values=(tuple(range(8)),))
-    choice = search_loops(space, "Exhaustive", Budget(runs=8, seconds=300), Half({"a": 3}))
+    choice = search_loops(space, "Exhaustive", Half({"a": 3}), runs=8, deadline=Deadline())
     assert choice.winner.values["a"] in {2, 4}
     assert choice.finished
 

@@ -12,8 +12,8 @@ from tilewright.runtime.workers.pool import pool
 from tilewright.workloads.annotated.nests.nest import Loop, statements
 from tilewright.workloads.annotated.parse.file import read_file, read_text, sibling
 from tilewright.workloads.annotated.verbs.annotate import replaced
-from tilewright.workloads.annotated.verbs.automatic import hand_automatic
 from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case
+from tilewright.workloads.annotated.verbs.handover import hand_automatic
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
 from tilewright.workloads.annotated.verbs.result import SiteResult, SizeResult

@@ -92,6 +92,49 @@ COUNTS = {
         UNROLL,
     ),
     "real start": ("int i;", "for (i = n*0.7; i < n; i++) y[i] = 2*a[i];", "y[0] = i;", UNROLL),
+    "narrow counter": ("unsigned char i;", "for (i = 0; i < n; i++) y[i] += i*a[i];", "", UNROLL),
+    "narrow bound": (
+        "int i, j; uint8_t q[42]; for (i = 0; i < 42; i++) q[i] = i*5%7;",
+        "for (i = 0; i < n; i++) for (j = q[i]; j < q[i+1]; j++) y[j] += a[i];",
+        "y[0] = i;",
+        TILES,
+    ),
+    "bound that the body sets": (
+        "int i, j, q = 0;",
+        "for (i = 0; i < n; i++) { q = 3; if (i%2) q = 7; for (j = 0; j < q; j++) y[j] += a[i]; }",
+        "y[0] = i + q;",
+        TILES,
+    ),
+    "bound and counter that the body declares": (
+        "int i;",
+        "for (i = 0; i < n; i++) { int q = i/2, j; for (j = 0; j < q; j++) y[j] += a[i]; y[50] += j; }",
+        "",
+        TILES,
+    ),
+    "bound in an array that the body writes": (
+        "int i, j, q[3];",
+        "for (i = 0; i < n; i++) { q[1] = i%5; for (j = 0; j < q[1]; j++) y[j] += a[i]; }",
+        "",
+        TILES,
+    ),
+    "condition that the body sets": (
+        "int i, j;",
+        "for (i = 0; i < n; i++) { int q = 3; if (i%2) q = 7; if (q > 4) for (j = 0; j < 9; j++) y[j] += a[i]; }",
+        "",
+        TILES,
+    ),
+    "names of copies": (
+        "int i, j;",
+        "for (i = 0; i < n; i++) { double q = a[i], q_1 = a[i+1]; for (j = 0; j < 9; j++) y[j] += q - 2*q_1; }",
+        "",
+        TILES,
+    ),
+    "arrays of copies": (
+        "int i, j;",
+        "for (i = 0; i < n; i++) { double q[2]; q[0] = a[i]; q[1] = i; for (j = 0; j < 9; j++) y[j] += q[0]*q[1]; }",
+        "",
+        TILES,
+    ),
     "one's own and an outer one": (
         "int i = 3, j;",
         "for (j = 0; j < m; j++) for (int i = 0; i < n; i++) y[i] += a[i]; for (i = 0; i < m; i++) y[i] = 3*a[i];",
@@ -175,6 +218,76 @@ def test_a_loop_without_braces_reads_what_its_region_leaves(tmp_path):
 def test_loops_that_are_no_count_known_beforehand_are_refused(before, body, message, tmp_path):
     with pytest.raises(UsageError, match=message):
         files(tmp_path / "a.c", before, body)
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "behind", "message"),
+    [
+        ("int i; uint q = n;", DOUBLED, "", "over 'i' in .* with 'q' or ends at it, which the file declares as 'uint'"),
+        ("uint i;", "for (i = 0; i < n; i++) y[i] = (i - 5)/2;", "", "'i' or ends at it, which .* declares as 'uint'"),
+        ("ssize_t i;", "for (i = 0; i < n; i++) y[i] = i*i;", "", "which the file declares as 'ssize_t'"),
+        ("static const uint *q; int i;", DOUBLED.replace("< q", "< q[0]"), "", "which the file declares as 'uint'"),
+        ("int q; { uint q = n; int i;", DOUBLED, "}", "which the file declares as 'uint'"),
+        ("enum e {one, two} i;", "for (i = 0; i < n; i++) y[i] = 2;", "", "which the file declares as 'enum'"),
+        ("unsigned char i;", "for (i = 0; i < n; i++) y[i] = 2;", "y[0] = i;", "which .* declares as 'unsigned char'"),
+        ("typedef unsigned char byte; byte i;", "for (i = 0; i < n; i++) y[i] = 2;", "", "declares as 'byte'"),
+        ("long double q; int i;", DOUBLED, "", "which the file declares as 'long double'"),
+    ],
+)
+def test_loops_over_types_whose_arithmetic_is_not_known_are_refused(before, body, behind, message, tmp_path):
+    with pytest.raises(UsageError, match=message) as caught:
+        files(tmp_path / "a.c", before, body, behind)
+    assert "size_t" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "message"),
+    [
+        (
+            "int i, j; double *p = a, *q = y, *swap;",
+            "for (j = 0; j < m; j++) { for (i = 0; i < n; i++) q[i] = 2*p[i]; swap = p; p = q; q = swap; }",
+            "the region of line 12 uses 'p', an array or a pointer, without a subscript",
+        ),
+        (
+            "int i, j; double *p;",
+            "for (j = 0; j < m; j++) { p = a + j; for (i = 0; i < n; i++) y[i] += p[i]; }",
+            "uses 'a', an array or a pointer, without a subscript",
+        ),
+        (
+            "int i; double s = 2, *p = &s;",
+            "for (i = 0; i < n; i++) { p[0] += a[i]; y[i] = s; }",
+            "uses 's' also through the pointer 'p'",
+        ),
+        (
+            "int i; double s = 2, *p, *q; p = &s; q = p;",
+            "for (i = 0; i < n; i++) { q[0] += a[i]; y[i] = s; }",
+            "uses 's' also through the pointer 'q'",
+        ),
+        ("int i;", "for (i = 0; i < n; i++) { static double s = 0; s += 1; y[i] = s; }", "got 'static s'"),
+        ("int i;", "for (i = 0; i < n; i++) { extern double s; y[i] = s; }", "got 'extern s'"),
+        (
+            "int i;",
+            "{ double *s = (double *)calloc(n, sizeof(double)); for (i = 0; i < n; i++) y[i] += s[i]; }",
+            "a region has its memory from malloc, got calloc",
+        ),
+    ],
+)
+def test_what_is_no_value_of_the_regions_own_is_refused(before, body, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        files(tmp_path / "a.c", before, body)
+
+
+def test_constants_that_a_region_declares_are_its_own(tmp_path):
+    body = "for (i = 0; i < n; i++) { static const double q[2] = {2.5, 1}; y[i] = q[i%2]*a[i]; }"
+    text, new = files(tmp_path / "a.c", "int i; double s = 2, *p = &s, t = p[0] + 1;", body, "y[50] = s*t;")
+    agree(tmp_path, text, new)
+
+
+def test_an_inner_declaration_hides_one_of_an_unknown_type(tmp_path):
+    text, new = files(
+        tmp_path / "a.c", "uint q = 3, i = 4; { int q = n;", DOUBLED.replace("i =", "int i =", 1), "} y[100] = q + i;"
+    )
+    agree(tmp_path, f"#include <sys/types.h>\n{text}", new)
 
 
 def test_kernels_count_with_the_type_of_the_file(tmp_path):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.warn import forget_warnings
 from tilewright.workloads.annotated.verbs.annotate import annotate
@@ -76,6 +76,12 @@ def test_an_array_whose_size_nothing_tells_is_refused_by_name(tmp_path, body, pa
         with pytest.raises(UsageError, match=says) as caught:
             text_of(tmp_path, body, parameters, backend)
         assert f"double {name}[n]" in caught.value.hint
+
+
+def test_an_array_of_the_hosts_that_a_kernel_would_need_is_refused(tmp_path):
+    body = "for (i=0;i<n;i++) { double w[2]; w[0] = x[i]; for (j=0;j<n;j++) y[j] += w[0]; }"
+    with pytest.raises(IllegalTransformError, match="the array 'w' is declared on the host"):
+        text_of(tmp_path, body, "int n, double x[n], double y[n]")
 
 
 def test_kernels_of_declared_arrays_compile(tmp_path):

@@ -188,3 +188,12 @@ void f(int N, int M, double A[N][M], double B[N][M]) {
     assert "N == 6" in test
     assert "(const char *)" in test
     assert "B[i][j];\n    }\n  }" in rest[rest.index("} else {") :]
+
+
+def test_that_rows_behind_pointers_lie_apart_is_said(tmp_path):
+    path = tmp_path / "a.c"
+    body = "for (i = 0; i < n; i++) for (j = 1; j < n; j++) r[i][j] = r[i][j-1] + i;"
+    region = f"/*@ begin Loop(transform Unroll(ufactor=2) {body}) @*/{body}/*@ end @*/"
+    path.write_text(f"void f(int n, double **r) {{ int i, j;\n{region} }}")
+    (site,) = annotate(path).to_dict()["regions"]
+    assert "the rows of 'r' must not overlap each other, which nothing looks at" in site["results"][0]["notes"]

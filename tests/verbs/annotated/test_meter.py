@@ -10,7 +10,7 @@ from tilewright.runtime.workers.pool import Reply
 from tilewright.workloads.annotated import call as runtime
 from tilewright.workloads.annotated.nests.limit import TimeUpError
 from tilewright.workloads.annotated.parse.file import read_file
-from tilewright.workloads.annotated.search.search import Budget, Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, search_loops
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.case import input_sizes, make_case
 from tilewright.workloads.annotated.verbs.meter import CpuMeter
@@ -96,8 +96,7 @@ def test_compilers_and_runs_end_with_the_time(opened, compile_seconds, run_secon
     machine, meter = opened(90.0, compile_seconds=compile_seconds, run_seconds=run_seconds)
     meter.start()
     space = space_of(meter.case)
-    budget = Budget(runs=1000, seconds=0.7 * meter.deadline.left, clock=machine.clock)
-    choice = search_loops(space, "Exhaustive", budget, meter)
+    choice = search_loops(space, "Exhaustive", meter, runs=1000, deadline=meter.deadline.part(0.7))
     if choice.winner is not None:
         meter.beside(meter.variant(choice.winner.values))
     assert machine.now <= 1.2 * 90.0
@@ -134,8 +133,7 @@ def test_a_search_without_time_for_one_variant_says_what_to_give(opened):
     machine, meter = opened(9.0, compile_seconds=2.0, run_seconds=0.5)
     meter.start()
     machine.compile_seconds = 10.0
-    budget = Budget(seconds=meter.deadline.left, clock=machine.clock)
-    choice = search_loops(space_of(meter.case), "Exhaustive", budget, meter)
+    choice = search_loops(space_of(meter.case), "Exhaustive", meter, runs=100, deadline=meter.deadline)
     assert choice.winner is None
     error = nothing(choice)
     assert isinstance(error, TimeUpError)
@@ -150,7 +148,7 @@ def test_a_search_that_is_stopped_before_its_first_variant_ends_as_stopped():
         raise KeyboardInterrupt
 
     space = ParameterSpace(names=("UF",), values=((1, 2),))
-    choice = search_loops(space, "Exhaustive", Budget(), SimpleNamespace(measure=stopped, batch=1))
+    choice = search_loops(space, "Exhaustive", SimpleNamespace(measure=stopped), runs=100, deadline=Deadline())
     assert choice.interrupted
     with pytest.raises(KeyboardInterrupt):
         nothing(choice)

@@ -13,7 +13,7 @@ from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.workloads.annotated.parse.file import read_file
 from tilewright.workloads.annotated.parse.sweeps import Recognised
-from tilewright.workloads.annotated.verbs import stencil as annotate_stencil
+from tilewright.workloads.annotated.verbs import handover as annotate_stencil
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_case
 from tilewright.workloads.annotated.verbs.meter import CpuMeter

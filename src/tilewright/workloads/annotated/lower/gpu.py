@@ -112,6 +112,10 @@ class _Lowering:
         whole: tree.Stmt = body if loop is None else loop
         self.count += 1
         used = _used_arrays(whole)
+        if host := sorted(used - self.shapes.keys()):
+            raise IllegalTransformError(
+                f"the array {host[0]!r} is declared on the host, inside a loop that stays there, and used on the device"
+            )
         own = tree.counters(whole) | tree.declared(whole)
         scalars = {part.name for part in tree.mentions(whole) if isinstance(part, tree.Name)}
         free = scalars - own - {each.name for each in found}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, analyse
-from tilewright.workloads.annotated.nests.scalars import accumulated, reductions
+from tilewright.workloads.annotated.nests.scalars import accumulated, reductions, renamed
 from tilewright.workloads.annotated.nests.values import constant
 
 MAX_TILE = 2**24
@@ -261,10 +261,11 @@ def unroll_jam(stmt: tree.Stmt, index: str, factor: int, setting: NestContext) -
 
 def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
     """Say why copies of a loop's body cannot be fused, or return an empty string."""
+    own = {loop.index} | tree.written(loop.body)
     for node in tree.statements(loop.body):
-        if isinstance(node, tree.Loop) and loop.index in tree.names(node.first, node.last):
+        if isinstance(node, tree.Loop) and own & tree.mentioned(node.first, node.last):
             return f"the bounds of {node.index!r} depend on it"
-        if isinstance(node, tree.If) and loop.index in tree.names(node.test) and _several(node):
+        if isinstance(node, tree.If) and own & tree.mentioned(node.test) and _several(node):
             return "a condition around several statements depends on it"
     nest = setting.nest(loop)
     start = nest.names.affine(loop.first)
@@ -341,14 +342,12 @@ def _column(column: Sequence[tree.Stmt]) -> Sequence[tree.Stmt]:
 
 def _own_names(block: tree.Stmt, number: int) -> tuple[tree.Stmt, ...]:
     """Return what a copy of a block holds, with names for what it declares that may live beside other copies."""
-    items = tree.parts(block)
-    own = {item.name: tree.Name(f"{item.name}_{number}") for item in items if isinstance(item, tree.Declare)}
-    if not own or number == 0:
-        return items
-    renamed = (tree.rename(item, own) for item in items)
-    return tuple(
-        replace(item, name=own[item.name].name) if isinstance(item, tree.Declare) else item for item in renamed
-    )
+    taken = tree.used(block)
+    for item in tree.parts(block) if number else ():
+        if isinstance(item, tree.Declare):
+            fresh = (f"{item.name}_{number}{'_' * more}" for more in itertools.count())
+            block = renamed(block, item.name, next(name for name in fresh if name not in taken))
+    return tree.parts(block)
 
 
 def add_pragma(stmt: tree.Stmt, loop: tree.Loop, pragmas: Sequence[str]) -> tree.Stmt:

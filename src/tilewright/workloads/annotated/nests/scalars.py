@@ -175,7 +175,7 @@ def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[
             new = next(name for number in itertools.count(2) if (name := f"{node.name}_{number}") not in taken)
             taken.add(new)
             kinds[new] = kind
-            inner[place:] = [_renamed(each, node.name, new) for each in inner[place:]]
+            inner[place:] = [renamed(each, node.name, new) for each in inner[place:]]
     return nest.with_parts(stmt, tuple(inner))
 
 
@@ -197,17 +197,17 @@ def _free(stmt: Stmt) -> set[str]:
     return (own | inner) - ({stmt.index} if isinstance(stmt, Loop) and stmt.ctype else set())
 
 
-def _renamed(stmt: Stmt, old: str, new: str) -> Stmt:
+def renamed(stmt: Stmt, old: str, new: str) -> Stmt:
     """Return a statement with another name for a variable, but for loops that count with one of their own."""
-    if isinstance(stmt, Loop) and stmt.ctype and stmt.index == old:
-        return stmt
 
     def change(node: Expr) -> Expr:
         if isinstance(node, Item) and node.array == old:
             return Item(new, node.index)
         return Name(new) if node == Name(old) else node
 
-    inner = tuple(_renamed(each, old, new) for each in nest.parts(stmt))
+    if isinstance(stmt, Loop) and stmt.ctype and stmt.index == old:
+        return nest.with_expressions(stmt, change)
+    inner = tuple(renamed(each, old, new) for each in nest.parts(stmt))
     stmt = nest.with_expressions(nest.with_parts(stmt, inner), change)
     match stmt:
         case Declare(name=name) if name == old:

@@ -24,6 +24,8 @@ ELEMENTS = {
 """Element types by C's names."""
 REAL_TYPES = frozenset({"float", "double"})
 INTEGER_TYPES = ELEMENTS.keys() - REAL_TYPES
+NARROW = frozenset({"char", "short", "int8_t", "uint8_t", "int16_t", "uint16_t", "_Bool", "bool"})
+"""Words of types that C computes with as ``int``, those that we have none of among them."""
 _RESULTS = {"int32": "int", "uint32": "unsigned", "int64": "long", "uint64": "size_t"}
 """What whole numbers are computed in; narrower ones are promoted to ``int``, whose range holds theirs."""
 

@@ -82,9 +82,10 @@ Node = Any
 """A node of pycparser's, which is loaded on first use; its class is asked for by name."""
 
 
-def parse_code(text: str, where: str) -> Stmt:
+def parse_code(text: str, where: str, *, around: bool = False) -> Stmt:
     """Read a region's code, without comments and macros: statements, some with ``transform NAME(…)`` before them."""
-    converter = _Converter(where)
+    # ``around``: what regions stand in, of which only what is known of them is taken
+    converter = _Converter(where, around=around)
     plain = _labelled(text, converter)
     unit = _unit(f"{_HEAD}void tw_region(void)\n{{{_checked(plain, converter)}\n}}\n", converter)
     if len(unit.ext) == 0 or kind(unit.ext[-1]) != "FuncDef" or unit.ext[-1].decl.name != "tw_region":
@@ -105,7 +106,7 @@ def parse_expression(text: str, where: str) -> Expr:
 
 def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:
     """Read a file of declarations and functions without arguments: variables, and bodies of functions by name."""
-    converter = _Converter(where)
+    converter = _Converter(where, around=True)
     variables: list[Declare] = []
     bodies: dict[str, Stmt] = {}
     for item in _unit(f"{_HEAD}{_checked(text, converter)}", converter).ext:
@@ -249,6 +250,7 @@ class _Converter:
     where: str
     transforms: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     inside: str = ""  # of what an expression is a part
+    around: bool = False  # whether it is what regions stand in, or a file of inputs
 
     def fail(self, message: str, node: Node = None, hint: str = "") -> NoReturn:
         """Refuse, naming the line."""
@@ -393,6 +395,10 @@ class _Converter:
         dims = [ONE if each is None else self.expression(each) for each in sizes]
         if kind(inner) != "TypeDecl" or stars > 2:
             self.fail(f"the declaration of {node.name!r} is of no number or array", node)
+        lasting = {*node.storage, *node.quals} & {"static", "extern", "const"}
+        if not self.around and lasting & {"static", "extern"} and lasting != {"static", "const"}:
+            got = f"{min(lasting - {'const'})} {node.name}"
+            self.fail(f"what a region declares ends with it, got {got!r}", node, "declare it before the region")
         ctype = self.ctype(inner)
         if stars:
             return self._pointer(node, ctype, dims, stars)
@@ -425,6 +431,8 @@ class _Converter:
         others = [self.expression(part) for part in factors if part not in sizes]
         if len(sizes) != 1:
             return None
+        if node.name.name == "calloc" and not self.around:
+            self.fail("a region has its memory from malloc, got calloc", node, "write malloc and a loop of zeros")
         result: Expr = others[0] if others else ONE
         for other in others[1:]:
             result = Binary("*", result, other)

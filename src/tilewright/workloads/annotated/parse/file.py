@@ -24,6 +24,7 @@ from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
 from tilewright.workloads.annotated.nests.scalars import distinct_names
+from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, NARROW
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
 from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented
@@ -222,7 +223,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
         if ctype is not None and name not in known
     }
     plain, known = macros.preprocess(around, known)
-    code = parse_code(plain, f"the code around line {region.line}")
+    code = parse_code(plain, f"the code around line {region.line}", around=True)
     loops = tuple(_loop_region(text, each, known, load) for each in inner)
     if place is None:
         raise UsageError(f"what stands around the region of line {region.line} cannot be read as C")
@@ -253,16 +254,43 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[st
             raise UsageError(
                 f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
             )
-    old, code = (distinct_names(each, types.keys()) for each in (loop.old, loop.code))
+    strange = {name: each.words for name, each in place.scope.items() if each.number is None and name not in types}
+    old, code = (distinct_names(each, types.keys() | strange) for each in (loop.old, loop.code))
     mentioned = nest.used(old)
     if lost := sorted(mentioned & place.lost - types.keys()):
         raise UsageError(f"{lost[0]!r} in {where} stands in a statement of the file that cannot be read as C")
     for pointer, name in place.function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
+    parts = [*nest.mentions(old), *nest.mentions(code)]
+    held = {name for name, each in place.declared.items() if each.dims}
+    held |= {part.array for part in parts if isinstance(part, nest.Item)}
+    bare = sorted(held & {part.name for part in parts if isinstance(part, nest.Name)})
+    if bare:
+        raise UsageError(
+            f"{where} uses {bare[0]!r}, an array or a pointer, without a subscript",
+            "write its elements, such as p[i]; let pointers point elsewhere before or behind the region",
+        )
     live = frozenset(name for name in mentioned if name in lasting or place.reads(name))
+    for node in (*nest.loops(old), *nest.loops(code)):
+        _check_count(node, strange, live, where)
     old, finals = settle(old, live & nest.counters(old) & types.keys(), types, where)
     return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
+
+
+def _check_count(loop: nest.Loop, strange: Mapping[str, Sequence[str]], live: AbstractSet[str], where: str) -> None:
+    """Refuse a loop that counts with a type, or ends at one, of which it is not known how it computes."""
+    # What is narrower than an int is computed with as one; only what a counter keeps is of its own type.
+    wide = {name for name, words in strange.items() if NARROW.isdisjoint(words)}
+    own = set() if loop.ctype else {loop.index}
+    bad = own & (wide | strange.keys() & live) | nest.mentioned(loop.first, loop.last) & wide
+    if bad:
+        name = min(bad)
+        raise UsageError(
+            f"the loop over {loop.index!r} in {where} counts with {name!r} or ends at it, which the file declares as "
+            f"{' '.join(strange[name])!r}",
+            f"types are {', '.join(sorted(INTEGER_TYPES))}, and names that a typedef in the file gives them",
+        )
 
 
 def _flat(items: Sequence[Region]) -> list[Region]:

@@ -7,7 +7,7 @@ end meets a read of its variable before it meets an assignment; what cannot be f
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.nests.nest import Declare, Num
@@ -27,6 +27,7 @@ class Variable:
 
     # None where it is no number or array; an extent is 0 where the declaration does not say it
     number: Declare | None
+    words: Sequence[str]  # of its type
     value: str  # text of its initial value
     time: int  # when it is declared, counted in statements of the file
     lasting: bool  # whether its value outlives the function
@@ -223,6 +224,10 @@ class _Walker:
         for each in _walk(value):
             if kind(each) == "UnaryOp" and each.op == "&" and kind(each.expr) != "ArrayRef":
                 self.function.pointers += [(pointer, name) for pointer in pointers for name in _names(each.expr)]
+        if kind(value) == "ID":
+            known = dict.fromkeys(name for pointer, name in self.function.pointers if pointer == value.name)
+            found = [(pointer, name) for pointer in pointers for name in known]
+            self.function.pointers += [each for each in found if each not in self.function.pointers]
 
     def declare(self, node: Node, *, parameter: bool = False, counter: bool = False) -> None:
         if node.name is None or kind(node.type) == "FuncDecl":
@@ -230,16 +235,19 @@ class _Walker:
         number = self.number(node)
         inside = list(_walk(node.type))
         words = [word for each in inside if kind(each) == "IdentifierType" for word in each.names]
+        words = words or [kind(each).lower() for each in inside if kind(each) in {"Enum", "Struct", "Union"}]
         if number is None and len(words) == 1 and words[0] in self.unit.guessed - self.typedefs.keys():
             # The word may be a macro that stands for a statement.
             self.function.anywhere.add(node.name)
             if node.name in self.scope:
                 self.scope[node.name].changes.append(self.time)
+                self.scope[node.name] = replace(self.scope[node.name], number=None, words=words)
                 return
         dims = () if number is None else number.dims
         quals = {word for each in inside for key in ("quals", "dim_quals") for word in getattr(each, key, None) or ()}
         self.scope[node.name] = Variable(
             number=number,
+            words=words,
             value=source(node.init) if node.init is not None and not counter else "",
             time=self.time,
             lasting=not parameter and (self.outside or bool({"static", "extern"} & set(node.storage or ()))),

@@ -1,5 +1,6 @@
 """Searching a space of named values for the fastest variant of a region. Measuring arrives as an argument."""
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,10 @@ _AT_A_TIME = 2
 """Points that a meter gets at a time: between them the clock is looked at."""
 _BAND = 1.3
 """Finalists are within this factor of the best first result."""
+_FINALISTS = 3
+"""Most points that are measured again, in turn."""
+_ROUNDS = 2
+"""How often they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,17 +76,6 @@ class ParameterSpace:
         return {name: each[index] for name, each, index in zip(self.names, self.values, point, strict=True)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """When a search ends."""
-
-    runs: int = 100  # most points that are measured
-    seconds: float = 60.0  # most seconds, by the clock
-    clock: Callable[[], float] = time.monotonic  # seconds from any start
-    finalists: int = 3  # how many of the best are measured again, in turn
-    repeats: int = 2  # how often they are
-
-
 class PointMeter(Protocol):
     """What measures points: each result holds samples, or a failure and its reason."""
 
@@ -126,19 +120,13 @@ class _State:
     """A search in its course."""
 
     space: ParameterSpace
-    budget: Budget
     meter: PointMeter
     deadline: Deadline
-    first: Deadline
-    most: int
+    first: Deadline  # of the first measurements
+    most: int  # points that are measured
     cut: bool = False
     trials: dict[Point, LoopTrial] = field(default_factory=dict)
-    skipped: list[tuple[Values, str]] = field(default_factory=list)
-    excluded: set[Point] = field(default_factory=set)
-
-    @property
-    def over(self) -> bool:
-        return self.first.left <= 0 or len(self.trials) >= self.most
+    excluded: dict[Point, str] = field(default_factory=dict)  # with the reasons
 
     @property
     def ranked(self) -> list[Point]:
@@ -147,18 +135,10 @@ class _State:
         return sorted(good, key=lambda point: self.trials[point].seconds)
 
     def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
-        fresh: list[Point] = []
-        for point in dict.fromkeys(batch):
-            if point in self.trials or point in self.excluded:
-                continue
-            reason = self.space.refused(self.space.at(point))
-            if reason:
-                self.excluded.add(point)
-                if len(self.skipped) < 20:
-                    self.skipped.append((self.space.at(point), reason))
-                continue
-            fresh.append(point)
-        fresh = fresh[: max(0, self.most - len(self.trials))]
+        new = [point for point in dict.fromkeys(batch) if point not in self.trials and point not in self.excluded]
+        refused = {point: reason for point in new if (reason := self.space.refused(self.space.at(point)))}
+        self.excluded |= refused
+        fresh = [point for point in new if point not in refused][: max(0, self.most - len(self.trials))]
         for place in range(0, len(fresh), _AT_A_TIME):
             some = fresh[place : place + _AT_A_TIME]
             if self.trials and self.first.left <= 0:
@@ -172,9 +152,10 @@ class _State:
 def search_loops(
     space: ParameterSpace,
     name: str,
-    budget: Budget,
     meter: PointMeter,
     *,
+    runs: int,  # most points that are measured
+    deadline: Deadline,
     prior: Callable[[Values], float] | None = None,  # logarithm of the time that is expected of a point
     seed: int = 0,
 ) -> LoopChoice:
@@ -182,15 +163,14 @@ def search_loops(
     own = algorithm(name)
     if own is None:
         raise UsageError(f"the searches are {', '.join(ALGORITHMS)}, got {name[:60]!r}")
-    deadline = Deadline(end=budget.clock() + budget.seconds, clock=budget.clock)
     # Runs for the other values of what was added, unless there are few, or enough for all points.
     kept = len(space.turned((0,) * len(space.names)))
-    most = budget.runs - kept if 2 * kept < budget.runs < space.size else budget.runs
-    state = _State(space=space, budget=budget, meter=meter, deadline=deadline, first=deadline.part(_FIRST), most=most)
+    most = runs - kept if 2 * kept < runs < space.size else runs
+    state = _State(space=space, meter=meter, deadline=deadline, first=deadline.part(_FIRST), most=most)
     interrupted = finished = False
     try:
         finished = _run(state, own, prior, seed)
-        state.most = budget.runs
+        state.most = runs
         for best in state.ranked[:1]:
             state.costs(space.turned(best))
         _repeat(state)
@@ -203,7 +183,7 @@ def search_loops(
     return LoopChoice(
         winner=min(even, key=lambda trial: trial.seconds, default=None),
         trials=tuple(state.trials.values()),
-        skipped=tuple(state.skipped),
+        skipped=tuple((space.at(point), reason) for point, reason in itertools.islice(state.excluded.items(), 20)),
         skipped_count=len(state.excluded),
         algorithm=own,
         space=space.size,
@@ -216,13 +196,13 @@ def _run(state: _State, name: str, prior: Callable[[Values], float] | None, seed
     """Drive a search; return whether it ended by itself."""
     sizes = [len(each) for each in state.space.values]
     expected = None if prior is None else lambda point: prior(state.space.at(point))
-    walk = ALGORITHMS[name](sizes, np.random.default_rng(seed), expected)
+    walk = ALGORITHMS[name if sizes else "Exhaustive"](sizes, np.random.default_rng(seed), expected)
     idle = 0
     try:
         # Where every parameter has its first value, which usually asks for nothing, something runs.
         state.costs([(0,) * len(sizes)])
         batch = next(walk)
-        while not state.over:
+        while state.first.left > 0 and len(state.trials) < state.most:
             costs, new = state.costs(batch)
             if state.cut:
                 break
@@ -241,8 +221,8 @@ def _repeat(state: _State) -> None:
     if len(good) < 2:
         return
     limit = _BAND * state.trials[good[0]].seconds
-    finalists = [point for point in good[: state.budget.finalists] if state.trials[point].seconds <= limit]
-    for _ in range(state.budget.repeats):
+    finalists = [point for point in good[:_FINALISTS] if state.trials[point].seconds <= limit]
+    for _ in range(_ROUNDS):
         again: dict[Point, Measurement] = {}
         for point in finalists:
             if state.deadline.left <= 0:

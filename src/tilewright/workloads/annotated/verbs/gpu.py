@@ -273,7 +273,7 @@ def _measured(
         if isinstance(meter, CudaMeter):
             meter.architecture = architecture
         meter.start()
-        choice, winner = searched(case, options, meter, share.left, space_of(case))
+        choice, winner = searched(case, options, meter, share, space_of(case))
         made = device_variant(case, winner.values, options)
     copied = architecture and any(each.launch.resident for each in made.programs)
     return _result(
@@ -310,7 +310,7 @@ def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Mac
         architecture=architecture,
         made=lambda values: device_variant(case, values, options).programs,
     )
-    choice, winner = searched(case, options, price, deadline.left, space_of(case))
+    choice, winner = searched(case, options, price, deadline, space_of(case))
     return _result(
         case,
         guarded(device_variant(case, winner.values, options), case, winner.values, options),

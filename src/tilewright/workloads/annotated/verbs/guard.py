@@ -76,6 +76,8 @@ def guard_of(
     elif same(sizes, overlap):
         overlap = {}
     distinct, notes = _distinct(loop, case, code, overlap)
+    behind = [name for name in sorted(tree.written(code)) if (found := case.site.parameters.get(name)) and found.heap]
+    notes += [f"the rows of {name!r} must not overlap each other, which nothing looks at" for name in behind]
     return RegionGuard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
 
 

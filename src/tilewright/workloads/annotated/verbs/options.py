@@ -1,6 +1,7 @@
 """How annotated regions are tuned: what the user asks for, what a specification does, and the search for it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from tilewright.machines.machine import Machine
 from tilewright.verbs.options import AnnotateOptions
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
 from tilewright.workloads.annotated.search.search import (
-    Budget,
+    Deadline,
     LoopChoice,
     LoopTrial,
     ParameterSpace,
@@ -63,7 +64,7 @@ def searched(
     case: Case,
     options: AnnotatedOptions,
     meter: PointMeter,
-    seconds: float,  # that the search may take
+    deadline: Deadline,  # of the search
     space: ParameterSpace,
     prior: Callable[[Values], float] | None = None,
 ) -> tuple[LoopChoice, LoopTrial]:
@@ -73,9 +74,11 @@ def searched(
     name = str(("Exhaustive" if space.size <= _MANY else "Model") if asked is None else asked)
     total, limit = spec.arg("search", "total_runs"), spec.arg("search", "time_limit")
     runs = options.runs or (total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else 1000)
-    own = float(limit) * 60.0 if isinstance(limit, int | float) and limit > 0 else seconds
-    budget = Budget(runs=min(runs, MAX_RUNS), seconds=min(seconds, own))
-    choice = search_loops(space, name, budget, meter, prior=prior, seed=options.seed)
+    if isinstance(limit, int | float) and limit > 0:
+        deadline = replace(deadline, end=min(deadline.end, deadline.clock() + limit * 60.0))
+    choice = search_loops(
+        space, name, meter, runs=min(runs, MAX_RUNS), deadline=deadline, prior=prior, seed=options.seed
+    )
     if choice.winner is None:
         raise nothing(choice)
     return choice, choice.winner

@@ -99,8 +99,7 @@ def _told_apart(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
 
 
 def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
-    from tilewright.workloads.annotated.verbs.automatic import hand_automatic
-    from tilewright.workloads.annotated.verbs.stencil import hand_over
+    from tilewright.workloads.annotated.verbs.handover import hand_automatic, hand_over
 
     space = _with_own(space_of(case), case)
     with pool(1) as workers:
@@ -109,7 +108,7 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
         searching = share.part(_SEARCH)
         # The first point may take what there is.
         with limited(lambda: (searching if meter.started else deadline).left):
-            choice, winner = searched(case, options, meter, _SEARCH * share.left, space, _prior(case))
+            choice, winner = searched(case, options, meter, searching, space, _prior(case))
         variant = meter.made(winner.values)
         both = meter.beside(variant, until=share.part(_BESIDE))
         rounds = len(both.rounds)

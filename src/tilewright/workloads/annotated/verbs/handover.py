@@ -1,4 +1,8 @@
-"""Handing an iterated stencil that was found in a region to the stencil compiler, time tiling included."""
+"""Handing regions over to other code than their transforms': what they compute, made by the project's own compilers.
+
+An iterated stencil goes to the stencil compiler, time tiling included; of other loops products of matrices go to a
+blocked kernel, and what is parallel to threads. What is faster than the loops is written.
+"""
 
 import math
 from collections.abc import Sequence
@@ -8,25 +12,34 @@ from typing import Any
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_seconds
+from tilewright.codegen.products.matmul import product_text
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
 from tilewright.runtime.direct import slots_of
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
 from tilewright.schedules import catalogue
+from tilewright.schedules.code import Blocking
 from tilewright.schedules.family import Violation
 from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.workloads.annotated.lower.harness import joined
+from tilewright.workloads.annotated.lower.parallel import has_directives, on_cpu
+from tilewright.workloads.annotated.lower.products import block_products
 from tilewright.workloads.annotated.lower.stencil import Handover, call_head, call_text
-from tilewright.workloads.annotated.nests.nest import Verbatim
+from tilewright.workloads.annotated.lower.transforms import NestContext
+from tilewright.workloads.annotated.nests.nest import Stmt, Verbatim
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries
 from tilewright.workloads.annotated.nests.values import evaluate
 from tilewright.workloads.annotated.parse.file import LoopRegion
 from tilewright.workloads.annotated.parse.sweeps import Recognised, read_stencil, recognise
 from tilewright.workloads.annotated.verbs.case import Case
-from tilewright.workloads.annotated.verbs.guard import visible_sizes
+from tilewright.workloads.annotated.verbs.guard import guard_of, visible_sizes
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter, LoopVariant
 from tilewright.workloads.annotated.verbs.result import SizeResult
 
+_HEAD = "#include <stdlib.h>\n\n"
+_GAIN = 0.95
+"""Loops stay as they were transformed unless threads and blocked products take less than such a share of their time."""
 _STEPS = 2
 """Steps that a tiling is chosen for where their number is not known."""
 
@@ -47,24 +60,68 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
         timed = meter.single(variant)
         reasons += [f"{tiling}: {timed.detail}"] if timed.detail else []
         trials += [] if timed.detail else [(timed, variant, tiling)]
-    theirs = original.theirs
     if not trials:
         if loop.stencil:
             raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
         return f"an iterated stencil, but its kernel did not run: {reasons[0]}"
     timed, variant, tiling = min(trials, key=lambda trial: trial[0].median)
-    seconds = timed.median
-    if not (seconds < min(ours, theirs) and original.slower_than(timed.seconds)) and not loop.stencil:
-        return f"an iterated stencil; the stencil compiler's {tiling} took {format_seconds(seconds)}, the loops stay"
+    if not loop.stencil and not _gained(timed, ours, original):
+        took = format_seconds(timed.median)
+        return f"an iterated stencil; the stencil compiler's {tiling} took {took}, the loops stay"
     note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
     return original.result(
         case,
         variant,
-        seconds,
+        timed.median,
         notes=(note, *reasons),
         text=tuple(body.text for body in variant.bodies if isinstance(body, Verbatim)),
         extra={"_prelude": variant.prelude, "stencil_tiling": str(tiling), "kept_original": False},
     )
+
+
+def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> SizeResult | str | None:
+    """Measure regions with loops on threads and blocked products; return why they stay, or None: none is parallel."""
+    from tilewright.tuning.spaces.bodies import blocking
+
+    if any(loop.stencil for loop in case.site.loops):
+        return None
+    how = blocking(target_cpu().simd_bits)
+    made = [_region(case.code(loop, plain=True), case.setting, how) for loop in case.site.loops]
+    bodies = tuple(body for body, _, _ in made)
+    dtypes = dict.fromkeys(dtype for _, found, _ in made for dtype in found)
+    if not dtypes and not any(map(has_directives, bodies)):
+        return None
+    what = "products of matrices by a blocked kernel" if dtypes else "the original loops"
+    prelude = joined([_HEAD, *(product_text(dtype, how) for dtype in dtypes)]) if dtypes else ""
+    variant = _compiled(case, bodies, prelude)
+    timed = meter.single(variant)
+    if timed.detail:
+        return f"{what} on threads did not run: {timed.detail}"
+    if not _gained(timed, ours, original, _GAIN):
+        return f"{what} on threads took {format_seconds(timed.median)}, the loops stay"
+    guards = [
+        guard_of(loop, case, lambda code, setting: _region(code, setting, how)[0], plain=True)
+        for loop in case.site.loops
+    ]
+    notes = [f"without the transforms: {what}, on threads", *dict.fromkeys(note for *_, more in made for note in more)]
+    return original.result(
+        case,
+        variant,
+        timed.median,
+        bodies=bodies,
+        notes=(*notes, *(each for guard in guards for each in guard.notes)),
+        conditions=tuple(guard.conditions for guard in guards),
+        extra={"_prelude": prelude, "automatic": True, "blocked_products": bool(dtypes), "kept_original": False},
+    )
+
+
+def _region(code: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, Sequence[str], Sequence[str]]:
+    """Return a region with its products blocked and what is left on threads, the products' types, and notes."""
+    body, found = block_products(code, setting, how)
+    if found:
+        return body, found, ()
+    threads, notes = on_cpu(code, {}, setting)
+    return threads, (), notes
 
 
 def candidates(problem: Problem) -> tuple[Tiling, ...]:
@@ -109,15 +166,7 @@ def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Til
         sizes=tuple((name, case.known[name]) for name in sorted(found.guards) if name in case.known),
         old=case.site.loops[0].old,
     )
-    bodies = (Verbatim(call_text(call)),)
-    tools = toolchain()
-    prelude = call_head() + source.text
-    return LoopVariant(
-        bodies=bodies,
-        unit=case.unit(bodies, prelude),
-        command=(*tools.command, *tools.flags(strict=False)),
-        prelude=prelude,
-    )
+    return _compiled(case, (Verbatim(call_text(call)),), call_head() + source.text)
 
 
 def _found(case: Case, loop: LoopRegion) -> Recognised | None:
@@ -174,3 +223,15 @@ def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, 
         return shape
     inner = math.prod(rows)
     return (math.prod(shape) // inner, *rows) if len(shape) == 1 and shape[0] % inner == 0 else None
+
+
+def _compiled(case: Case, bodies: tuple[Stmt, ...], prelude: str) -> LoopVariant:
+    """Return a variant that this machine's own compiler and flags build."""
+    tools = toolchain()
+    command = (*tools.command, *tools.flags(strict=False))
+    return LoopVariant(bodies=bodies, unit=case.unit(bodies, prelude), command=command, prelude=prelude)
+
+
+def _gained(timed: Measurement, ours: float, original: Beside, share: float = 1.0) -> bool:
+    """Whether something takes less than a share of what the best variant takes, and surely less than the original."""
+    return timed.median < share * min(ours, original.theirs) and original.slower_than(timed.seconds)
