@@ -21,7 +21,7 @@ from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem, make_problem
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.ranking import evaluated, families_of
 
 SHAPES: dict[int, tuple[tuple[int, ...], ...]] = {

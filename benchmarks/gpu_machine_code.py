@@ -22,7 +22,7 @@ from typing import Any
 import environment
 import tilewright as tw
 from tilewright.codegen.gpu.emit import emit_device
-from tilewright.costs.machine_code import paths
+from tilewright.costs.machine_code import listing
 from tilewright.costs.machine_code.bound import Bound, Needs, bound, followed, work
 from tilewright.costs.machine_code.listing import read
 from tilewright.machines import files
@@ -32,7 +32,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.devices import nvrtc
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling, parse
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.verbs.tuning.screen import Built, architecture, compile_candidate
 
@@ -121,7 +121,7 @@ def tested(problem: Problem, tiling: Tiling, machine: Machine) -> Bound | None:
     source = emit_device(small, gpu_schedule(small, tiling), "cuda")
     code = nvrtc.compile_cuda(source.text, architecture(machine), strict=False)
     kernel, found = source.kernels[0], read(nvrtc.disassemble(code.cubin))
-    other = paths.with_tests(found[kernel.entry])
+    other = listing.with_tests(found[kernel.entry])
     if other is None or code.resources.registers is None:
         return None
     path, rounds = other

@@ -25,7 +25,7 @@ from mpi4py import MPI
 
 import environment
 import tilewright as tw
-from tilewright.costs.transfers import network
+from tilewright.costs import transfers
 from tilewright.distributed import ghosts, runs
 from tilewright.distributed.compute import Computer
 from tilewright.inputs import memo
@@ -186,12 +186,12 @@ def beside_both(name: str, shape: tuple[int, ...], steps: int, delay: float) -> 
 
 def expected_seconds(one: Any, host: Any, t: int, *, overlapped: bool) -> float:
     """Return what the model expects of a run, whichever of both ways it would choose."""
-    margin = network._HIDDEN_MARGIN  # noqa: SLF001
-    network._HIDDEN_MARGIN = 0.0  # noqa: SLF001
+    margin = transfers._HIDDEN_MARGIN  # noqa: SLF001
+    transfers._HIDDEN_MARGIN = 0.0  # noqa: SLF001
     try:
         found = runs.choose(one.problem, one.first.layout, host, 1, BACKEND, t, overlapped=overlapped)
     finally:
-        network._HIDDEN_MARGIN = margin  # noqa: SLF001
+        transfers._HIDDEN_MARGIN = margin  # noqa: SLF001
     if found.overlapped != overlapped:
         raise SystemExit(f"{one.problem.program.name} has no interior at t={t}")
     return float(found.seconds)

@@ -28,9 +28,9 @@ import user_programs
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
-from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.machines.dump import to_toml
+from tilewright.costs.time import run_seconds, whole_seconds
+from tilewright.machines.files import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.problem import Problem, make_problem

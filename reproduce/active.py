@@ -26,8 +26,8 @@ from tilewright.base.records import Measurement
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu.fit import LogPoints
 from tilewright.costs.gpu.terms import GpuConstants
-from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import run_seconds
 from tilewright.machines.files import load
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem

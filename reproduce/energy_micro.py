@@ -16,7 +16,7 @@ from energy.metering import MeterProtocol, MicroEnergy, log_windows, micro_energ
 from tilewright.base.errors import TilewrightError
 from tilewright.base.paths import write_text
 from tilewright.base.tables import Table, table
-from tilewright.machines.dump import to_toml
+from tilewright.machines.files import to_toml
 from tilewright.plan import read_target
 
 

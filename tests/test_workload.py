@@ -7,7 +7,7 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.machines.files import load
 from tilewright.programs.stencil.program import Program
-from tilewright.tuning.energy import METRICS, of_costs
+from tilewright.tuning.select import METRICS, of_costs
 from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.dispatch import program_of, stencil_of, workload_of
 from tilewright.verbs.load import load_run

@@ -17,7 +17,7 @@ from energy.cpu import MicroBenchmark
 from energy.estimates import WATTS, benchmarks
 from energy.kernels import CHIP_BYTES, CHUNK, OPERANDS, PER_TURN, THREADS, energy_source
 from tilewright.base.errors import UsageError
-from tilewright.machines.device import GpuDescription
+from tilewright.machines.defaults import GpuDescription
 from tilewright.runtime.calibration.micro import enough
 from tilewright.runtime.devices.device import Device
 

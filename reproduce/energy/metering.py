@@ -11,7 +11,7 @@ from energy import gpu as energy_gpu
 from energy.estimates import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded, write_rows
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.plan import Target, read_target

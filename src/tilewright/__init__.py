@@ -94,33 +94,9 @@ _HOMES = {
     "tilewright.verbs.gradients.predict": ("predict_gradient",),
     "tilewright.verbs.gradients.vjp": ("adjoint", "value_and_grad", "vjp"),
     "tilewright.verbs.operators": (
-        "abs",
-        "atan2",
-        "ceil",
-        "clip",
-        "conj",
-        "cos",
-        "exp",
-        "floor",
-        "floor_divide",
-        "imag",
-        "index",
-        "inside",
-        "isnan",
-        "log",
-        "maximum",
-        "minimum",
-        "mod",
-        "pow",
-        "real",
-        "round",
-        "sign",
-        "sin",
-        "sqrt",
-        "t",
-        "tan",
-        "tanh",
-        "where",
+        *("abs", "atan2", "ceil", "clip", "conj", "cos", "exp", "floor", "floor_divide", "imag", "index", "inside"),
+        *("isnan", "log", "maximum", "minimum", "mod", "pow", "real", "round", "sign", "sin", "sqrt", "t", "tan"),
+        *("tanh", "where"),
     ),
     "tilewright.inputs.arrays": ("PerStep", "per_step"),
     "tilewright.workloads.pipelines.fuse": ("fuse",),
@@ -136,14 +112,8 @@ _HOMES = {
     "tilewright.verbs.tuning.tune": ("tune",),
     "tilewright.verbs.validate": ("validate",),
     "tilewright.base.errors": (
-        "ArrayError",
-        "IllegalTilingError",
-        "TilewrightError",
-        "TilewrightWarning",
-        "ToolchainError",
-        "TraceError",
-        "UsageError",
-        "WrongResultError",
+        *("ArrayError", "IllegalTilingError", "TilewrightError", "TilewrightWarning", "ToolchainError", "TraceError"),
+        *("UsageError", "WrongResultError"),
     ),
     "tilewright.programs.stencil.catalogue": ("program",),
     "tilewright.programs.stencil.differences": ("diff", "laplacian"),
@@ -153,95 +123,27 @@ _HOMES = {
     "tilewright.schedules.family": ("Tiling",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = [  # noqa: RUF022  (grouped by purpose)
-    "stencil",
-    "run",
-    "load",
-    "vjp",
-    "value_and_grad",
-    "adjoint",
-    "tune",
-    "predict",
-    "predict_gradient",
-    "select",
-    "choose_tiling",
-    "calibrate",
-    "sensitivity",
-    "validate",
-    "chain",
-    "recurrence",
-    "fill",
-    "align",
-    "annotate",
-    "pipeline",
-    "fuse",
-    "image",
-    "area",
-    "codesign",
-    "supertune",
-    "energy",
-    "compare",
-    "whatif",
-    "reuse",
-    "program",
-    "sparse",
-    "distributed",
-    "waves",
-    "abs",
-    "atan2",
-    "ceil",
-    "clip",
-    "conj",
-    "cos",
-    "exp",
-    "floor",
-    "floor_divide",
-    "imag",
-    "isnan",
-    "log",
-    "maximum",
-    "minimum",
-    "mod",
-    "pow",
-    "real",
-    "round",
-    "sign",
-    "sin",
-    "sqrt",
-    "tan",
-    "tanh",
-    "where",
-    "index",
-    "inside",
-    "t",
-    "per_step",
-    "diff",
-    "laplacian",
-    "Alignment",
-    "Boundary",
-    "PerStep",
-    "Points",
-    "Plan",
-    "Program",
-    "Results",
-    "Run",
-    "Stencil",
-    "Table",
-    "StencilPipeline",
-    "Tiling",
-    "ArrayError",
-    "IllegalTilingError",
-    "TilewrightError",
-    "TilewrightWarning",
-    "ToolchainError",
-    "TraceError",
-    "UsageError",
-    "WrongResultError",
-    "__version__",
-]
-
-_MODULES = {"chain": "tilewright.workloads.chains.chain", "image": "tilewright.workloads.pipelines.image"}
+_MODULES = {
+    "chain": "tilewright.workloads.chains.chain",
+    "distributed": "tilewright.distributed",
+    "image": "tilewright.workloads.pipelines.image",
+    "sparse": "tilewright.sparse",
+    "waves": "tilewright.waves",
+}
+__all__ = ["load", "program", "run", "stencil"]
+__all__ += ["adjoint", "predict_gradient", "value_and_grad", "vjp"]
+__all__ += ["calibrate", "choose_tiling", "predict", "select", "sensitivity", "tune", "validate"]
+__all__ += ["align", "annotate", "chain", "distributed", "fill", "fuse", "image", "pipeline", "recurrence", "sparse"]
+__all__ += ["waves"]
+__all__ += ["area", "codesign", "compare", "energy", "reuse", "supertune", "whatif"]
+__all__ += ["abs", "atan2", "ceil", "clip", "conj", "cos", "exp", "floor", "floor_divide", "imag", "isnan", "log"]
+__all__ += ["maximum", "minimum", "mod", "pow", "real", "round", "sign", "sin", "sqrt", "tan", "tanh", "where"]
+__all__ += ["diff", "index", "inside", "laplacian", "per_step", "t"]
+__all__ += ["Alignment", "Boundary", "PerStep", "Plan", "Points", "Program", "Results", "Run", "Stencil"]
+__all__ += ["StencilPipeline", "Table", "Tiling"]
+__all__ += ["ArrayError", "IllegalTilingError", "TilewrightError", "TilewrightWarning", "ToolchainError", "TraceError"]
+__all__ += ["UsageError", "WrongResultError"]
+__all__ += ["__version__"]
 
 
 def __getattr__(name: str) -> object:
@@ -252,8 +154,6 @@ def __getattr__(name: str) -> object:
         value: object = metadata.version("tilewright")
     elif name in _MODULES:
         value = importlib.import_module(_MODULES[name])
-    elif name in {"distributed", "sparse", "waves"}:
-        value = importlib.import_module(f"tilewright.{name}")
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ToolchainError, UsageError, needed
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.runtime import xla
 from tilewright.verbs.gradients.vjp import gradients
@@ -50,7 +49,7 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
         >>> [round(float(x), 3) for x in jax.grad(lambda u: step(u)[0])(jnp.zeros(6))]  # doctest: +SKIP
         [0.333, 0.333, 0.0, 0.0, 0.0, 0.333]
     """
-    known = as_program(program)
+    stencil = as_program(program)
     unknown = sorted(set(options) - {"boundary", "threads", "strict", "backend", "memory", "checkpoints", "disk"})
     if unknown:
         raise UsageError(f"op takes no {unknown[0]!r}", "scalars are arguments of the function that it returns")
@@ -59,16 +58,16 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
     def shapes(arrays: tuple[Any, ...]) -> Any:  # noqa: ANN401
         first = {
             field: each[0] if isinstance(each, tuple) else each
-            for field, each in zip(known.fields, arrays, strict=True)
+            for field, each in zip(stencil.fields, arrays, strict=True)
         }
-        found = tuple(_like(first[field]) for field in known.updated)
+        found = tuple(_like(first[field]) for field in stencil.updated)
         return found[0] if len(found) == 1 else found
 
     def forth(arrays: tuple[Any, ...], scalars: dict[str, Any], out: Any) -> None:  # noqa: ANN401
-        run(known, *arrays, steps=steps, out=out, **plain, **scalars)
+        run(stencil, *arrays, steps=steps, out=out, **plain, **scalars)
 
     def back(arrays: tuple[Any, ...], scalars: dict[str, Any], cotangent: Any, out: Any) -> None:  # noqa: ANN401
-        of_arrays, of_scalars = gradients(known, cotangent, *arrays, steps=steps, **options, **scalars)
+        of_arrays, of_scalars = gradients(stencil, cotangent, *arrays, steps=steps, **options, **scalars)
         found = of_arrays, {name: of_scalars[name] for name in scalars}
         jax.tree.map(lambda into, each: np.copyto(into, each, casting="unsafe"), out, found)
 
@@ -87,9 +86,9 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
     called.defvjp(forward, backward)
 
     def function(*arrays: Any, **scalars: Any) -> Any:  # noqa: ANN401
-        if len(arrays) != len(known.fields):
-            raise UsageError(f"{known.name!r} takes {', '.join(known.fields)}, got {len(arrays)} arrays")
-        values = {**dict(known.defaults), **scalars}
+        if len(arrays) != len(stencil.fields):
+            raise UsageError(f"{stencil.name!r} takes {', '.join(stencil.fields)}, got {len(arrays)} arrays")
+        values = {**dict(stencil.defaults), **scalars}
         return called(jax.tree.map(jax.numpy.asarray, arrays), jax.tree.map(jax.numpy.asarray, values))
 
     return function

@@ -15,7 +15,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling, as_tiling, parse
-from tilewright.tuning.choice import choose_blocks, choose_tiling, whole_run_seconds
+from tilewright.tuning.choice import choose_blocks, choose_tiling, gpu_defaults, whole_run_seconds
 from tilewright.tuning.spaces.bodies import cpu_schedule
 from tilewright.tuning.spaces.periodic import plain_block
 
@@ -56,10 +56,10 @@ def batch_plan(
     _check_recurrence(problem)
     asked = as_tiling(tiling)
     threads = thread_count(target.threads or None)
-    found = _one_each(problem, asked, host(), threads, ceil_div(count, threads) / count)
-    if found is None:
+    own = _one_each(problem, asked, host(), threads, ceil_div(count, threads) / count)
+    if own is None:
         return None
-    chosen, block = found
+    chosen, block = own
     schedule = cpu_schedule(problem if block is None else block.problem, chosen, strict=strict, batch=True)
     evidence = "asked" if asked else "model"
     return Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence)
@@ -144,21 +144,19 @@ def _tilings(
 @fact
 def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extended | None], ...]:
     """Return a GPU's tilings, best first by its cost model; ``none``, which fits every device, is last."""
-    from tilewright.tuning.gpu_default import gpu_defaults
-
     blocks = choose_blocks(problem, machine)
-    found: list[tuple[Tiling, Extended | None]] = []
+    blocked: list[tuple[Tiling, Extended | None]] = []
     if blocks is not None:
         ranked = gpu_defaults(blocks.extended.problem, machine)
-        found = [(each.tiling, blocks.extended) for each in ranked if not each.tiling.family.untiled]
-    return (*found, *((each.tiling, None) for each in gpu_defaults(problem, machine)))
+        blocked = [(each.tiling, blocks.extended) for each in ranked if not each.tiling.family.untiled]
+    return (*blocked, *((each.tiling, None) for each in gpu_defaults(problem, machine)))
 
 
 def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
     """Return a tiling for a GPU, complete and known to be legal, there with the threads of a streaming one."""
     if not asked.family.gpu:
-        known = ", ".join(each for each in catalogue.families() if each.gpu)
-        raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {known}")
+        families = ", ".join(each for each in catalogue.families() if each.gpu)
+        raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {families}")
     if asked.neighbours or asked.sums or asked.piece:
         raise UsageError(f"neighbours, sums and piece say how code for CPUs is written, got {str(asked)!r} for a GPU")
     if asked.family.streams:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import UsageError, needed
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs.gradients.vjp import gradients
@@ -55,23 +54,23 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
         >>> u.grad  # doctest: +SKIP
         tensor([0.3333, 0.3333, 0.0000, 0.0000, 0.0000, 0.3333])
     """
-    known = as_program(program)
+    stencil = as_program(program)
     unknown = sorted(set(options) - {*_OPTIONS, *_GRADIENT_OPTIONS})
     if unknown:
         raise UsageError(f"op takes no {unknown[0]!r}", "scalars are arguments of the function that it returns")
 
     def function(*tensors: Any, **scalars: Any) -> Any:  # noqa: ANN401
-        if len(tensors) != len(known.fields):
-            raise UsageError(f"{known.name!r} takes {', '.join(known.fields)}, got {len(tensors)} tensors")
-        values = {**dict(known.defaults), **scalars}
+        if len(tensors) != len(stencil.fields):
+            raise UsageError(f"{stencil.name!r} takes {', '.join(stencil.fields)}, got {len(tensors)} tensors")
+        values = {**dict(stencil.defaults), **scalars}
         levels = tuple(len(each) if isinstance(each, tuple) else 0 for each in tensors)
         flat = [one for each in tensors for one in (each if isinstance(each, tuple) else (each,))]
         _check(flat)
         numbers = [torch.as_tensor(value, dtype=flat[0].dtype) for value in values.values()]
-        found = operator([*flat, *numbers], list(levels), ",".join(values))
-        return found[0] if len(found) == 1 else tuple(found)
+        results = operator([*flat, *numbers], list(levels), ",".join(values))
+        return results[0] if len(results) == 1 else tuple(results)
 
-    operator = _registered(known, steps, options)
+    operator = _registered(stencil, steps, options)
     return function
 
 

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.verbs.running.record import Run
@@ -78,13 +77,13 @@ class Accessor:
             raise UsageError("the accessor returns a new array, so it takes no out=", "call tilewright.run")
         if "axes" in options:
             raise UsageError("dims say which axes are the program's, so the accessor takes no axes=")
-        given = {name: self._turned(value, order, name) for name, value in options.items()}
+        named = {name: self._turned(value, order, name) for name, value in options.items()}
         if len(own) > rank:
-            given["axes"] = tuple(range(-rank, 0))
+            named["axes"] = tuple(range(-rank, 0))
         arrays = [self._turned(value, order, f"array {n}") for n, value in enumerate((self._array, *others), 1)]
         mask = None if where is None else np.asarray(self._turned(where, order, "where"))
-        found = run(program, *arrays, steps=steps, boundary=_of_dims(boundary, order), where=mask, **given)
-        return self._back(found)
+        results = run(program, *arrays, steps=steps, boundary=_of_dims(boundary, order), where=mask, **named)
+        return self._back(results)
 
     def _turned(self, value: Any, order: tuple[Hashable, ...], name: str) -> Any:  # noqa: ANN401
         """Return a ``DataArray``, or a tuple of them, with its dimensions in an order; anything else as it is."""

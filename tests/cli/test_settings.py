@@ -2,15 +2,14 @@ import pytest
 import typer
 
 from tilewright.base.errors import UsageError
-from tilewright.cli import settings
-from tilewright.cli.app import _settings_of, app
+from tilewright.cli.app import KEYS, _settings_of, app, settings
 
 
 def test_a_variable_beats_the_file(tmp_path):
     file = tmp_path / "tilewright.toml"
     file.write_text('machine = "gtx980"\nthreads = 2\nstrict = true\n')
-    assert settings.load({}, file) == {"machine": "gtx980", "threads": "2", "strict": "True"}
-    assert settings.load({"TILEWRIGHT_MACHINE": "h200"}, file)["machine"] == "h200"
+    assert settings({}, file) == {"machine": "gtx980", "threads": "2", "strict": "True"}
+    assert settings({"TILEWRIGHT_MACHINE": "h200"}, file)["machine"] == "h200"
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path, text, message):
     file = tmp_path / "tilewright.toml"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
-        settings.load({}, file)
+        settings({}, file)
     assert message in str(caught.value)
 
 
@@ -48,7 +47,7 @@ def test_the_settings_file_is_checked_by_every_command(refuses, tmp_path):
 
 def test_a_setting_is_that_of_the_option_with_its_name():
     commands = typer.main.get_command(app).commands
-    every = dict.fromkeys(settings.KEYS, "7")
+    every = dict.fromkeys(KEYS, "7")
     reached = {name: sorted(_settings_of(each, every)) for name, each in commands.items()}
     assert reached["predict"] == ["boundary", "dtype", "machine", "model"]
     assert reached["run"] == ["backend", "boundary", "dtype", "strict", "threads"]

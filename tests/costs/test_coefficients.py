@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import predict
-from tilewright.machines.dump import to_toml
-from tilewright.machines.files import load, parse
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.costs.time import predict, run_seconds
+from tilewright.machines.defaults import CpuDescription, host_machine
+from tilewright.machines.files import load, parse, to_toml
 from tilewright.machines.machine import PARAMETERS
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem

@@ -15,10 +15,10 @@ from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy import fit as energy_fit
 from tilewright.costs.energy.constants import NAMES, at_clock, constants, require_known
 from tilewright.costs.energy.price import Usage, operations, price, rule
-from tilewright.costs.gpu import streaming
+from tilewright.costs.gpu import streaming as gpu_streaming
 from tilewright.costs.published import energy as energy_tiles
 from tilewright.costs.setting import make_setting
-from tilewright.costs.work import stream_blocks
+from tilewright.costs.work import streaming
 from tilewright.machines.files import load, names
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -209,9 +209,9 @@ def test_streaming_code_pays_for_the_words_that_pass_through_shared_memory(name,
     problem = make_problem(program(name), (1024,) * len(tiling.space), 16)
     costs = time_model.predict(problem, tiling, machine)
     setting = make_setting(problem, machine)
-    block = stream_blocks.blocks(time_model.sizes_of(tiling, setting), setting.facts)
+    block = streaming.blocks(time_model.sizes_of(tiling, setting), setting.facts)
     assert block.threads[0] % 32 == 0
-    parts = streaming.stream_cycles(block, block.tested, setting.facts, setting.rates)
+    parts = gpu_streaming.stream_cycles(block, block.tested, setting.facts, setting.rates)
     words = 32 * float(parts.access[0] * block.tiles[0] * costs.wavefronts)
     assert costs.usage.shared_words == pytest.approx(words)
     assert costs.energy.on_chip == pytest.approx(words * constants(machine).shared_word_joules.value)

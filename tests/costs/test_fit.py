@@ -9,7 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import fit
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.prism import geometry

@@ -13,7 +13,7 @@ from tilewright.programs.stencil.expression import apply
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules.tiling import NONE
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 H200 = load("h200")

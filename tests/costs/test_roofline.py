@@ -10,7 +10,7 @@ from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.rates import estimated_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
-from tilewright.machines.host import host_machine
+from tilewright.machines.defaults import host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.study import StudiedTiling

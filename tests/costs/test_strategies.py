@@ -10,13 +10,13 @@ from tests.oracles.counting import exact_counts
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as model
 from tilewright.costs.arrays import TileSizes
-from tilewright.costs.cpu.levels import missed_inside
+from tilewright.costs.cpu.boxes import missed_inside
 from tilewright.costs.setting import make_setting
 from tilewright.costs.work import tiles
 from tilewright.costs.work.families import tiles_of
 from tilewright.costs.work.tiles import Fronts
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import load
-from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
@@ -248,7 +248,7 @@ def test_a_grid_beyond_every_cache_is_read_and_written_at_least_once(name, shape
 
 
 def test_a_run_pays_for_copies_and_for_doubt():
-    from tilewright.costs.run import copy_seconds, run_seconds
+    from tilewright.costs.time import copy_seconds, run_seconds
 
     problem = make_problem(program("wave2d"), (4096, 4096), 8)
     guessed = make_setting(problem, HOST)

@@ -15,8 +15,8 @@ from tilewright.costs.published import time as published
 from tilewright.costs.rates import estimated_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.costs.work import hexagonal
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import load
-from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named

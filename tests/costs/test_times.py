@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tilewright.base.constants import ALIGNMENT_LANES
+from tilewright.costs import transfers
 from tilewright.costs.arrays import BlockShapes
 from tilewright.costs.breakdown import Times
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate as evaluate_tiles
 from tilewright.costs.time import sizes_of
-from tilewright.costs.transfers import disk, network
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -67,20 +67,20 @@ def launch():
 
 def streamed():
     moved = {"read_bytes": 9000, "write_bytes": 8000, "bandwidths": (1e9, 5e8)}
-    case = disk.Streamed(extent=500, steps=60, held_bytes=2e4, memory=2_000_000, **moved)
-    return disk.passes(case, lambda steps: (steps, steps), lambda n, steps: n * steps * 2e-6, wraps=False)
+    case = transfers.Streamed(extent=500, steps=60, held_bytes=2e4, memory=2_000_000, **moved)
+    return transfers.passes(case, lambda steps: (steps, steps), lambda n, steps: n * steps * 2e-6, wraps=False)
 
 
 def exchanged(rate, bandwidth):
     block, ranks, wraps = (256, 256), (4, 4), (False, False)
-    link = network.Link(latency=1e-4, bandwidth=bandwidth)
-    return network.exchanges(
+    link = transfers.Link(latency=1e-4, bandwidth=bandwidth)
+    return transfers.exchanges(
         200,
         8,
         link,
-        lambda steps: (network.exchange(block, ranks, ((steps, steps),) * 2, wraps), block),
+        lambda steps: (transfers.exchange(block, ranks, ((steps, steps),) * 2, wraps), block),
         lambda window, steps: math.prod(window) * steps * rate,
-        around=lambda steps: network.strips(block, ranks, ((steps, steps),) * 2, wraps),
+        around=lambda steps: transfers.strips(block, ranks, ((steps, steps),) * 2, wraps),
     )
 
 
@@ -126,5 +126,5 @@ def test_every_model_names_its_terms(name):
     assert isinstance(found, Times)
     assert all((np.asarray(term) >= 0).all() for term in found.terms.values())
     assert (np.asarray(found.seconds) > 0).all()
-    if isinstance(found, network.Exchanges):
+    if isinstance(found, transfers.Exchanges):
         assert found.overlapped == name.endswith("overlapped")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import tilewright as tw
 from tilewright.cli.app import app
-from tilewright.costs.transfers.network import exchange, strips
+from tilewright.costs.transfers import exchange, strips
 from tilewright.distributed.windows import Decomposition, depths, halo, split
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import make_problem

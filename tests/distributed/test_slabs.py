@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.costs.transfers.disk import Streamed, passes
+from tilewright.costs.transfers import Streamed, passes
 from tilewright.distributed import disk, slabs
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.windows import depths

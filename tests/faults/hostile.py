@@ -73,7 +73,7 @@ for (i=0; i<=N-1; i++)
 def machine_file() -> bytes:
     """A machine of the catalogue as a file."""
     from tilewright.machines import files
-    from tilewright.machines.dump import to_toml
+    from tilewright.machines.files import to_toml
 
     return to_toml(files.load("gtx980")).encode()
 
@@ -107,7 +107,7 @@ def _tables() -> bytes:
 
 def _calibration() -> tuple[str, bytes]:
     """Where the calibration of this machine is kept, and what a machine file of a processor holds."""
-    from tilewright.machines.dump import to_toml
+    from tilewright.machines.files import to_toml
     from tilewright.runtime.store import hosts
 
     place = hosts.path()

@@ -355,7 +355,8 @@ def call() -> None:
 
 def farms() -> Iterator[Case]:
     """Executors that are none, that answer with something else, or that fail."""
-    from tilewright.verbs.tuning.farm import Answer, here
+    from tilewright.verbs.tuning.farm import here
+    from tilewright.verbs.tuning.meter import Answer
 
     def tuned(executor: Any) -> Callable[[Path], Any]:
         options = {"shape": (64, 64), "steps": 4, "effort": "quick", "threads": 1}

@@ -22,8 +22,8 @@ from tilewright.sparse.lower.cg import emit_cg
 from tilewright.sparse.lower.dia import emit_dia
 from tilewright.sparse.lower.gpu import emit_dia_gpu, emit_vectors_gpu
 from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.tuning.spaces.bodies import CG_BLOCK, unrolling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.tuning.spaces.unrolling import CG_BLOCK, unrolling
 from tilewright.workloads.pipelines import fusions as fusion
 from tilewright.workloads.pipelines.builder import trace_pipeline
 from tilewright.workloads.pipelines.image import emit_hysteresis

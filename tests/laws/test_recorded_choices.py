@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tilewright.base.errors import TilewrightError
-from tilewright.costs.transfers.disk import Passes
-from tilewright.costs.transfers.network import Exchanges
+from tilewright.costs.transfers import Exchanges, Passes
 from tilewright.distributed import chunks, runs, slabs, streams, sweeps
 from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
 from tilewright.distributed.sweeps import available

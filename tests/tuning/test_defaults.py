@@ -2,7 +2,7 @@
 
 Stencils on GPUs are in ``test_gpu_default.py``. On a CPU a stencil's families are compared for a whole run: the
 kernel's predicted seconds, times the margins of families whose models are less certain, and the copies of the caller's
-arrays (:func:`tilewright.costs.run.run_seconds`). The best is the least of that over every point that ``select``
+arrays (:func:`tilewright.costs.time.run_seconds`). The best is the least of that over every point that ``select``
 enumerates, of every legal family. Without margins and copies the default may lie further from the least prediction, by
 the product of the margins at most. Where a grid wraps, blocks of steps on an extended grid are compared as ``predict``
 does, by their predicted seconds.
@@ -20,10 +20,10 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
 from tilewright.costs import time as time_model
-from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import copy_seconds, run_seconds
 from tilewright.machines import files
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.legality import Legal

@@ -13,8 +13,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE
-from tilewright.tuning.choice import choose_blocks
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import choose_blocks, gpu_defaults
 from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.gpu_tiles import pieces, shapes
 from tilewright.verbs.report import FileDefaults, of_problem

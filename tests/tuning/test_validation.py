@@ -6,8 +6,17 @@ from scipy import stats
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import TileSizes
-from tilewright.tuning.strategies import MeasuredSpace, best_by, compare
-from tilewright.tuning.validation import TOPS, kendall, mean, near_best, random_tries, scores
+from tilewright.tuning.validation import (
+    TOPS,
+    MeasuredSpace,
+    best_by,
+    compare,
+    kendall,
+    mean,
+    near_best,
+    random_tries,
+    scores,
+)
 
 
 @pytest.mark.parametrize("kinds", [3, 50, 10**6])

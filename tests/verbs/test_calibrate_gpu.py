@@ -10,7 +10,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu import micro as gpu_micro
 from tilewright.inputs.stencil import as_program
 from tilewright.machines import files
-from tilewright.machines.device import GpuDescription, gpu_machine
+from tilewright.machines.defaults import GpuDescription, gpu_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.calibration import fits as calibrate_fits

@@ -16,8 +16,7 @@ import pytest
 from PIL import Image
 
 import tilewright
-from tilewright.cli.app import app
-from tilewright.cli.settings import KEYS
+from tilewright.cli.app import KEYS, app
 from tilewright.sparse.petsc import Plugin
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from tilewright.runtime.devices import nvrtc, opencl
 from tilewright.runtime.warn import forget_warnings
 from tilewright.runtime.workers.pool import Reply
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.spaces.periodic import plan_blocks
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.tuning import screen as screening

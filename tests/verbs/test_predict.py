@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.units import format_seconds
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue as tilings

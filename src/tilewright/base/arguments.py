@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar, Union
 import numpy as np
 
 from tilewright.base.deprecations import refuse
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, quoted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,10 +62,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
         order, named, others = annotations()
-        places = [order[min(number, len(order) - 1)] if order else ("", Any) for number in range(len(args))]
-        fitted = [_fitted(function, name, value, hint) for (name, hint), value in zip(places, args, strict=True)]
-        found = {name: _fitted(function, name, each, named.get(name, others)) for name, each in options.items()}
-        return function(*fitted, **found)
+        parameters = [order[min(number, len(order) - 1)] if order else ("", Any) for number in range(len(args))]
+        fitted = [_fitted(function, name, value, hint) for (name, hint), value in zip(parameters, args, strict=True)]
+        keywords = {name: _fitted(function, name, each, named.get(name, others)) for name, each in options.items()}
+        return function(*fitted, **keywords)
 
     return call
 
@@ -75,29 +75,26 @@ def _fitted(function: Callable[..., Any], name: str, value: Any, hint: Any) -> A
         return _fit(value, hint)
     except _Unfit:
         refuse(name)
-        shown = repr(value)
-        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
         where = function.__qualname__.removesuffix(".__call__")
         hint_at = "use .decode()" if isinstance(value, bytes | bytearray) else ""
-        raise UsageError(f"{name!r} of {where} is {described(hint)}, got {shown}", hint_at) from None
+        raise UsageError(f"{name!r} of {where} is {described(hint)}, got {quoted(value)}", hint_at) from None
 
 
 def _fit(value: Any, hint: Any) -> Any:  # noqa: ANN401
-    """Return a value as an annotation has it."""
     if hint is Any:
         return value
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
-        found = _first_fit(value, inner)
+        fitted = _first_fit(value, inner)
     elif hint in _SCALARS:
-        found = _SCALARS[hint](value)
+        fitted = _SCALARS[hint](value)
     elif origin is tuple:
-        found = _tuple(value, inner)
+        fitted = _tuple(value, inner)
     elif origin in {Sequence, list}:
-        found = _sequence(value, inner[0])
+        fitted = _sequence(value, inner[0])
     else:
-        found = _instance(value, origin or hint, inner)
-    return found
+        fitted = _instance(value, origin or hint, inner)
+    return fitted
 
 
 def _instance(value: Any, kind: Any, inner: Sequence[Any]) -> Any:  # noqa: ANN401
@@ -140,15 +137,15 @@ def _whole(value: Any) -> int:  # noqa: ANN401
     if isinstance(plain, bool | np.bool_):
         raise _Unfit
     try:
-        found = operator.index(plain)
+        number = operator.index(plain)
     except TypeError:
         real = _number(plain)
         if not math.isfinite(real) or real != int(real):
             raise _Unfit from None
-        found = int(real)
-    if abs(found) >= _LARGEST:
+        number = int(real)
+    if abs(number) >= _LARGEST:
         raise _Unfit
-    return found
+    return number
 
 
 def _truth(value: Any) -> bool:  # noqa: ANN401
@@ -181,11 +178,11 @@ _SCALARS: dict[Any, Callable[[Any], Any]] = {
 
 
 def _tuple(value: Any, inner: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
-    found = _sequence(value, Any)
-    hints = inner[:1] * len(found) if inner[-1] is Ellipsis else inner
-    if len(found) != len(hints):
+    entries = _sequence(value, Any)
+    hints = inner[:1] * len(entries) if inner[-1] is Ellipsis else inner
+    if len(entries) != len(hints):
         raise _Unfit
-    return tuple(_fit(each, hint) for each, hint in zip(found, hints, strict=True))
+    return tuple(_fit(each, hint) for each, hint in zip(entries, hints, strict=True))
 
 
 def _sequence(value: Any, inner: Any) -> Any:  # noqa: ANN401
@@ -210,10 +207,10 @@ def described(hint: Any, *, many: bool = False) -> str:  # noqa: ANN401
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
         nested = [each for each in inner if typing.get_origin(each) in _SEQUENCES]
-        alone = set().union(*(_leaves(each) for each in inner if each not in nested))
-        these = [each for each in nested if len(alone) > 1 and _leaves(each) <= alone]
-        words = [described(each, many=many) for each in inner if each not in these]
-        words += ["sequences of these" if many else "a sequence of these"] if these else []
+        scalars = set().union(*(_leaves(each) for each in inner if each not in nested))
+        repeated = [each for each in nested if len(scalars) > 1 and _leaves(each) <= scalars]
+        words = [described(each, many=many) for each in inner if each not in repeated]
+        words += ["sequences of these" if many else "a sequence of these"] if repeated else []
         *first, last = dict.fromkeys(words)
         return f"{', '.join(first)} or {last}" if first else last
     contains = origin in _SEQUENCES

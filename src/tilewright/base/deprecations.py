@@ -86,11 +86,11 @@ GONE = _table(
 
 def gone(option: str) -> Deprecation | None:
     """Return what became of an option of a call (``border``) or of a command (``--border``) that is gone, or None."""
-    known = {name.split()[-1].strip("-="): each for name, each in GONE.items()}
-    return known.get(option.strip("-"))
+    removals = {name.split()[-1].strip("-="): each for name, each in GONE.items()}
+    return removals.get(option.strip("-"))
 
 
 def refuse(*options: str) -> None:
     """Refuse options that are gone."""
-    for found in filter(None, map(gone, options)):
-        raise found.error()
+    for removal in filter(None, map(gone, options)):
+        raise removal.error()

@@ -7,6 +7,7 @@ key, what was expected and what was got; nothing in a document is executed.
 
 import csv
 import dataclasses
+import datetime as dt
 import functools
 import io
 import json
@@ -20,13 +21,11 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union
 
 from tilewright.base.arguments import described
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant, quoted
 from tilewright.base.paths import read_bounded
 from tilewright.base.units import parse_shape
 
 T = TypeVar("T")
-_SHOWN = 60
 _HUGE = 1e300
 
 
@@ -60,13 +59,13 @@ def user_folder(kind: str, variable: str) -> Path:
 
     ``kind`` is ``data`` for what is worth keeping and ``cache`` for what can be made again.
     """
-    asked = os.environ.get(variable, "")
-    if asked:
-        return Path(asked)
+    folder = os.environ.get(variable, "")
+    if folder:
+        return Path(folder)
     import platformdirs
 
-    places = {"data": platformdirs.user_data_dir, "cache": platformdirs.user_cache_dir}
-    return Path(places[kind]("tilewright", appauthor=False))
+    folders = {"data": platformdirs.user_data_dir, "cache": platformdirs.user_cache_dir}
+    return Path(folders[kind]("tilewright", appauthor=False))
 
 
 def decode_text(data: bytes, what: str) -> str:
@@ -100,7 +99,7 @@ def read_rows(path: Path, most: int, kind: str, cls: type[T]) -> list[T]:
     rows = csv.DictReader(io.StringIO(decode_text(read_bounded(path, most, kind), what), newline=""))
     try:
         names = rows.fieldnames or []
-        found = [(rows.line_num, row) for row in rows]
+        cells = [(rows.line_num, row) for row in rows]
     except csv.Error as error:
         raise UsageError(f"{what} is not CSV: {error}") from None
     if not set(columns) <= set(names):
@@ -109,7 +108,7 @@ def read_rows(path: Path, most: int, kind: str, cls: type[T]) -> list[T]:
         parse(
             cls, {name: _number(row[name], kind) for name, (kind, _) in columns.items()}, f"line {line} of {path.name}"
         )
-        for line, row in found
+        for line, row in cells
     ]
 
 
@@ -137,16 +136,16 @@ def parse(cls: type[T], data: object, where: str, *, complete: bool = False, alo
     Traceback (most recent call last):
     tilewright.base.errors.UsageError: 'steps' of a size is a whole number from 1 to 9, got 0
     """
-    known = _fields_of(cls)  # type: ignore[arg-type]  # (mypy takes classes for unhashable)
+    declared = _fields_of(cls)  # type: ignore[arg-type]  # (mypy takes classes for unhashable)
     if not isinstance(data, Mapping):
-        raise UsageError(f"{where} holds {', '.join(known)} by name, got {shortened(data)}")
+        raise UsageError(f"{where} holds {', '.join(declared)} by name, got {shortened(data)}")
     if alone:
-        refuse_unknown(data, known, where)
-    missing = [name for name, (_, needed) in known.items() if name not in data and (needed or complete)]
+        refuse_unknown(data, declared, where)
+    missing = [name for name, (_, needed) in declared.items() if name not in data and (needed or complete)]
     if missing:
         raise UsageError(f"{where} lacks {', '.join(missing)}")
     values = {
-        name: _value(data[name], kind, f"{name!r} of {where}") for name, (kind, _) in known.items() if name in data
+        name: _value(data[name], kind, f"{name!r} of {where}") for name, (kind, _) in declared.items() if name in data
     }
     try:
         return cls(**values)
@@ -165,13 +164,10 @@ def refuse_unknown(data: Mapping[str, object], known: Sequence[str] | Mapping[st
 def shortened(value: object) -> str:
     """Write a value of a document so that a sentence can hold it.
 
-    >>> shortened("a" * 100)[-3:], shortened(10**400)
-    ('aa…', 'a huge number')
+    >>> shortened(10**400)
+    'a huge number'
     """
-    if isinstance(value, int) and value.bit_length() > 128:
-        return "a huge number"
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return "a huge number" if isinstance(value, int) and value.bit_length() > 128 else quoted(value)
 
 
 @functools.cache
@@ -203,9 +199,9 @@ def _fit(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     if origin is Annotated:
         return _checked(value, inner[0], inner[1:], where)
     if origin in {Union, types.UnionType}:
-        return _first(value, kind, where)
+        return _member(value, kind, where)
     if origin is tuple:
-        return _entries(value, inner, where)
+        return _tuple(value, inner, where)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return parse(kind, value, where)
     plain = origin or kind
@@ -224,27 +220,25 @@ def _checked(value: Any, kind: Any, extra: Sequence[object], where: str) -> Any:
             return each.read(_fit(value, str, where))
     checks = [each for each in extra if isinstance(each, Check)]
     try:
-        found = _fit(value, kind, where)
+        fitted = _fit(value, kind, where)
     except _Unfit as unfit:
         raise _Unfit(checks[-1].described if checks else unfit) from None
-    if not all(check.holds(found) for check in checks):
+    if not all(check.holds(fitted) for check in checks):
         raise _Unfit(checks[-1].described)
-    return found
+    return fitted
 
 
-def _first(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
-    """Return a value as the first member of a union that takes it."""
-    said = []
+def _member(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
+    reasons = []
     for each in typing.get_args(kind):
         try:
             return _fit(value, each, where)
         except _Unfit as unfit:
-            said.append(str(unfit))
-    raise _Unfit(" or ".join(said))
+            reasons.append(str(unfit))
+    raise _Unfit(" or ".join(reasons))
 
 
-def _entries(value: object, inner: tuple[Any, ...], where: str) -> tuple[Any, ...]:
-    """Return a list's entries as a tuple's annotation has them."""
+def _tuple(value: object, inner: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     many = inner[-1] is Ellipsis
     if not isinstance(value, list | tuple) or (not many and len(value) != len(inner)):
         raise _Unfit("a list" if many else f"a list of {len(inner)} entries")
@@ -253,3 +247,15 @@ def _entries(value: object, inner: tuple[Any, ...], where: str) -> tuple[Any, ..
         _value(each, kind, f"entry {number} of {where}")
         for number, (each, kind) in enumerate(zip(value, kinds, strict=True), 1)
     )
+
+
+def today() -> str:
+    """Return the date and the time in UTC, to the minute."""
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def version() -> str:
+    """Return the version of tilewright."""
+    import importlib.metadata
+
+    return importlib.metadata.version("tilewright")

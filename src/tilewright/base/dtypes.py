@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed
 
 NARROW = ("float16", "bfloat16")
 """Types of fields alone: arithmetic takes their values as float32, and rounds once, where a result is kept."""
@@ -115,14 +114,12 @@ def real_whole_numbers(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
 
 @functools.cache
 def _bounds(dtype: str) -> tuple[float, float]:
-    """Return the least and the largest number of a type."""
-    known = limits(dtype) if is_rounded(dtype) else np.iinfo(dtype)
+    bounds = limits(dtype) if is_rounded(dtype) else np.iinfo(dtype)
     number = float if is_rounded(dtype) else int
-    return number(known.min), number(known.max)
+    return number(bounds.min), number(bounds.max)
 
 
 def _fits(array: Any, kind: np.dtype[Any]) -> Any:  # noqa: ANN401
-    """Say of every number whether it fits a type."""
     if array.dtype == object:  # whole numbers of more than 64 bits
         return np.array([_large_fits(value, kind) for value in array.flat]).reshape(array.shape)
     if kind.kind in "iu":

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 Value = TypeVar("Value", bound="Facts")
 Others = ParamSpec("Others")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Facts:
@@ -22,19 +22,19 @@ class Facts:
         return {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
 
 
-def fact(find: Callable[Concatenate[Value, Others], Found]) -> Callable[Concatenate[Value, Others], Found]:
+def fact(find: Callable[Concatenate[Value, Others], Result]) -> Callable[Concatenate[Value, Others], Result]:
     """Make a function find something of a value only once, for each set of further arguments, which are hashed.
 
     For what a higher layer knows of a value; what its own module knows is a cached property.
     """
 
     @functools.wraps(find)
-    def known(value: Value, /, *args: Others.args, **named: Others.kwargs) -> Found:
+    def remembered(value: Value, /, *args: Others.args, **named: Others.kwargs) -> Result:
         facts: dict[Any, Any] = value.__dict__.setdefault("_facts", {})
         key = (find, args, *named.items())
         if key not in facts:
             facts[key] = find(value, *args, **named)
-        found: Found = facts[key]
-        return found
+        result: Result = facts[key]
+        return result
 
-    return known
+    return remembered

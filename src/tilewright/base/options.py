@@ -49,10 +49,10 @@ class Offer:
 def _kind(hint: Any) -> Any:  # noqa: ANN401
     """Return what the text of a field of some type is read as."""
     several = [each for each in get_args(hint) if each is not NoneType] if isinstance(hint, UnionType) else [hint]
-    one = Path if Path in several else several[0]
-    if get_origin(one) is Sequence or get_args(one)[1:] == (...,):
-        return list[get_args(one)[0]]  # type: ignore[misc]
-    return one if one in _PLAIN or get_origin(one) is tuple else str
+    kind = Path if Path in several else several[0]
+    if get_origin(kind) is Sequence or get_args(kind)[1:] == (...,):
+        return list[get_args(kind)[0]]  # type: ignore[misc]
+    return kind if kind in _PLAIN or get_origin(kind) is tuple else str
 
 
 def option(default: Any, meaning: str, *flags: str, offered: Any = ..., **more: Any) -> Any:  # noqa: ANN401
@@ -80,11 +80,11 @@ class Options:
         cls._defaults = {name: each.default for name, each in fields if each.default is not dataclasses.MISSING}
 
     def __init__(self, **values: Any) -> None:  # noqa: ANN401
-        held = {**self._defaults, **values}
-        if held.keys() != self.__dataclass_fields__.keys():
-            wrong = sorted(held.keys() ^ self.__dataclass_fields__.keys())
+        fields = {**self._defaults, **values}
+        if fields.keys() != self.__dataclass_fields__.keys():
+            wrong = sorted(fields.keys() ^ self.__dataclass_fields__.keys())
             raise TypeError(f"{type(self).__name__} is made of its fields, missing or unknown: {', '.join(wrong)}")
-        self.__dict__.update(held)
+        self.__dict__.update(fields)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -95,9 +95,9 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Take the fields out of the arguments of a verb, its ``locals()`` as it begins."""
-        made = cls.__new__(cls)
-        made.__dict__.update({name: given[name] for name in cls.__dataclass_fields__})  # in a call that may be short
-        return made
+        options = cls.__new__(cls)
+        options.__dict__.update({name: given[name] for name in cls.__dataclass_fields__})  # in a call that may be short
+        return options
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
@@ -108,12 +108,12 @@ class Options:
     @classmethod
     def offers(cls) -> dict[str, Offer]:
         """Return what a command offers, by field."""
-        found = {}
+        offered = {}
         for name, field in cls.__dataclass_fields__.items():
             if offer := field.metadata.get(_OFFER):
                 kind = offer.kind or (str if offer.reader else _kind(field.type))
-                found[name] = dataclasses.replace(offer, kind=kind)
-        return found
+                offered[name] = dataclasses.replace(offer, kind=kind)
+        return offered
 
     def keywords(self) -> dict[str, Any]:
         """Return the fields as keywords of their verb."""
@@ -146,8 +146,8 @@ class Refusal:
             for record in records:
                 if record.given(name):
                     listed = " and ".join(filter(None, (", ".join(self.options[:-1]), self.options[-1])))
-                    said = self.sentence.format(kind=kind, options=listed, flag=flag_of(record, name))
-                    raise UsageError(said, self.hint)
+                    refusal = self.sentence.format(kind=kind, options=listed, flag=flag_of(record, name))
+                    raise UsageError(refusal, self.hint)
 
 
 def flag_of(record: Options | type[Options], name: str) -> str:

@@ -37,8 +37,8 @@ def as_path(value: object, name: str) -> Path:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         pass
     except (OSError, ValueError, TypeError) as error:  # a name that is too long, or with a NUL
-        said = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{name} is a path, got {value!r:.60}: {said}") from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{name} is a path, got {value!r:.60}: {reason}") from None
     return path
 
 
@@ -217,8 +217,8 @@ def read_bounded(path: Path, most: int, kind: str) -> bytes:
         with _UNPACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
             data: bytes = stream.read(most + 1)  # unpacked bytes; a device has no end
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        said = getattr(error, "strerror", None) or error
-        raise UsageError(f"the {kind} {str(path)!r} cannot be read: {said}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"the {kind} {str(path)!r} cannot be read: {reason}") from None
     if len(data) > most:
         raise UsageError(f"the {kind} {str(path)!r} may have at most {format_bytes(most)}, and has more")
     return data

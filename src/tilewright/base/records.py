@@ -39,8 +39,8 @@ class Record:
     def shown(self) -> Shown:
         """Return what people read; where a class does not say it, keys and values."""
         if self.TABLE is not None:
-            found: Shown = self.TABLE(self.to_dict())
-            return found
+            table: Shown = self.TABLE(self.to_dict())
+            return table
         if type(self).__str__ is not Record.__str__:
             return str(self)
         return Pairs({key: str(value) for key, value in self.to_dict().items()})
@@ -57,7 +57,6 @@ class Record:
 
 @functools.cache
 def _keys(cls: type[Record]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Name a record's keys and how to get at their values."""
     entries = cls.KEYS.split() or [each.name for each in dataclasses.fields(cls)]  # type: ignore[arg-type]
     pairs = [entry.partition("=") for entry in entries]
     return [(key, attrgetter(path or key)) for key, _, path in pairs]

@@ -52,8 +52,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     ('name', '>loads')
     """
     cells = [tuple(row) for row in rows]
-    kept = [i for i in range(len(columns)) if not cells or any(row[i] not in {"", "-"} for row in cells)]
-    return Table(tuple(columns[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in cells), title)
+    filled = [i for i in range(len(columns)) if not cells or any(row[i] not in {"", "-"} for row in cells)]
+    return Table(tuple(columns[i] for i in filled), tuple(tuple(row[i] for i in filled) for row in cells), title)
 
 
 def lay_out(shown: Shown, width: int | None) -> list[str]:
@@ -70,15 +70,14 @@ def lay_out(shown: Shown, width: int | None) -> list[str]:
     if isinstance(shown, Pairs):
         lines = _pairs(list(shown.facts.items()), width)
         return [*_fold(shown.title, width, hang=2), *lines] if shown.title else lines
-    found: list[str] = []
+    written: list[str] = []
     for before, part in zip((None, *shown), shown, strict=False):
         alone = before is None or (isinstance(before, str) and isinstance(part, str))
-        found += [*([] if alone else [""]), *lay_out(part, width)]
-    return found
+        written += [*([] if alone else [""]), *lay_out(part, width)]
+    return written
 
 
 def _rows(table: Table, width: int | None) -> list[str]:
-    """Write a table: whole, with the prose of its last column folded, or with its rows stacked."""
     names = [column.removeprefix(">") for column in table.columns]
     right = [column.startswith(">") for column in table.columns]
     widths = [max(map(_cells, column)) for column in zip(names, *table.rows, strict=True)]
@@ -93,40 +92,41 @@ def _rows(table: Table, width: int | None) -> list[str]:
             stacked = [_pairs([pair for pair in zip(names, row, strict=True) if pair[1]], width) for row in table.rows]
             return [line for lines in stacked for line in (*lines, "")][:-1]
         widths[-1] = last
-    found = []
+    written = []
     for row in (names, ["-" * each for each in widths], *table.rows):
         first, *rest = _fold(row[-1], widths[-1], hang=0)
         cells = zip((*row[:-1], first), widths, right, strict=True)
-        found.append(gap.join(_pad(cell, size, on_right) for cell, size, on_right in cells))
-        found += [" " * (sum(widths[:-1]) + len(gap) * (len(widths) - 1)) + line for line in rest]
-    return [line.rstrip() for line in found]
+        written.append(gap.join(_pad(cell, size, on_right) for cell, size, on_right in cells))
+        written += [" " * (sum(widths[:-1]) + len(gap) * (len(widths) - 1)) + line for line in rest]
+    return [line.rstrip() for line in written]
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], width: int | None) -> list[str]:
     """Write names beside their values, or above those that do not fit beside them."""
     names = max((_cells(name) for name, _ in pairs), default=0)
     room = None if width is None else width - names - len(_GAP)
-    found = []
+    written = []
     for name, value in pairs:
         if room is not None and width is not None and room < _longest(value):
-            found += [*_fold(name, width, hang=2), *(_GAP + line for line in _fold(value, width - len(_GAP), hang=2))]
+            written += [*_fold(name, width, hang=2), *(_GAP + line for line in _fold(value, width - len(_GAP), hang=2))]
             continue
         lines = _fold(value, room, hang=2)
-        found += [_pad(key, names) + _GAP + line for key, line in zip((name, *[""] * len(lines)), lines, strict=False)]
-    return [line.rstrip() for line in found]
+        keys = (name, *[""] * (len(lines) - 1))
+        written += [_pad(key, names) + _GAP + line for key, line in zip(keys, lines, strict=True)]
+    return [line.rstrip() for line in written]
 
 
 def _fold(text: str, width: int | None, *, hang: int) -> list[str]:
     """Fold every line of a text at blanks; what goes on is indented by so many columns more."""
-    found = []
+    lines = []
     for line in text.split("\n"):
         rest, indent = line, " " * (len(line) - len(line.lstrip()) + hang)
         while width is not None and _cells(rest) > width and len(parts := list(_PART.finditer(rest))) > 1:
             fitting = sum(_cells(rest[: part.end()]) <= width for part in parts[:-1])
-            found.append(rest[: parts[max(fitting, 1) - 1].end()])
+            lines.append(rest[: parts[max(fitting, 1) - 1].end()])
             rest = indent + rest[parts[max(fitting, 1)].start() :]
-        found.append(rest)
-    return found
+        lines.append(rest)
+    return lines
 
 
 def _longest(text: str) -> int:

@@ -3,7 +3,7 @@
 import math
 import re
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, quoted
 
 _TIME = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|min|h)?\s*")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "min": 60.0, "h": 3600.0}
@@ -51,9 +51,7 @@ def whole_number(value: object, name: str, low: int, high: int, text: str = "") 
     except (TypeError, ValueError, OverflowError):
         good = False
     if not good:
-        shown = repr(value)
-        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
-        raise UsageError(f"{name} is a whole number {text or f'from {low} to {high}'}, got {shown}")
+        raise UsageError(f"{name} is a whole number {text or f'from {low} to {high}'}, got {quoted(value)}")
     return int(number)
 
 
@@ -156,9 +154,9 @@ def parse_bytes(text: str | int) -> int:
     """
     if not isinstance(text, str):
         return whole_number(text, "a size in bytes", 1, 2**62, "of at least 1")
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(?:([kmgt])(i?))?b?\s*", text.lower())
-    power = 0 if found is None or not found[2] else 1 + "kmgt".index(found[2])
-    size = 0.0 if found is None else float(found[1]) * (1024 if found[3] else 1000) ** power
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(?:([kmgt])(i?))?b?\s*", text.lower())
+    power = 0 if match is None or not match[2] else 1 + "kmgt".index(match[2])
+    size = 0.0 if match is None else float(match[1]) * (1024 if match[3] else 1000) ** power
     if not 1 <= size <= 2**62:
         raise UsageError(f"a size is a number of bytes with a unit, such as 8GiB or 500MB, got {text!r:.60}")
     return int(size)

@@ -1,4 +1,7 @@
-"""The application: its commands, its settings, and errors as one sentence."""
+"""The application: its commands, its settings, and errors as one sentence.
+
+A flag beats an environment variable beats ``tilewright.toml`` beats the default.
+"""
 
 import os
 import shutil
@@ -13,7 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from tilewright.base.deprecations import gone
-from tilewright.base.errors import TilewrightError, sentence
+from tilewright.base.errors import TilewrightError, UsageError, meant, sentence
+from tilewright.base.paths import read_bounded
 from tilewright.cli import output
 from tilewright.cli.options import with_options
 
@@ -21,13 +25,11 @@ _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost mod
 
 Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 """
-
-
 _FRAMED = 80
 """Columns from which help is framed."""
 COMMANDS = {
     "run": "run",
-    "tune": "tune",
+    "tune": "run",
     "predict": "predict",
     "calibrate": "host",
     "programs": "catalogues",
@@ -35,9 +37,9 @@ COMMANDS = {
     "tilings": "catalogues",
     "area": "codesign",
     "codesign": "codesign",
-    "energy": "energy",
-    "validate": "validate",
-    "whatif": "whatif",
+    "energy": "predict",
+    "validate": "host",
+    "whatif": "predict",
     "doctor": "host",
     "petsc": "workloads",
     "chain": "workloads",
@@ -52,6 +54,17 @@ COMMANDS = {
 _RESEARCH = ("codesign", "area", "energy", "whatif")
 """Commands that answer questions about machines, not about a program of one's own; they have a panel of their own."""
 _PIPELINES = ("fuse", "image")
+KEYS: dict[str, type] = {
+    "backend": str,
+    "boundary": str,
+    "dtype": str,
+    "machine": str,
+    "model": str,
+    "strict": bool,
+    "threads": int,
+}
+"""Every setting with its type. Its flag is ``--name``, its environment variable ``TILEWRIGHT_NAME``."""
+_LARGEST = 1 << 20
 
 
 class _Commands(Mapping[str, Any]):
@@ -74,12 +87,12 @@ class _Commands(Mapping[str, Any]):
 
 def _loaded(name: str, module: str) -> Any:  # noqa: ANN401  (typer's)
     home = import_module(f"tilewright.cli.{module}")
-    found = getattr(home, "app", None)
-    if found is None:
-        found = typer.Typer(add_completion=False)
+    typer_app = getattr(home, "app", None)
+    if typer_app is None:
+        typer_app = typer.Typer(add_completion=False)
         panel = "Research: hardware, energy, what if" if name in _RESEARCH else None
-        found.command(name, rich_help_panel=panel)(with_options(getattr(home, name)))
-    command = typer.main.get_command(found)
+        typer_app.command(name, rich_help_panel=panel)(with_options(getattr(home, name)))
+    command = typer.main.get_command(typer_app)
     if shutil.get_terminal_size().columns < _FRAMED:
         for each in getattr(command, "commands", {name: command}).values():
             each.rich_markup_mode = None  # plain text, where a group's frame folds what that would cut
@@ -189,9 +202,7 @@ def _root(
     ] = False,
 ) -> None:
     """Read the settings that apply to every command."""
-    from tilewright.cli import settings
-
-    values = settings.load(os.environ, Path("tilewright.toml"))
+    values = settings(os.environ, Path("tilewright.toml"))
     name = ctx.invoked_subcommand
     if name is not None:
         ctx.default_map = {name: _settings_of(ctx.command.commands[name], values)}  # type: ignore[attr-defined]
@@ -200,5 +211,40 @@ def _root(
 def _settings_of(command: Any, values: dict[str, str]) -> dict[str, str]:  # noqa: ANN401  (typer's)
     """Return the settings of a command's options; boundaries are set for runs, pipelines have other ones."""
     flags = {flag: each.name for each in command.params for flag in each.opts}
-    known = {key: value for key, value in values.items() if key != "boundary" or command.name not in _PIPELINES}
-    return {flags[f"--{key}"]: value for key, value in known.items() if f"--{key}" in flags}
+    own = {key: value for key, value in values.items() if key != "boundary" or command.name not in _PIPELINES}
+    return {flags[f"--{key}"]: value for key, value in own.items() if f"--{key}" in flags}
+
+
+def settings(environ: Mapping[str, str], file: Path) -> dict[str, str]:
+    """Collect the settings that no flag gives, as flags would have them; the file need not exist.
+
+    >>> settings({"TILEWRIGHT_THREADS": "2", "HOME": "/"}, Path("nowhere.toml"))
+    {'threads': '2'}
+    """
+    values = _read(file)
+    for key in KEYS:
+        if environ.get(f"TILEWRIGHT_{key.upper()}"):
+            values[key] = environ[f"TILEWRIGHT_{key.upper()}"]
+    return values
+
+
+def _read(file: Path) -> dict[str, str]:
+    if not file.is_file():
+        return {}
+    from tilewright.base.documents import decode_toml
+
+    data = read_bounded(file, _LARGEST, "settings file")
+    table = decode_toml(data, repr(file.name), f"correct {file.name} or remove it")
+    return {key: _text(key, value, file.name) for key, value in table.items()}
+
+
+def _text(key: str, value: object, file: str) -> str:
+    if key not in KEYS:
+        hint = meant(key, KEYS, f"the settings are {', '.join(KEYS)}")
+        raise UsageError(f"{file!r} has no setting {key!r}", hint)
+    if type(value) is not KEYS[key]:
+        raise UsageError(
+            f"the setting {key!r} in {file!r} is of type {KEYS[key].__name__}, got {value!r}",
+            'texts are quoted, numbers and true or false are not: backend = "c"',
+        )
+    return str(value)

@@ -21,19 +21,12 @@ def show(document: object, shown: Callable[[], Shown], as_json: bool) -> None:
 
 def tell(result: Any, as_json: bool) -> None:  # noqa: ANN401
     """Print a result that has a document and a text of its own, as :func:`show` does."""
-    if as_json:
-        emit(result.to_dict())
-    say(str(result), as_json)
+    show(result.to_dict() if as_json else None, lambda: str(result), as_json)
 
 
 def emit(document: object) -> None:
     """Print one JSON document on standard output; numbers that JSON cannot hold become null."""
     typer.echo(json.dumps(_plain(document), indent=2, allow_nan=False))
-
-
-def say(text: str, as_json: bool) -> None:
-    """Print lines for people: on standard error if standard output holds a JSON document."""
-    _print(text, sys.stderr if as_json else sys.stdout)
 
 
 def note(text: str) -> None:

@@ -1,18 +1,19 @@
-"""``tilewright predict``: what a program costs on a machine."""
+"""``tilewright predict``, ``whatif`` and ``energy``: what a program costs on a machine, as it moves, and in joules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tilewright.base.options import Options, option
+from tilewright.base.paths import write_text
 from tilewright.base.tables import Pairs, Shown
 from tilewright.base.units import format_shape
 from tilewright.cli import output
 from tilewright.cli.options import Json, ProgramName
-from tilewright.verbs.options import PredictOptions, SelectOptions, SupertuneOptions, refuse
+from tilewright.verbs import options
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.program import Program
@@ -38,7 +39,11 @@ class PredictOutput(Options):
 
 
 def predict(
-    program: ProgramName, asked: PredictOptions, selected: SelectOptions, shown: PredictOutput, as_json: Json = False
+    program: ProgramName,
+    asked: options.PredictOptions,
+    selected: options.SelectOptions,
+    shown: PredictOutput,
+    as_json: Json = False,
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
 
@@ -46,7 +51,8 @@ def predict(
 
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
-    from tilewright.report import energy, tables
+    from tilewright.report import energy as energies
+    from tilewright.report import tables
     from tilewright.runtime.warn import warn_of
     from tilewright.verbs import predict as api
     from tilewright.verbs.bottleneck import explain as explanation
@@ -55,33 +61,33 @@ def predict(
     ranking = selected.top is not None or selected.within is not None
     by_time, machine = selected.metric == "time", asked.machine
     if asked.tiling is not None:
-        refuse("--tile", selected)
+        options.refuse("--tile", selected)
     if shown.thread_shapes:
         warn_of("threads=")
-    known = load_any(program)
-    asked = replace(asked, steps=steps_of(known, asked.steps))
+    definition = load_any(program)
+    asked = replace(asked, steps=steps_of(definition, asked.steps))
     if asked.ranks is not None:
-        refuse("--ranks", asked, selected, shown)
-        _show_cluster(api.predict(known, **asked.keywords()), shown.scaling, as_json=as_json)
+        options.refuse("--ranks", asked, selected, shown)
+        _show_cluster(api.predict(definition, **asked.keywords()), shown.scaling, as_json=as_json)
         return
-    refuse("a prediction of one machine", asked, shown)
+    options.refuse("a prediction of one machine", asked, shown)
     if not ranking and by_time:
-        one = api.predict(known, **asked.keywords())
+        one = api.predict(definition, **asked.keywords())
     else:
         top = selected.top if ranking else 1
-        many = api.select(known, **replace(selected, steps=asked.steps, top=top).keywords())
+        many = api.select(definition, **replace(selected, steps=asked.steps, top=top).keywords())
         one = many[0]
     if not ranking and (by_time or shown.explain):
-        title = f"{known.name} {format_shape(asked.shape)}, {asked.steps} steps on {one.machine}"
+        title = f"{definition.name} {format_shape(asked.shape)}, {asked.steps} steps on {one.machine}"
         document = one.to_dict()
         costs = tables.prediction(str(one.tiling), one.costs, one.interval, one.constants, title)
         parts: list[Shown] = [costs, *one.notes]
         if shown.explain:
             why = explanation(one).to_dict()
             document["explanation"] = why
-            parts.append(energy.explanation(why))
+            parts.append(energies.explanation(why))
         if one.tiling.family.hexagons and one.model == "exact":
-            parts += _terms(one, _stencil(known), machine)
+            parts += _terms(one, _stencil(definition), machine)
         parts += _exported([one], shown.export, document)
         output.show(document, lambda: parts, as_json)
         return
@@ -89,8 +95,8 @@ def predict(
     if shown.explain:
         from tilewright.verbs.tuning.supertune import supertune
 
-        compared = SupertuneOptions.of(replace(selected, steps=asked.steps).keywords())
-        rivals = supertune(_stencil(known), **compared.keywords()).to_dict()
+        compared = options.SupertuneOptions.of(replace(selected, steps=asked.steps).keywords())
+        rivals = supertune(_stencil(definition), **compared.keywords()).to_dict()
         document["strategies"] = rivals
     parts = _ranked(many, rivals, selected.within) + _exported(many, shown.export, document)
     output.show(document, lambda: parts, as_json)
@@ -105,10 +111,10 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
 
         plots.check_format(path)
         plots.matplotlib()
-        found = scaling(cluster)
-        document["scaling"] = found.to_dict()
+        scaled = scaling(cluster)
+        document["scaling"] = scaled.to_dict()
         panels = {}
-        for name, points in {"strong": found.strong, "weak": found.weak}.items():
+        for name, points in {"strong": scaled.strong, "weak": scaled.weak}.items():
             counts, first = [each.ranks for each in points], points[0]
             ideal = [first.seconds / (each if name == "strong" else 1) for each in counts]
             panels[f"{name} scaling"] = {
@@ -118,13 +124,11 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
             }
         title = f"{cluster.problem.program.name}, {cluster.hardware.name}, {cluster.network.title}"
         plots.draw_scaling(panels, path, title)
-    if as_json:
-        output.emit(document)
-    output.say(str(cluster), as_json)
+    output.show(document, lambda: str(cluster), as_json)
 
 
 def _stencil(program: "Named") -> "Program":
-    """Return the stencil, or refuse anything else."""
+    """Return the stencil, or options.refuse anything else."""
     from tilewright.programs.stencil.program import Program
 
     if not isinstance(program, Program):
@@ -134,26 +138,27 @@ def _stencil(program: "Named") -> "Program":
     return program
 
 
-def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
+def _ranked(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
     """Make the table of ranked tilings, and of the strategies if they were compared."""
-    from tilewright.report import energy, tables
+    from tilewright.report import energy as energies
+    from tilewright.report import tables
 
-    rows = [(str(each.tiling), each.costs, each.interval) for each in many]
-    band = "" if within is None else f", {len(many)} tiling{'s'[: len(many) > 1]} within {within:.4g} of the best"
-    shown = tables.candidates(rows, many[0].constants, f"{many[0].title}{band}")
-    return [shown, *many[0].notes, *([] if rivals is None else [energy.strategies(rivals)])]
+    rows = [(str(each.tiling), each.costs, each.interval) for each in ranked]
+    band = "" if within is None else f", {len(ranked)} tiling{'s'[: len(ranked) > 1]} within {within:.4g} of the best"
+    shown = tables.candidates(rows, ranked[0].constants, f"{ranked[0].title}{band}")
+    return [shown, *ranked[0].notes, *([] if rivals is None else [energies.strategies(rivals)])]
 
 
-def _exported(many: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
+def _exported(ranked: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
     """Write the kernels of the predicted tilings if asked, and say where they are and which have none."""
     if path is None:
         return []
     from tilewright.verbs.kernel_files import export
 
-    done = export([each.kernel for each in many], path, many[0].dialect)
+    done = export([each.kernel for each in ranked], path, ranked[0].dialect)
     document["export"] = done.to_dict()
     reasons = [f"no code of {tiling}: {reason}" for tiling, reason in done.left_out]
-    return [*reasons, f"{len(done.tilings)} of {len(many)} tilings written to {path}"]
+    return [*reasons, f"{len(done.tilings)} of {len(ranked)} tilings written to {path}"]
 
 
 def _terms(one: "Prediction", program: "Program", machine: "MachineLike") -> list[Shown]:
@@ -163,6 +168,119 @@ def _terms(one: "Prediction", program: "Program", machine: "MachineLike") -> lis
 
     if as_machine(machine).kind != "gpu" or len(one.shape) == 1:
         return []
-    terms = gpu_terms(program, shape=one.shape, steps=one.steps, machine=machine, tiling=one.tiling, dtype=one.dtype)
+    terms = gpu_terms(
+        program,
+        shape=one.shape,
+        steps=one.steps,
+        machine=machine,
+        tiling=one.tiling,
+        dtype=one.dtype,
+    )
     facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}
     return [Pairs(facts, "terms of the time, seconds by part")]
+
+
+class WhatIfOutput(Options):
+    """What the command compares and draws beside the sweep."""
+
+    reuse: str | None = option(None, "Also: the loss of these programs' best tilings on each other.", metavar="P,P")
+    plot: Path | None = option(None, "Draw the sweep: .png, .svg.", metavar="FILE")
+
+
+def whatif(program: ProgramName, asked: options.WhatIfOptions, more: WhatIfOutput, as_json: Json = False) -> None:
+    """Vary the problem or the machine and choose again; needs no compiler and no device.
+
+    Example: tilewright whatif heat2d --machine gtx980 --shape 4096x4096 --steps 512 --vary bandwidth
+    """
+    from tilewright.programs.stencil.program import Program
+    from tilewright.report import energy as tables
+    from tilewright.verbs import whatif as api
+    from tilewright.verbs.dispatch import server_of
+    from tilewright.verbs.load import load_any, load_program, steps_of
+
+    definition = load_any(program)
+    asked = replace(asked, steps=steps_of(definition, asked.steps))
+    if more.reuse is not None and not isinstance(definition, Program):
+        raise typer.BadParameter(f"--reuse compares stencils, and {definition.name} is a {server_of(definition).KIND}")
+    document = api.whatif(definition, **asked.keywords()).to_dict()
+    parts: list[Shown] = [tables.sweep(document)]
+    if more.reuse is not None:
+        names = [load_program(name) for name in (program, *more.reuse.split(","))]
+        lost = api.reuse(names, **options.ReuseOptions.of(asked.keywords()).keywords())
+        document["reuse"] = lost
+        parts.append(tables.losses(lost))
+    if more.plot is not None:
+        tables.draw_sweep(document, more.plot)
+    output.show(document, lambda: parts, as_json)
+
+
+class EnergyFiles(Options):
+    """Metered runs, and the machine that is fitted to them."""
+
+    fit: Path | None = option(None, "Fit the machine's constants to metered runs instead.", metavar="RUNS.csv")
+    save: Path | None = option(None, "Write the fitted machine to a file.", "--output", "-o", metavar="FILE")
+    append: Path | None = option(None, "Add the metered run to a file for --fit.", metavar="RUNS.csv", rare=True)
+
+
+def energy(
+    asked: options.EnergyOptions,
+    compared: options.CompareOptions,
+    metered: options.MeterOptions,
+    fitted: options.FitOptions,
+    files: EnergyFiles,
+    program: Annotated[
+        str | None, typer.Argument(metavar="PROGRAM", help="As for predict.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Model the energy of a program: P_stat T + N_tiles E_tile; needs no compiler and no device.
+
+    Example: tilewright energy jacobi2d --machine k20c --shape 4096x4096 --steps 512
+    """
+    from tilewright.report import energy as tables
+
+    if files.fit is not None:
+        document = _fitted(files.fit, asked.machine, fitted, files.save)
+        output.show(document, lambda: tables.fit(document), as_json)
+        return
+    if program is None or asked.shape is None:
+        raise typer.BadParameter("give a program and its shape, such as: tilewright energy jacobi2d --shape 4096x4096")
+    if metered.meter is not None:
+        _metered(program, asked, metered, files.append, as_json=as_json)
+        return
+    from tilewright.programs.stencil.program import Program
+    from tilewright.verbs.energy import energy as api
+    from tilewright.verbs.load import load_any
+
+    definition = load_any(program)
+    one = api.energy(definition, **asked.keywords()).to_dict()
+    if asked.tiling is not None or not isinstance(definition, Program):
+        output.show(one, lambda: tables.metered(one), as_json)
+        return
+    many = api.compare(definition, **compared.keywords()).to_dict()
+    output.show({**one, "comparison": many}, lambda: (tables.metered(one), tables.comparison(many)), as_json)
+
+
+def _metered(
+    program: str, asked: options.EnergyOptions, metered: options.MeterOptions, append: Path | None, *, as_json: bool
+) -> None:
+    """Run a program under a power meter, or take a recorded trace, and possibly keep the run."""
+    from tilewright.verbs.energy import runs as api
+
+    run = api.meter_run(program, shape=asked.shape, steps=asked.steps, tiling=asked.tiling, **metered.keywords())
+    if append is not None:
+        count = api.append_run(append, run)
+        output.note(f"{append} holds {count} run{'s' * (count != 1)}")
+    output.tell(run, as_json)
+
+
+def _fitted(path: Path, machine: "MachineLike", fitted: options.FitOptions, save: Path | None) -> dict[str, object]:
+    """Fit the runs of a file and possibly write the machine."""
+    from tilewright.verbs.energy import runs as api
+
+    fit = api.fit_energy(api.read_runs(path), machine, **fitted.keywords())
+    if save is not None:
+        from tilewright.machines.files import to_toml
+
+        write_text(save, to_toml(api.with_fit(machine, fit)))
+    return fit.to_dict()

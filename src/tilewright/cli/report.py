@@ -55,7 +55,7 @@ def report(
     if not results and asked.program is None:
         raise typer.BadParameter("give a RESULT, or --program P, --shape S and --steps T")
     chosen = None if asked.program is None else load_program(asked.program)
-    known = api.FileDefaults(
+    defaults = api.FileDefaults(
         program=chosen,
         shape=asked.shape,
         steps=asked.steps,
@@ -63,13 +63,10 @@ def report(
         boundary=asked.boundary,
         dtype=asked.dtype,
     )
-    studies = [api.of_file(path, known) for path in results or []]
+    studies = [api.of_file(path, defaults) for path in results or []]
     if not studies and chosen is not None:
-        studies = [api.of_problem(chosen, known, asked.top)]
+        studies = [api.of_problem(chosen, defaults, asked.top)]
     path = api.report(studies, asked.target, title=asked.title, command=shlex.join(["tilewright", *sys.argv[1:]]))
-    document = {"output": str(path), "bytes": path.stat().st_size, "results": [each.title for each in studies]}
-    if as_json:
-        output.emit(document)
-    output.say(
-        f"wrote {path}, {path.stat().st_size / 1024:.0f} KiB: {'; '.join(each.title for each in studies)}", as_json
-    )
+    size, titles = path.stat().st_size, [each.title for each in studies]
+    document = {"output": str(path), "bytes": size, "results": titles}
+    output.show(document, lambda: f"wrote {path}, {size / 1024:.0f} KiB: {'; '.join(titles)}", as_json)

@@ -71,9 +71,8 @@ def import_entries(
 
     added = wisdom.take_in(file)
     stale = sum(bool(each.stale) for each in added)
-    if as_json:
-        output.emit({"imported": len(added), "stale": stale})
-    output.say(f"imported {len(added)} entries, {stale} of them measured in another environment", as_json)
+    text = f"imported {len(added)} entries, {stale} of them measured in another environment"
+    output.show({"imported": len(added), "stale": stale}, lambda: text, as_json)
 
 
 @app.command("forget")
@@ -91,6 +90,4 @@ def forget(
     from tilewright.verbs import wisdom
 
     count = wisdom.forget(tuple(ids or ()), program, stale=stale, everything=everything)
-    if as_json:
-        output.emit({"forgotten": count})
-    output.say(f"forgot {count} entries", as_json)
+    output.show({"forgotten": count}, lambda: f"forgot {count} entries", as_json)

@@ -115,7 +115,7 @@ def image(
     """
     from tilewright.workloads.pipelines.image import process
 
-    output.tell(process(operation, source, target, asked), as_json)
+    output.tell(process(operation, source, target, **asked.keywords()), as_json)
 
 
 def petsc(

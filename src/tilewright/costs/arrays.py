@@ -22,6 +22,11 @@ class TileSizes:
     # threads of a GPU's block per axis, each of shape (n,); empty where they are left open
     threads: tuple[Ints, ...] = ()
 
+    @staticmethod
+    def of(time: Ints, *space: Ints, threads: Sequence[Ints] = ()) -> "TileSizes":
+        """Return heights, sizes and threads, k left open."""
+        return TileSizes(time=time, space=space, k=np.zeros_like(time), threads=tuple(threads))
+
     @property
     def inner(self) -> Ints:
         """Cells of a tile per cell of the hexagon's axis: the product of the classic sizes; 1 in 1D."""

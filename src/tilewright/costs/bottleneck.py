@@ -58,14 +58,14 @@ def resources(result: Breakdown, index: int, setting: Setting, family: Family | 
         }
     else:
         work = {_PARTS[name]: float(part[index]) / seconds for name, part in result.parts.items()}
-    held = {
+    occupied = {
         "on-chip memory": resident * float(result.shared_bytes[index]) / setting.rates.shared_bytes,
         "resident tiles": resident / setting.rates.max_tiles,
         "multiprocessors": tiles / (-(-tiles // parallel) * parallel),
     }
     if setting.cpu:
-        del held["resident tiles"]
-    return (*ordered(work, "work"), *ordered(held, "held"))
+        del occupied["resident tiles"]
+    return (*ordered(work, "work"), *ordered(occupied, "held"))
 
 
 def ordered(uses: dict[str, float], kind: str) -> list[Resource]:
@@ -105,11 +105,9 @@ class Roofline:
 
 
 def roofline(setting: Setting) -> Roofline | None:
-    """Return the roofs of a problem on a machine, or None where a cell takes no operation.
-
-    The arithmetic roof takes the fastest code there is, whatever the family: the least C_iter of tiles, of a sweep and,
-    where streaming tiles are possible, of theirs.
-    """
+    """Return the roofs of a problem on a machine, or None where a cell takes no operation."""
+    # The arithmetic roof takes the fastest code there is, whatever the family: the least C_iter of tiles, of a sweep
+    # and, where streaming tiles are possible, of theirs.
     facts, rates = setting.facts, setting.rates
     each = [rates.c_iter.value, rates.swept.value]
     if facts.stream is not None:

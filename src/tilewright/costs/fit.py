@@ -59,10 +59,8 @@ def robust(samples: Sequence[float], unit: str, note: str) -> Quantity:
 
 
 def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
-    """Return what one instance takes per second of C_iter, of a row's start-up and of a box's.
-
-    Read off the time model itself, with transfers and synchronisation switched off, on one core.
-    """
+    """Return what one instance takes per second of C_iter, of a row's start-up and of a box's."""
+    # Read off the time model itself, with transfers and synchronisation switched off, on one core.
     zero = setting.at(
         sm_count=1,
         word_seconds=0.0,
@@ -93,10 +91,9 @@ def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
 
 
 def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
-    """Return what an instance of streaming tiles takes per second of C_iter and of an advance's start-up; shape (5,).
-
-    Behind these factors stand the seconds of lines from L2, of those from L3 that arithmetic may hide, and of the rest.
-    """
+    """Return what an instance of streaming tiles takes per second of C_iter and of an advance; shape (5,)."""
+    # Behind these factors stand the seconds of lines from L2, of those from L3 that arithmetic may hide, and of the
+    # rest.
     none = setting.rates.blocked.at(0.0)
     near = setting.at(sm_count=1, launch_seconds=0.0, advance_seconds=0.0, blocked=none)
     still = near.at(cache_byte_seconds=0.0)
@@ -113,51 +110,47 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
     if len(seconds) < 2 or factors.ndim != 2 or len(factors) != len(seconds) or not (seconds > 0).all():
         raise UsageError(f"a fit needs two instances or more with times above 0, got {len(seconds)}")
     scaled = factors / seconds[:, None]
-    found = _not_negative(scaled)
-    each = (1.0 - scaled[:, 1:] @ found[1:]) / scaled[:, 0]
+    values = _not_negative(scaled)
+    each = (1.0 - scaled[:, 1:] @ values[1:]) / scaled[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
-        iteration=float(found[0]),
-        low=float(min(max(0.0, low), found[0])),
-        high=float(max(high, found[0])),
-        row=float(found[1]) if len(found) > 1 else 0.0,
-        deviation=float(np.median(np.abs(scaled @ found - 1.0))),
+        iteration=float(values[0]),
+        low=float(min(max(0.0, low), values[0])),
+        high=float(max(high, values[0])),
+        row=float(values[1]) if len(values) > 1 else 0.0,
+        deviation=float(np.median(np.abs(scaled @ values - 1.0))),
         instances=len(seconds),
-        box=float(found[2]) if len(found) > 2 else 0.0,
+        box=float(values[2]) if len(values) > 2 else 0.0,
     )
 
 
 def stream_iteration(factors: Floats, seconds: Floats, start: float, cpu: Numbers) -> Fit:
-    """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
-
-    An instance takes ``both(A C_iter, near, felt) + B start``, the factors being A, B, near and felt. Lines that take
-    longer than any arithmetic say nothing about C_iter, so the value with the least mean deviation is looked for among
-    all that could be.
-    """
+    """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches."""
+    # An instance takes ``both(A C_iter, near, felt) + B start``, the factors being A, B, near and felt. Lines that take
+    # longer than any arithmetic say nothing about C_iter, so the value with the least mean deviation is looked for
+    # among all that could be.
     tried = _candidates(factors, seconds, start, _TRIED)
-    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, cpu)))])
-    said = _beside(factors, found, cpu) + start * factors[:, 1]
-    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2], 0.0, cpu), 0.0)
+    best = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, cpu)))])
+    expected = _beside(factors, best, cpu) + start * factors[:, 1]
+    each = np.maximum(seconds - expected + both(best * factors[:, 0], factors[:, 2], 0.0, cpu), 0.0)
     power = cpu.overlap_exponent
     each = np.maximum(each**power - factors[:, 2] ** power, 0.0) ** (1.0 / power) / factors[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
-        iteration=found,
-        low=float(min(low, found)),
-        high=float(max(high, found)),
+        iteration=best,
+        low=float(min(low, best)),
+        high=float(max(high, best)),
         row=start,
-        deviation=float(np.median(np.abs(said / seconds - 1.0))),
+        deviation=float(np.median(np.abs(expected / seconds - 1.0))),
         instances=len(seconds),
     )
 
 
 def stream_constants(programs: Sequence[tuple[Floats, Floats]], cpu: Numbers) -> tuple[Quantity, Quantity]:
-    """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
-
-    A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths, whose
-    rows L1 holds or not, say it beside arithmetic. One program alone cannot tell the two and its C_iter apart. The
-    speed is a ratio to the seconds of lines from L2 in the factors.
-    """
+    """Find the speed of lines and the start-up of an advance for which the instances of all programs are met best."""
+    # A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths,
+    # whose rows L1 holds or not, say it beside arithmetic. One program alone cannot tell the two and its C_iter apart.
+    # The speed is a ratio to the seconds of lines from L2 in the factors.
     ratios, starts = np.geomspace(0.25, 2.0, 37), np.linspace(0.0, 1e-7, 21)
     misses = np.zeros((len(ratios), len(starts)))
     for factors, seconds in programs:
@@ -194,23 +187,22 @@ def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, cpu: 
 
 
 def _beside(factors: Floats, iteration_seconds: float | Floats, cpu: Numbers) -> Floats:
-    """Seconds of arithmetic beside lines, per instance."""
     return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], cpu)
 
 
 def _not_negative(scaled: Floats) -> Floats:
     """Fit by all columns; while a start-up is negative, or C_iter is not above 0, without the worst start-up."""
-    found: Floats = np.zeros(scaled.shape[1])
-    kept = [column for column in range(scaled.shape[1]) if scaled[:, column].any()]
-    while len(kept) > 1:
-        values = _least_absolute(scaled[:, kept])
+    result: Floats = np.zeros(scaled.shape[1])
+    columns = [column for column in range(scaled.shape[1]) if scaled[:, column].any()]
+    while len(columns) > 1:
+        values = _least_absolute(scaled[:, columns])
         if values[0] > 0 and (values[1:] >= 0).all():
-            found[kept] = values
-            return found
-        kept.pop(1 + int(np.argmin(values[1:])) if (values[1:] < 0).any() else len(kept) - 1)
+            result[columns] = values
+            return result
+        columns.pop(1 + int(np.argmin(values[1:])) if (values[1:] < 0).any() else len(columns) - 1)
     single = scaled[:, 0] > 0
-    found[0] = float(np.median(1.0 / scaled[single, 0]))
-    return found
+    result[0] = float(np.median(1.0 / scaled[single, 0]))
+    return result
 
 
 def _least_absolute(scaled: Floats) -> Floats:
@@ -240,25 +232,22 @@ class Copies:
 
 
 def capacity(described: Quantity, ways: int, memory: float, copies: Sequence[Copies]) -> Quantity:
-    """Return how much of a cache copies find: the capacity with which its misses explain their times best.
-
-    A CPU describes the whole L3 of its package. A virtual machine that has some of its cores, or one whose neighbours
-    are busy, finds less of it: 480 MiB were described on a host of two cores, and copies found 115 to 200 MiB.
-
-    Of X bytes that are copied again and again a cache of M bytes has lost P(X / M), as in
-    :func:`tilewright.costs.reuse.lost_at_random`, so that a byte takes ``(1 - P) b + P memory``. For every M no larger
-    than described the b with the least squares of relative deviations is known at once, and the best M counts. Where
-    memory is about as fast as the cache, the description stands.
-    """
+    """Return how much of a cache copies find: the capacity with which its misses explain their times best."""
+    # A CPU describes the whole L3 of its package. A virtual machine that has some of its cores, or one whose neighbours
+    # are busy, finds less of it: 480 MiB were described on a host of two cores, and copies found 115 to 200 MiB.
+    # Of X bytes that are copied again and again a cache of M bytes has lost P(X / M), as in
+    # :func:`tilewright.costs.reuse.lost_at_random`, so that a byte takes ``(1 - P) b + P memory``. For every M no
+    # larger than described the b with the least squares of relative deviations is known at once, and the best M counts.
+    # Where memory is about as fast as the cache, the description stands.
     if not copies:
         return described
     least = min(each.size for each in copies)
     tried = described.value * 2.0 ** (-np.arange(_OCTAVES * _PER_OCTAVE + 1) / _PER_OCTAVE)
     tried = tried[tried >= min(least, described.value)]
-    found = [_explained(float(room), ways, memory, copies) for room in tried]
-    deviations = np.array([deviation for deviation, _ in found])
+    fits = [_explained(float(room), ways, memory, copies) for room in tried]
+    deviations = np.array([deviation for deviation, _ in fits])
     best = int(np.argmin(deviations))
-    if best == 0 or found[best][1] * _FASTER > memory:
+    if best == 0 or fits[best][1] * _FASTER > memory:
         return described
     alike = tried[deviations <= _ALIKE * deviations[best]]
     return Quantity(
@@ -275,6 +264,6 @@ def _explained(room: float, ways: int, memory: float, copies: Sequence[Copies]) 
     """Root mean square of the relative deviations with a cache of so much room, and its seconds per byte."""
     lost = np.array([lost_at_random(each.size / room, ways) for each in copies])
     seconds = np.array([each.seconds for each in copies])
-    kept, rest = (1.0 - lost) / seconds, 1.0 - lost * memory / seconds
-    byte = float(kept @ rest / max(float(kept @ kept), np.finfo(float).tiny))
-    return float(np.sqrt(np.mean((kept * byte - rest) ** 2))), byte
+    hits, targets = (1.0 - lost) / seconds, 1.0 - lost * memory / seconds
+    byte = float(hits @ targets / max(float(hits @ hits), np.finfo(float).tiny))
+    return float(np.sqrt(np.mean((hits * byte - targets) ** 2))), byte

@@ -74,8 +74,9 @@ def ranges(families: Iterable[Family], *, cpu: bool, threads: bool = False) -> t
     for family in dict.fromkeys(families):
         alike.setdefault(interval(family, 1.0, cpu=cpu, threads=threads), []).append(family)
     return tuple(
-        f"{one.share:.0%} interval of {', '.join(names)}: {one.low:g} to {one.high:g} times the time, by {one.source}"
-        for one, names in alike.items()
+        f"{ends.share:.0%} interval of {', '.join(names)}: {ends.low:g} to {ends.high:g} times the time, "
+        f"by {ends.source}"
+        for ends, names in alike.items()
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.machines.machine import Machine
-from tilewright.machines.vectors import VectorUnits
+from tilewright.machines.numbers import VectorUnits
 from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.powers import reduce_powers
@@ -75,29 +75,25 @@ def count_operations(tape: Tape, dtype: str) -> Operations:
 
 
 def hard_cycles(count: Operations, machine: Machine, end: str = "value") -> float:
-    """Return the cycles that a vector's divisions, roots and functions take.
-
-    A GPU has one kind of unit for all of them.
-    """
+    """Return the cycles that a vector's divisions, roots and functions take."""
+    # A GPU has one kind of unit for all of them.
     if machine.kind == "gpu":
         return (count.divisions + count.functions) * machine.special_cycles.end(end)
     return count.divisions * machine.special_cycles.end(end) + count.exponentials * machine.function_cycles.end(end)
 
 
 def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
-    """Return the cycles per cell and step of a recurrence on a CPU, which computes one cell after the other.
+    """Return the cycles per cell and step of a recurrence on a CPU, which computes one cell after the other."""
 
-    A cell takes its instructions, or waits for one before it in its row: for the operations from the value that it
-    reads to its own, one after the other. The value just before is in a register still; others are stored and loaded.
-    """
-
+    # A cell takes its instructions, or waits for one before it in its row: for the operations from the value that it
+    # reads to its own, one after the other. The value just before is in a register still; others are stored and loaded.
     def cycles(op: str) -> float:
         function = _EXPONENTIALS[op][dtype in _WIDE] * machine.function_cycles.value if op in _EXPONENTIALS else 0.0
         return max(function, machine.chain_cycles.value * (_DIVISION if op in SPECIAL else 1))
 
     total = 0.0
     for statement in program.statements:
-        around = [
+        chains = [
             (machine.chain_store_cycles.value * (read.offset[-1] < -1) + _way(statement.tape, read, cycles))
             / -read.offset[-1]
             for read in statement.reads
@@ -105,7 +101,7 @@ def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
         ]
         count = count_operations(statement.tape, dtype)
         instructions = count.plain + len(statement.reads) + _AROUND
-        total += max([instructions / _ISSUED + hard_cycles(count, machine), *around])
+        total += max([instructions / _ISSUED + hard_cycles(count, machine), *chains])
     return total
 
 
@@ -135,12 +131,10 @@ _SPARE = 4
 
 
 def sum_cycles(work: SumWork, units: VectorUnits, results: int, weights: int) -> float:
-    """Return the cycles that a sum takes for one vector of each of its results, where everything overlaps.
-
-    Products, all arithmetic and loads each bound it: ``max(P / p, A / a, L / l)`` (Treibig and Hager, "Introducing a
-    performance model for bandwidth-limited loop kernels", PPAM 2009, T_OL and T_nOL in L1). Weights that fit into
-    registers beside the results are loaded once, before the loop.
-    """
+    """Return the cycles that a sum takes for one vector of each of its results, where everything overlaps."""
+    # Products, all arithmetic and loads each bound it: ``max(P / p, A / a, L / l)`` (Treibig and Hager, "Introducing a
+    # performance model for bandwidth-limited loop kernels", PPAM 2009, T_OL and T_nOL in L1). Weights that fit into
+    # registers beside the results are loaded once, before the loop.
     held = weights + results + _SPARE <= units.registers
     loads = work.loads + (0 if held else work.weights)
     return max(work.products / units.products, work.arithmetic / units.arithmetic, loads / units.loads)

@@ -8,13 +8,11 @@ from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
-from tilewright.costs.facts import Facts
+from tilewright.costs.facts import Facts, Part
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
-from tilewright.costs.regions import Part
 from tilewright.machines.machine import Machine
-from tilewright.machines.numbers import Numbers
+from tilewright.machines.numbers import Numbers, vector_units
 from tilewright.machines.parameters import Quantity, estimated
-from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.identity import identity
 from tilewright.programs.stencil.program import Program
@@ -134,16 +132,15 @@ def _common(machine: Machine, scope: str) -> dict[str, Any]:
     }
 
 
-def _mean(some: tuple[Part, ...], of: Callable[[Program], Quantity]) -> Quantity:
-    """Return the mean of what programs take over the cells that each computes."""
-    found = [(each.share, of(each.program)) for each in some]
-    if len(found) == 1:
-        return found[0][1]
+def _mean(parts: tuple[Part, ...], of: Callable[[Program], Quantity]) -> Quantity:
+    quantities = [(each.share, of(each.program)) for each in parts]
+    if len(quantities) == 1:
+        return quantities[0][1]
 
     def total(end: str) -> float:
-        return sum(share * quantity.end(end) for share, quantity in found)
+        return sum(share * quantity.end(end) for share, quantity in quantities)
 
-    share, last = found[-1]
+    share, last = quantities[-1]
     note = f"{last.note} in {share:.0%} of the cells, the mean with others"
     return replace(last, value=total("value"), note=note, low=total("low"), high=total("high"))
 
@@ -165,8 +162,8 @@ def entry_name(program: Program, machine: Machine) -> str:
 @fact
 def _entries(program: Program, names: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the names in a file that are of programs of the catalogue which compute the same as this one."""
-    known = set(names) & set(catalogue.names())
-    return tuple(name for name in names if name in known and identity(catalogue.program(name)) == identity(program))
+    listed = catalogue.names()
+    return tuple(each for each in names if each in listed and identity(catalogue.program(each)) == identity(program))
 
 
 def _measured(program: Program, machine: Machine, dtype: str, what: str = "") -> Quantity | None:
@@ -177,13 +174,11 @@ def _measured(program: Program, machine: Machine, dtype: str, what: str = "") ->
 
 
 def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter: seconds per loop-body iteration of one vector unit, its data being on chip.
-
-    Where the machine file gives it for this very expression in float32, that value. Else an estimate, see
-    :func:`estimated_seconds`.
-    """
-    known = _measured(program, machine, dtype)
-    return estimated_seconds(program, machine, dtype) if known is None else known
+    """Return C_iter: seconds per loop-body iteration of one vector unit, its data being on chip."""
+    # Where the machine file gives it for this very expression in float32, that value. Else an estimate, see
+    # :func:`estimated_seconds`.
+    measured = _measured(program, machine, dtype)
+    return estimated_seconds(program, machine, dtype) if measured is None else measured
 
 
 def estimated_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
@@ -204,13 +199,11 @@ def estimated_seconds(program: Program, machine: Machine, dtype: str = "float32"
 
 
 def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter of a sweep without tiles: what the machine file gives for this very expression, else from C_iter.
-
-    On a GPU that is the estimate: C_iter of a machine's file is of hexagons there.
-    """
-    known = _measured(program, machine, dtype, "none")
-    if known is not None:
-        return known
+    """Return C_iter of a sweep without tiles: what the machine file gives for this expression, else from C_iter."""
+    # On a GPU that is the estimate: C_iter of a machine's file is of hexagons there.
+    measured = _measured(program, machine, dtype, "none")
+    if measured is not None:
+        return measured
     plain = (iteration_seconds if machine.kind == "cpu" else estimated_seconds)(program, machine, dtype)
     if machine.swept_ratio is None:
         return plain
@@ -221,22 +214,20 @@ def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") ->
 def start_seconds(program: Program, machine: Machine, what: str, dtype: str = "float32") -> float:
     """Return the start-up of a row or of a box: what the machine file gives for this expression, else the machine's."""
     # ``row`` or ``box`` of tiles, ``none row`` or ``none box`` of sweeps without tiles
-    known = _measured(program, machine, dtype, what)
-    if known is None:
-        known = machine.row_seconds if what.endswith("row") else machine.barrier_seconds
-    return known.value if known else 0.0
+    measured = _measured(program, machine, dtype, what)
+    if measured is None:
+        measured = machine.row_seconds if what.endswith("row") else machine.barrier_seconds
+    return measured.value if measured else 0.0
 
 
 def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter where rows are blocked in registers, as in streaming tiles.
-
-    Where the machine file gives it for this very expression in float32, that value. Else an estimate:
-    divisions and roots take as long as ever; of everything else the vectors that several rows share are in registers,
-    so that it goes with the operations. Machine files that do not say how long these take have a ratio to C_iter.
-    """
-    known = _measured(program, machine, dtype, "streaming")
-    if known is not None:
-        return known
+    """Return C_iter where rows are blocked in registers, as in streaming tiles."""
+    # Where the machine file gives it for this very expression in float32, that value. Else an estimate: divisions and
+    # roots take as long as ever; of everything else the vectors that several rows share are in registers, so that it
+    # goes with the operations. Machine files that do not say how long these take have a ratio to C_iter.
+    measured = _measured(program, machine, dtype, "streaming")
+    if measured is not None:
+        return measured
     count = _operations(program, dtype)
     hard = hard_cycles(count, machine)
     if machine.blocked_cycles is not None:
@@ -245,17 +236,16 @@ def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") 
         return Quantity(value=seconds, unit="s", source="estimated", note=note)
     plain = iteration_seconds(program, machine, dtype)
     ratio = machine.blocked_ratio.value if machine.blocked_ratio else 1.0
-    every = hard + count.plain * machine.flop_cycles.value + machine.of_rank("loop_cycles", program.rank).value
-    every += (program.loads + len(program.statements)) * machine.load_cycles.value
-    share = hard / every + (1.0 - hard / every) * ratio
+    all_cycles = hard + count.plain * machine.flop_cycles.value + machine.of_rank("loop_cycles", program.rank).value
+    all_cycles += (program.loads + len(program.statements)) * machine.load_cycles.value
+    share = hard / all_cycles + (1.0 - hard / all_cycles) * ratio
     return Quantity(value=share * plain.value, unit="s", source="estimated", note=f"C_iter times {share:.2f}")
 
 
 def _held_weights(machine: Machine) -> int:
-    """Weights of a sum that stay in a CPU's registers, 32 of 64 bytes or 16: others are loaded with every value.
-
-    Boxes of 25 to 125 reads take 1.3 to 1.9 times as long as their reads alone say, and 1.05 to 1.2 times as this does.
-    """
+    """Weights of a sum that stay in a CPU's registers, 32 of 64 bytes or 16: others are loaded with every value."""
+    # Boxes of 25 to 125 reads take 1.3 to 1.9 times as long as their reads alone say, and 1.05 to 1.2 times as this
+    # does.
     return vector_units(machine).registers - 12
 
 
@@ -267,5 +257,4 @@ def operation_cycles(program: Program, machine: Machine, seconds: float) -> floa
 
 @fact
 def _operations(program: Program, dtype: str) -> Operations:
-    """Count the operations of one cell and step."""
     return sum((count_operations(statement.tape, dtype) for statement in program.statements), Operations())

@@ -106,11 +106,9 @@ def _row(pipeline: LevelPipeline, rows: int, turn: int, field: int, version: int
 
 
 def _between(units: list[tuple[frozenset[Row], frozenset[Row]]], first: int, last: int) -> float:
-    """Rows' worth of other lines between a use by one unit and one by a later one, mean over a row.
-
-    All of what units in between use; of the first unit what lies behind the line, of the last one what lies before it,
-    which is one row for a row that both use.
-    """
+    """Rows' worth of other lines between a use by one unit and one by a later one, mean over a row."""
+    # All of what units in between use; of the first unit what lies behind the line, of the last one what lies before
+    # it, which is one row for a row that both use.
     inner = frozenset[Row]().union(*(read | written for read, written in units[first + 1 : last]))
     ends = [read | written for read, written in (units[first], units[last])]
     return len(inner) + 0.5 * sum(len(end - inner) for end in ends) - 1.0
@@ -133,8 +131,8 @@ def lost_in_order(between: float, lines: int, ways: int) -> float:
     low = math.floor(between)
     share = between - low
     own = min(whole, 1)  # a row of more than 64 lines meets itself
-    found = [_tail(count + own, rest / _L1_SETS, ways + own - (count + own) * whole) for count in (low, low + 1)]
-    return (1.0 - share) * found[0] + share * found[1]
+    lost = [_tail(count + own, rest / _L1_SETS, ways + own - (count + own) * whole) for count in (low, low + 1)]
+    return (1.0 - share) * lost[0] + share * lost[1]
 
 
 def _tail(count: int, chance: float, least: int) -> float:
@@ -147,11 +145,9 @@ def _tail(count: int, chance: float, least: int) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def lost_at_random(occupied: float, ways: int) -> float:
-    """Share of lines that a cache has lost once others have been used that would fill such a share of it.
-
-    Pages lie anywhere in memory, and so do their lines in the sets of a cache beyond the first one: the lines in a set
-    are Poisson distributed.
-    """
+    """Share of lines that a cache has lost once others have been used that would fill such a share of it."""
+    # Pages lie anywhere in memory, and so do their lines in the sets of a cache beyond the first one: the lines in a
+    # set are Poisson distributed.
     mean = occupied * ways
     if mean > 40.0 * ways:
         return 1.0

@@ -1,22 +1,27 @@
 """The time model's entry: costs of one tiling, or of arrays of them, in the published or in the exact form.
 
 A family says what its tiles move and compute (:mod:`tilewright.costs.work`), a machine's kind what it takes for that.
+
+The models cover the time steps. A user's run on a CPU also copies the fields into memory that a kernel may work in, and
+the results out of it; streaming kernels read the caller's arrays in the first band and write the results in the last
+one, so that their model has these transfers already. For runs of a few steps the copies decide.
 """
 
 import functools
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tilewright.base.constants import WORD
+from tilewright.base.constants import CACHE_LINE, WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
-from tilewright.costs.arrays import TileSizes
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.breakdown import Breakdown, Times
 from tilewright.costs.cpu import boxes
 from tilewright.costs.cpu import streaming as cached_streams
 from tilewright.costs.cpu import sweep as cached_sweep
+from tilewright.costs.cpu.boxes import grid_seconds
 from tilewright.costs.energy.price import Joules, Usage, price
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu import blocks
@@ -24,7 +29,7 @@ from tilewright.costs.published import energy as published_energy
 from tilewright.costs.published import time as published
 from tilewright.costs.rates import CpuRates, Rates
 from tilewright.costs.setting import Setting, make_setting
-from tilewright.costs.work import streaming, sweep
+from tilewright.costs.work import streaming, tiles
 from tilewright.costs.work.families import tiles_of
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
@@ -38,6 +43,8 @@ if TYPE_CHECKING:  # models of thread blocks are loaded where one is asked
     from tilewright.costs.gpu import threads as selector
     from tilewright.costs.gpu.terms import CompiledCounts
 
+
+Seconds = TypeVar("Seconds", float, Floats)
 MODELS = ("exact", "published")
 _LARGEST = 2**20
 _LARGEST_TILE = 2**40
@@ -94,36 +101,19 @@ class Costs(Times[float]):
 
 def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     problem: Problem,
-    tiling: Tiling,
+    tiling: Tiling,  # its legality is not checked here
     machine: Machine,
     *,
-    model: str = "exact",
-    scope: str | None = None,
-    resources: Resources | None = None,
-    arithmetic: float = 1.0,
-    storage: Storage = PLAIN,
+    model: str = "exact",  # or ``published`` for the equations as printed
+    scope: str | None = None,  # who shares the bandwidth, see :data:`tilewright.costs.rates.SCOPES`
+    resources: Resources | None = None,  # what a compiler says of the code of a tiling with threads on a GPU
+    arithmetic: float = 1.0,  # how long a cell's takes over what the machine's file says: by another form of sums
+    storage: Storage = PLAIN,  # where the fields' versions and cells lie
 ) -> Costs:
-    """Predict what one tiling of a problem costs on a machine.
-
-    Args:
-        problem: What is computed.
-        tiling: How it is cut. Legality is not checked here.
-        machine: Where it runs.
-        model: ``exact``, or ``published`` for the equations as printed.
-        scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
-        resources: What a compiler says of the code, for a hybrid or streaming tiling with threads on a GPU.
-        arithmetic: How long the arithmetic of a cell takes over what the machine's file says: by another form of sums.
-        storage: Where the fields' versions and cells lie.
-
-    Returns:
-        The costs.
-
-    Raises:
-        UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
-    """
+    """Predict what one tiling of a problem costs on a machine, or say why it cannot run there."""
     setting = _lengthened(make_setting(problem, machine, scope, storage=storage), tiling.family, arithmetic)
     if not setting.cpu:
-        sweep.check_order(setting.facts)
+        tiles.check_order(setting.facts)
     sizes = sizes_of(tiling, setting)
     result = evaluate(tiling.family, sizes, setting, model, _compiled(resources))
     if not np.isfinite(result.seconds[0]):
@@ -151,8 +141,8 @@ def _lengthened(setting: Setting, family: Family, ratio: float) -> Setting:
     if ratio == 1.0 or not isinstance(setting.rates, CpuRates):
         return setting
 
-    def longer(known: Quantity) -> Quantity:
-        return replace(known, value=ratio * known.value, source="estimated", low=None, high=None)
+    def longer(quantity: Quantity) -> Quantity:
+        return replace(quantity, value=ratio * quantity.value, source="estimated", low=None, high=None)
 
     rates = setting.rates
     if family.streams:
@@ -167,13 +157,13 @@ def models_threads(family: Family, setting: Setting) -> bool:
     return family.hexagons and not setting.cpu and len(setting.facts.shape) > 1
 
 
-def thread_terms(sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None" = None) -> "selector.Terms":
+def thread_terms(sizes: TileSizes, setting: Setting) -> "selector.Terms":
     """Return the terms of the exact model with thread blocks, of hybrid tilings on a GPU."""
     from tilewright.costs.gpu import threads as selector
 
     if setting.gpu is None:
         raise UsageError("the model of thread blocks is for GPUs")
-    return selector.evaluate(selector.case_of(sizes, setting.facts), setting.gpu, compiled=compiled)
+    return selector.evaluate(selector.case_of(sizes, setting.facts), setting.gpu)
 
 
 def _compiled(resources: Resources | None) -> "CompiledCounts | None":
@@ -199,11 +189,11 @@ def evaluate(
     if model not in MODELS:
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if family.tables:
-        known = ", ".join(each for each in families() if not each.tables)
-        raise UsageError(f"the time model covers {known}, got {str(family)!r}")
+        names = ", ".join(each for each in families() if not each.tables)
+        raise UsageError(f"the time model covers {names}, got {str(family)!r}")
     if not (setting.cpu or family.gpu):
-        known = ", ".join(each for each in families() if each.gpu)
-        raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {known}")
+        names = ", ".join(each for each in families() if each.gpu)
+        raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {names}")
     facts, rates = setting.facts, setting.rates
     if family.hexagons and model == "published":
         result = published.evaluate(sizes, setting)
@@ -216,7 +206,7 @@ def evaluate(
 
 def _on_cpu(family: Family, sizes: TileSizes, facts: Facts, rates: CpuRates) -> Breakdown:
     if family.untiled:
-        return cached_sweep.evaluate(sweep.on_cpu(facts), facts, rates)  # one result, whatever the sizes
+        return cached_sweep.evaluate(tiles.on_cpu(facts), facts, rates)  # one result, whatever the sizes
     if family.streams:
         result = cached_streams.evaluate(streaming.tiles(sizes, facts), facts, rates)
     else:
@@ -230,12 +220,12 @@ def _on_gpu(
     family: Family, sizes: TileSizes, facts: Facts, rates: Rates, compiled: "CompiledCounts | None"
 ) -> Breakdown:
     if family.untiled:
-        return blocks.sweep(sweep.on_gpu(facts), facts, rates)
+        return blocks.sweep(tiles.on_gpu(facts), facts, rates)
     if family.streams:
         from tilewright.costs.gpu import streaming as streams
-        from tilewright.costs.work import stream_blocks
+        from tilewright.costs.work import streaming
 
-        result = streams.evaluate(stream_blocks.blocks(sizes, facts), sizes, facts, rates, compiled)
+        result = streams.evaluate(streaming.blocks(sizes, facts), sizes, facts, rates, compiled)
     else:
         work = tiles_of(family).blocks(sizes, facts)
         if not work.printed or len(facts.shape) == 1 or not len(sizes.time) or not facts.steps:
@@ -356,7 +346,41 @@ def streaming_seconds(setting: Setting) -> Quantity:
         return rates.blocked
     from tilewright.costs.gpu import streaming as streams
 
-    known, value = rates.other, streams.iteration_seconds(setting.facts, rates)
-    low, high = (None if end is None else value * end / known.value for end in (known.low, known.high))
+    blocked, value = rates.other, streams.iteration_seconds(setting.facts, rates)
+    low, high = (None if end is None else value * end / blocked.value for end in (blocked.low, blocked.high))
     note = "from the instructions of a cell whose row is in registers"
-    return replace(known, value=value, source="estimated", low=low, high=high, note=note)
+    return replace(blocked, value=value, source="estimated", low=low, high=high, note=note)
+
+
+def run_seconds(family: Family, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:
+    """Return the seconds by which families are compared for a run, with a margin where a model is less certain."""
+    margin = 1.0 if family.trusted else setting.rates.numbers.strategy_margin
+    if setting.guessed and not family.untiled:
+        margin *= setting.rates.numbers.uncalibrated_margin
+    return whole_seconds(family, margin * seconds, setting) if copies else margin * seconds
+
+
+def whole_seconds(family: Family, seconds: Seconds, setting: Setting) -> Seconds:
+    """Return the seconds of a whole run: its kernel's, its points', and those of copies where the family needs them."""
+    seconds = seconds + point_seconds(setting)
+    return seconds + (copy_seconds(setting) if setting.cpu and not family.streams else 0.0)
+
+
+def point_seconds(setting: Setting) -> float:
+    """Seconds for what sources add and receivers record, by all cores: a line of memory per cell and step."""
+    return setting.facts.steps * setting.facts.points * CACHE_LINE * _byte_seconds(setting) / setting.rates.sm_count
+
+
+def _byte_seconds(setting: Setting) -> float:
+    """Seconds per byte of the grid where it lies: in a cache, in all of a GPU's memory on chip, or in memory."""
+    facts, rates = setting.facts, setting.rates
+    if isinstance(rates, CpuRates):
+        return grid_seconds(facts, rates)
+    on_chip = facts.data_bytes <= rates.numbers.cache_fraction * rates.sm_count * rates.shared_bytes
+    return 0.0 if on_chip else rates.word_seconds / WORD
+
+
+def copy_seconds(setting: Setting) -> float:
+    """Seconds of copying all fields in and the results out, by all cores: each value is read, fetched and written."""
+    values = setting.facts.levels + setting.facts.constants + setting.facts.fields
+    return 3.0 * values * setting.facts.cells * setting.facts.itemsize * _byte_seconds(setting) / setting.rates.sm_count

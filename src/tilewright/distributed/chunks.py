@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.units import format_shape
-from tilewright.costs.transfers.network import Exchange, Link, exchanges
+from tilewright.costs.transfers import Exchange, Link, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.points import WindowPoints, added
 from tilewright.distributed.windows import check_cut, depths, part, window

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.costs.run import copy_seconds, whole_seconds
+from tilewright.costs.time import copy_seconds, whole_seconds
 from tilewright.distributed.points import WindowPoints
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine

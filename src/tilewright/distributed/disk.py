@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.constants import PAGE
-from tilewright.base.errors import ArrayError, UsageError, told
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed, told
 from tilewright.base.fingerprint import digest
 from tilewright.base.intmath import round_up
 from tilewright.base.paths import as_path

@@ -20,7 +20,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_over, format_seconds, format_shape
-from tilewright.costs.transfers.disk import Passes
+from tilewright.costs.transfers import Passes
 from tilewright.distributed import disk, journal, slabs, sweeps
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.disk import Array, RowArray

@@ -16,7 +16,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchanges, strips
+from tilewright.costs.transfers import Exchange, Exchanges, Link, exchanges, strips
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.ghosts import Exchange as Messages
@@ -107,7 +107,7 @@ def choose(  # noqa: PLR0913
     *,
     overlapped: bool | None = None,  # False where messages may not travel while the interior is computed
 ) -> Exchanges:
-    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`."""
+    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers`."""
     levels = sum(map(problem.program.history, problem.program.updated))
     own = share(machine, threads)
     wraps = [axis in wrapped_axes(problem) for axis in range(len(problem.shape))]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_over
-from tilewright.costs.transfers.disk import Passes, passes
+from tilewright.costs.transfers import Passes, passes
 from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
 from tilewright.distributed.points import GridPoints
 from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
@@ -33,7 +33,7 @@ def plan(  # noqa: PLR0913
     *,
     within: float = math.inf,  # seconds; for a run that takes no less, no kernel is made and None is returned
 ) -> Passes | None:
-    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`."""
+    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers`."""
     wraps = 0 in wrapped_axes(problem)
     row = problem.cells // problem.shape[0] * problem.itemsize
     copied, case = computer.copies(problem), streamed(problem, machine)

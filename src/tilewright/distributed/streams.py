@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
-from tilewright.costs.transfers.disk import Streamed
+from tilewright.costs.transfers import Streamed
 from tilewright.distributed import disk
 from tilewright.distributed.disk import Array, RowArray
 from tilewright.distributed.windows import Range, pieces

@@ -21,8 +21,8 @@ import numpy as np
 
 from tilewright import driver
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.costs.run import copy_seconds, run_seconds
-from tilewright.costs.transfers.disk import Passes, candidates
+from tilewright.costs.time import copy_seconds, run_seconds
+from tilewright.costs.transfers import Passes, candidates
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.streams import Buffers, Levels, Rows, Transfers, streamed
 from tilewright.distributed.windows import Range

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded, native, numpy_type, real_whole_numbers
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import ArrayError, UsageError, meant
 from tilewright.base.units import format_shape
 from tilewright.frontends.trace import RESERVED
 from tilewright.programs.stencil.boundaries import BoundarySpec, resolve

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, UsageError, told
-from tilewright.base.extras import needed
-from tilewright.base.made import today, version
+from tilewright.base.documents import today, version
+from tilewright.base.errors import ArrayError, UsageError, needed, told
 from tilewright.base.paths import as_path
 from tilewright.base.units import whole_number
 from tilewright.inputs.arrays import as_array

@@ -19,15 +19,15 @@ A file is::
 
 import functools
 import importlib.resources
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
 from tilewright.base import documents
 from tilewright.base.documents import Check
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.base.paths import read_bounded
 from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine
 from tilewright.machines.parameters import KINDS, Parameter, Quantity
@@ -71,7 +71,7 @@ _BARE = {_bare(name): name for name in names()}
 def load(name: str) -> Machine:
     """Load a machine of the catalogue by a name that :func:`canonical` knows, or a machine file by its ``.toml`` path.
 
-    ``host`` has no file: :func:`tilewright.machines.host.host_machine` makes it of the description of the CPU.
+    ``host`` has no file: :func:`tilewright.machines.defaults.host_machine` makes it of the description of the CPU.
 
     >>> load("gtx980").sm_count.value
     16
@@ -169,9 +169,9 @@ def _nothing_missing(data: Mapping[str, object], where: str) -> None:
         table = data.get(title, {} if title == "quantities" else None)
         if isinstance(table, Mapping):
             documents.refuse_unknown(table, schema, f"the machine file {where!r}")
-            absent = [name for name, parameter in schema.items() if parameter.needed and name not in table]
-            listed = ", ".join(absent)
-            missing += [f"{title}.{listed if len(absent) == 1 else f'{{{listed}}}'}"] if absent else []
+            lacking = [name for name, parameter in schema.items() if parameter.needed and name not in table]
+            listed = ", ".join(lacking)
+            missing += [f"{title}.{listed if len(lacking) == 1 else f'{{{listed}}}'}"] if lacking else []
     if missing:
         raise UsageError(f"the machine file {where!r} lacks {', '.join(missing)}", _LIKE)
 
@@ -186,3 +186,35 @@ def _quantity(data: object, unit: str, where: str) -> Quantity:
     if quantity.unit != unit:
         raise UsageError(f"the unit of {where} must be {unit!r}, got {quantity.unit!r}")
     return quantity
+
+
+def to_toml(machine: Machine) -> str:
+    """Write a machine as a machine file: TOML with the provenance and the range of every value.
+
+    >>> from tilewright.machines.files import load, parse
+    >>> parse(to_toml(load("gtx980")), "a copy") == load("gtx980")
+    True
+    """
+    tables = {"quantities": machine.known().items(), "c_iter": machine.c_iter, "area": machine.area}
+    head = {"schema": SCHEMA} | {key: getattr(machine, key) for key in ("name", "title", "kind")}
+    lines = [f"{key} = {_value(value)}" for key, value in head.items()]
+    for title, rows in tables.items():
+        if rows:
+            lines += ["", f"[{title}]", *(f"{_key(name)} = {_inline_table(value)}" for name, value in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _inline_table(quantity: Quantity) -> str:
+    parts = {**asdict(quantity), "note": quantity.note or None}
+    return "{ " + ", ".join(f"{key} = {_value(value)}" for key, value in parts.items() if value is not None) + " }"
+
+
+def _key(name: str) -> str:
+    plain = name.replace("_", "").replace("-", "")
+    return name if plain.isascii() and plain.isalnum() else _value(name)
+
+
+def _value(value: float | str) -> str:
+    if isinstance(value, str):  # a basic string of TOML takes JSON's escapes
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

@@ -11,12 +11,10 @@ calibration or a file says otherwise.
 import dataclasses
 from dataclasses import dataclass
 
-from tilewright.machines.parameters import Parameter, Quantity, parameter
+from tilewright.machines.parameters import Parameter, Quantity, cpu_parameter, gpu_parameter, parameter
 
-_CPU, _GPU = ("cpu",), ("gpu",)
-_COUNT, _BYTES, _CACHE, _RATE, _JOULES = (1.0, 1e5), (1.0, 2.0**36), (0.0, 2.0**36), (1e4, 1e16), (0.0, 1e-3)
-"""Plausible counts, bytes on chip, of caches that may be missing, bytes per second (an interpreter of kernels is a
-machine, too), and joules of one operation."""
+_COUNT, _BYTES, _CACHE = (1.0, 1e5), (1.0, 2.0**36), (0.0, 2.0**36)
+"""Plausible counts, bytes on chip, and of caches that may be missing."""
 _FRACTION, _CYCLES = (0.0, 1.0), (0.0, 1e6)
 
 
@@ -35,7 +33,7 @@ class Machine:
     shared_bytes: Quantity = parameter(
         "shared memory per multiprocessor, or L2 cache per core (M_SM)", "B", between=_BYTES, within="unified_bytes"
     )
-    dram_bandwidth: Quantity = parameter("sustained off-chip bandwidth of the whole device (1/L)", "B/s", between=_RATE)
+    dram_bandwidth: Quantity = parameter("sustained off-chip bandwidth of the whole device (1/L)", "B/s")
     barrier_seconds: Quantity = parameter("one synchronisation inside a tile (tau_sync)", "s", between=(0.0, 0.01))
     launch_seconds: Quantity = parameter(
         "one synchronisation of all tiles: a kernel call or a barrier (T_sync)", "s", between=(0.0, 1.0)
@@ -78,17 +76,11 @@ class Machine:
     pipeline_cycles: Quantity | None = parameter(
         "cycles from an arithmetic instruction to one that needs its result", optional=True, between=_CYCLES
     )
-    l2_bandwidth: Quantity | None = parameter(
-        "bandwidth of the L2 cache of the whole device", "B/s", optional=True, between=_RATE
-    )
-    peak_dram_bandwidth: Quantity | None = parameter("peak off-chip bandwidth", "B/s", optional=True, between=_RATE)
-    cache_bandwidth: Quantity | None = parameter("bandwidth of M_SM, per core", "B/s", optional=True, between=_RATE)
-    outer_bandwidth: Quantity | None = parameter(
-        "bandwidth of L3 per core, all cores active", "B/s", optional=True, between=_RATE
-    )
-    core_bandwidth: Quantity | None = parameter(
-        "off-chip bandwidth of one core alone", "B/s", optional=True, between=_RATE
-    )
+    l2_bandwidth: Quantity | None = parameter("bandwidth of the L2 cache of the whole device", "B/s", optional=True)
+    peak_dram_bandwidth: Quantity | None = parameter("peak off-chip bandwidth", "B/s", optional=True)
+    cache_bandwidth: Quantity | None = parameter("bandwidth of M_SM, per core", "B/s", optional=True)
+    outer_bandwidth: Quantity | None = parameter("bandwidth of L3 per core, all cores active", "B/s", optional=True)
+    core_bandwidth: Quantity | None = parameter("off-chip bandwidth of one core alone", "B/s", optional=True)
     call_seconds: Quantity | None = parameter("start and end of one team of threads", "s", optional=True)
     advance_seconds: Quantity | None = parameter(
         "start-up of one advance of one level of a streaming tile, ten rows being used", "s", optional=True
@@ -105,7 +97,7 @@ class Machine:
     swept_ratio: Quantity | None = parameter("C_iter of sweeps without tiles over C_iter", optional=True)
     row_seconds: Quantity | None = parameter("start-up of one innermost row of a tile", "s", optional=True)
     shared_bandwidth: Quantity | None = parameter(
-        "bandwidth of the shared memories of the whole device", "B/s", optional=True, between=_RATE
+        "bandwidth of the shared memories of the whole device", "B/s", optional=True
     )
     global_latency: Quantity | None = parameter(
         "cycles that a load from off-chip memory takes", optional=True, between=_CYCLES
@@ -124,16 +116,12 @@ class Machine:
     tdp_watts: Quantity | None = parameter(
         "power that the board, or a CPU's package, may draw (TDP)", "W", optional=True, between=(1.0, 1e4)
     )
-    global_word_joules: Quantity | None = parameter(
-        "moving a word between DRAM and chip (e_gs)", "J", optional=True, between=_JOULES
-    )
-    shared_word_joules: Quantity | None = parameter("moving a word on chip (e_sr)", "J", optional=True, between=_JOULES)
-    add_joules: Quantity | None = parameter("one float32 addition (e_fadd)", "J", optional=True, between=_JOULES)
-    multiply_joules: Quantity | None = parameter(
-        "one float32 multiplication (e_fmul)", "J", optional=True, between=_JOULES
-    )
-    int_add_joules: Quantity | None = parameter("one integer addition (e_iadd)", "J", optional=True, between=_JOULES)
-    int_max_joules: Quantity | None = parameter("one integer maximum (e_imax)", "J", optional=True, between=_JOULES)
+    global_word_joules: Quantity | None = parameter("moving a word between DRAM and chip (e_gs)", "J", optional=True)
+    shared_word_joules: Quantity | None = parameter("moving a word on chip (e_sr)", "J", optional=True)
+    add_joules: Quantity | None = parameter("one float32 addition (e_fadd)", "J", optional=True)
+    multiply_joules: Quantity | None = parameter("one float32 multiplication (e_fmul)", "J", optional=True)
+    int_add_joules: Quantity | None = parameter("one integer addition (e_iadd)", "J", optional=True)
+    int_max_joules: Quantity | None = parameter("one integer maximum (e_imax)", "J", optional=True)
     compute_capability: Quantity | None = parameter(
         "what the compiler is told: 9.0 for sm_90", optional=True, between=(1.0, 99.0)
     )
@@ -152,213 +140,175 @@ class Machine:
     )
     process: Quantity | None = parameter("name of the manufacturing process", "nm", optional=True, between=(0.1, 1e4))
     # Empirical numbers of the cost models: estimates, until a calibration or a file says otherwise.
-    function_cycles: Quantity = parameter(
+    function_cycles: Quantity = cpu_parameter(
         "cycles per exponential of one vector of float32; other functions go with it",
         estimate=(7.0, 10.0, 160.0),
         note="polynomials on a Zen 4, above the nominal clock; processors without fused multiplication call C's "
         "library",
-        kinds=_CPU,
     )
-    outer_latency: Quantity = parameter(
+    outer_latency: Quantity = cpu_parameter(
         "cycles that the first cells of a row wait for where they come from L3, before anything is fetched ahead",
         estimate=(42.0, 140.0, 280.0),
         note="fitted to sweeps of skewed tiles on a Zen 4; no micro-benchmark measures it",
-        kinds=_CPU,
     )
-    cache_fraction: Quantity = parameter(
+    cache_fraction: Quantity = cpu_parameter(
         "usable fraction of a core's own cache, before data spill",
         estimate=(0.5, 0.75, 1.0),
         note="the rest goes to conflicts and to other data",
-        kinds=_CPU,
         between=_FRACTION,
     )
-    l3_tile_fraction: Quantity = parameter(
+    l3_tile_fraction: Quantity = cpu_parameter(
         "usable fraction of a core's part of L3 for what a tile touches",
         estimate=(0.3, 0.5, 0.8),
         note="as much as the copies fill by which calibrations measure the bandwidth of L3",
-        kinds=_CPU,
         between=_FRACTION,
     )
-    l3_grid_fraction: Quantity = parameter(
+    l3_grid_fraction: Quantity = cpu_parameter(
         "usable fraction of L3 for a whole grid",
         estimate=(0.3, 0.5, 0.8),
         note="as much as the copies fill by which calibrations measure the bandwidth of L3",
-        kinds=_CPU,
         between=_FRACTION,
     )
-    l3_reuse_fraction: Quantity = parameter(
+    l3_reuse_fraction: Quantity = cpu_parameter(
         "usable fraction of a core's part of L3 for the slabs of a tile or the grid of a sweep, between two uses",
         estimate=(0.3, 0.5, 0.8),
         note="sweeps of five Zen 4 hosts: no worst choice is worse than with 0.8, one is better; virtual machines "
         "share L3",
-        kinds=_CPU,
         between=_FRACTION,
         positive=True,
     )
-    l2_ways: Quantity = parameter(
+    l2_ways: Quantity = cpu_parameter(
         "lines of a set of L2",
         estimate=(4.0, 8.0, 20.0),
         note="usual; it only changes how sharply a cache overflows",
-        kinds=_CPU,
         whole=True,
     )
-    l3_ways: Quantity = parameter(
+    l3_ways: Quantity = cpu_parameter(
         "lines of a set of L3",
         estimate=(8.0, 16.0, 32.0),
         note="usual; it only changes how sharply a cache overflows",
-        kinds=_CPU,
         whole=True,
     )
-    overlap_exponent: Quantity = parameter(
+    overlap_exponent: Quantity = cpu_parameter(
         "exponent p of the p-norm with which arithmetic and transfers from L2 overlap",
         estimate=(4.0, 8.0, 16.0),
         note="streaming tiles on a Zen 4 are off by 3.5 % in the mean with 4, by 3.2 with 8, by 3.1 with 16",
-        kinds=_CPU,
         positive=True,
     )
-    bytes_per_fetch: Quantity = parameter(
+    bytes_per_fetch: Quantity = cpu_parameter(
         "bytes that the bandwidths of memory and L3 count per byte fetched",
         estimate=(1.0, 1.5, 1.5),
         note="the copies that measure them write one of every two bytes back; 1 if writing back costs nothing",
-        kinds=_CPU,
     )
-    l3_exposed_fraction: Quantity = parameter(
+    l3_exposed_fraction: Quantity = cpu_parameter(
         "exposed fraction of the time of transfers from L3: arithmetic does not hide it",
         estimate=(0.23, 0.3, 0.47),
         note="142 instances of streaming tiles of 16 programs on a Zen 4 say 0.28, those in 2D 0.23, those in 3D 0.47",
-        kinds=_CPU,
         between=_FRACTION,
     )
-    l3_exposed_fraction_boxes: Quantity = parameter(
+    l3_exposed_fraction_boxes: Quantity = cpu_parameter(
         "the same in the boxes of hexagonal and hybrid tiles, whose rows are shorter",
         estimate=(0.5, 0.6, 0.9),
         note="five programs at 1024 x 1024 on a Zen 4, in tiles as large as L2",
-        kinds=_CPU,
         between=_FRACTION,
     )
-    l3_overlap_exponent: Quantity = parameter(
+    l3_overlap_exponent: Quantity = cpu_parameter(
         "power of the fraction of the arithmetic's time in which transfers from L2 run, by which less of those from "
         "L3 is exposed, in 1D and 2D",
         estimate=(1.0, 2.0, 4.0),
         note="sweeps of ten programs on a Zen 4 prefer 2 to 1, 3 and 4 a little; refuted in 3D "
         "(docs/derivations/cpu.md)",
-        kinds=_CPU,
     )
-    far_row_ratio: Quantity = parameter(
+    far_row_ratio: Quantity = cpu_parameter(
         "time of rows of hexagonal and hybrid tiles in a grid in memory over one in L2",
         estimate=(1.15, 1.25, 1.37),
         note="five programs at 4096 x 4096 and three at 256^3 on a Zen 4; in a grid in L3 half as much more, 1.05 to "
         "1.15",
-        kinds=_CPU,
     )
-    inplace_cut_cycles: Quantity = parameter(
+    inplace_cut_cycles: Quantity = cpu_parameter(
         "cycles that the end of a piece of a row waits, where a tile cuts rows and a statement updates in place: "
         "vectors read what two others have just stored",
         estimate=(9.0, 36.0, 45.0),
         note="pieces of 128 cells on a Zen 4 wait 3 ns in small grids and 15 ns in large ones",
-        kinds=_CPU,
     )
-    short_row_cycles: Quantity = parameter(
+    short_row_cycles: Quantity = cpu_parameter(
         "cycles by which a neighbour along a row takes longer in pieces of rows that are too short to put it "
         "together from vectors in registers: it is loaded, mostly from two lines",
         estimate=(0.6, 1.0, 1.6),
         note="pieces of 64 cells of five programs on an Intel Xeon with AVX-512 take 1.4 to 4.6 cycles per vector "
         "longer",
-        kinds=_CPU,
     )
-    chain_cycles: Quantity = parameter(
+    chain_cycles: Quantity = cpu_parameter(
         "cycles from an operation of a recurrence to one that needs its result",
         estimate=(2.0, 2.5, 4.0),
         note="3 to 4 on processors since 2015, which run above their nominal clocks: 2.1 to 2.4 of these on a Zen 4",
-        kinds=_CPU,
     )
-    chain_store_cycles: Quantity = parameter(
+    chain_store_cycles: Quantity = cpu_parameter(
         "cycles from the store of a recurrence's value to what its load gives",
         estimate=(4.0, 6.0, 10.0),
         note="5 to 8 on processors since 2015; 6 of the nominal clock on a Zen 4",
-        kinds=_CPU,
     )
-    transpose_in_operations: Quantity = parameter(
+    transpose_in_operations: Quantity = cpu_parameter(
         "operations that transposing a vector on its way into a streaming tile takes as long as",
         estimate=(6.0, 12.0, 24.0),
         note="fitted to streaming tiles on a Zen 4",
-        kinds=_CPU,
     )
-    transpose_out_operations: Quantity = parameter(
-        "the same on its way out", estimate=(10.0, 20.0, 40.0), note="fitted to streaming tiles on a Zen 4", kinds=_CPU
+    transpose_out_operations: Quantity = cpu_parameter(
+        "the same on its way out", estimate=(10.0, 20.0, 40.0), note="fitted to streaming tiles on a Zen 4"
     )
-    copy_operations: Quantity = parameter(
+    copy_operations: Quantity = cpu_parameter(
         "the same of a vector that is copied as it is",
         estimate=(1.0, 3.0, 6.0),
         note="fitted to streaming tiles on a Zen 4",
-        kinds=_CPU,
     )
-    strategy_margin: Quantity = parameter(
+    strategy_margin: Quantity = cpu_parameter(
         "model-uncertainty margin of skewed and diamond tiles: what they must win by",
         estimate=(1.1, 1.25, 1.5),
         note="the standard deviation of log prediction over measurement in sweeps on a Zen 4; of others 0.1 to 0.2",
-        kinds=_CPU,
     )
-    uncalibrated_margin: Quantity = parameter(
+    uncalibrated_margin: Quantity = cpu_parameter(
         "model-uncertainty margin of all time tiles on a CPU that nobody has calibrated: what they must win by",
         estimate=(1.0, 1.18, 1.4),
         note="over 35 short runs on a Zen 3 guesses promised 1.15 times what was measured, with a standard deviation "
         "of 1.2",
-        kinds=_CPU,
     )
-    diagonal_row_starts: Quantity = parameter(
+    diagonal_row_starts: Quantity = cpu_parameter(
         "starts of a row that an anti-diagonal of a table's tile takes as long as: its cells, what comes from above "
         "and from the left, and what goes down and to the right",
         estimate=(4.0, 5.0, 7.0),
         note="all of them took 22 to 28 ns on a Zen 3, one start being estimated to take 4.1",
-        kinds=_CPU,
     )
-    alignment_row_starts: Quantity = parameter(
+    alignment_row_starts: Quantity = cpu_parameter(
         "starts of a row that a row of an alignment's tile takes as long as, besides its vectors",
         estimate=(4.0, 5.0, 7.0),
         note="a row took 22 to 24 ns on a Zen 3, where one start is estimated to take 4.1",
-        kinds=_CPU,
     )
-    alignment_widened_fraction: Quantity = parameter(
+    alignment_widened_fraction: Quantity = cpu_parameter(
         "fraction of a tile by which a column of an alignment's tiles takes longer where scores leave 8 bits",
         estimate=(0.0, 0.25, 0.5),
         note="a tile that is half done on 8 bits is computed again on 16, whose vectors hold half as many",
-        kinds=_CPU,
         between=_FRACTION,
     )
-    alignment_traced_cycles: Quantity = parameter(
+    alignment_traced_cycles: Quantity = cpu_parameter(
         "cycles of a cell of an alignment that is computed again to be traced; each waits for the one before",
         estimate=(10.0, 13.0, 16.0),
         note="5.0 to 5.6 ns on a Zen 3 of 2.45 GHz",
-        kinds=_CPU,
     )
-    alignment_visit_seconds: Quantity = parameter(
-        "a call for a tile of an alignment that is computed again, with its arrays",
-        "s",
-        estimate=(1e-5, 2e-5, 4e-5),
-        note="an estimate",
-        kinds=_CPU,
+    alignment_visit_seconds: Quantity = cpu_parameter(
+        "a call for a tile of an alignment that is computed again, with its arrays", "s", estimate=(1e-5, 2e-5, 4e-5)
     )
-    row_pass_cycles: Quantity = parameter(
-        "cycles of entry and exit of a pass of a fused pipeline over a row",
-        estimate=(10.0, 30.0, 60.0),
-        note="an estimate",
-        kinds=_CPU,
+    row_pass_cycles: Quantity = cpu_parameter(
+        "cycles of entry and exit of a pass of a fused pipeline over a row", estimate=(10.0, 30.0, 60.0)
     )
-    row_pointer_cycles: Quantity = parameter(
-        "cycles in which a pass of a fused pipeline finds the place of one row in its ring",
-        estimate=(1.0, 2.0, 6.0),
-        note="an estimate",
-        kinds=_CPU,
+    row_pointer_cycles: Quantity = cpu_parameter(
+        "cycles in which a pass of a fused pipeline finds the place of one row in its ring", estimate=(1.0, 2.0, 6.0)
     )
-    halo_bandwidth: Quantity = parameter(
+    halo_bandwidth: Quantity = cpu_parameter(
         "bytes of a periodic grid's halo that are copied in a second, in short pieces of rows",
         "B/s",
         estimate=(3e9, 7e9, 2e10),
         note="with the halo's seconds a block of j2d5pt at 1024 x 1024 costs 0.11 ms, of fdtd2d there 0.3 and of "
         "j3d7pt at 128^3 0.4; on a Zen 4 it was 0.12, 0.29 and 0.49",
-        kinds=_CPU,
-        between=_RATE,
         positive=True,
     )
     block_call_seconds: Quantity = parameter(
@@ -379,38 +329,31 @@ class Machine:
     halo_seconds_3d: Quantity = parameter(
         "the same, three dimensions", "s", estimate=(1e-5, 4e-5, 0.0001), note="with halo_bandwidth"
     )
-    disk_read_bandwidth: Quantity = parameter(
+    disk_read_bandwidth: Quantity = cpu_parameter(
         "bytes of large files that are read in a second, past the page cache",
         "B/s",
         estimate=(1e8, 1e9, 7e9),
         note="between a disk of a virtual machine and NVMe; `calibrate --disk FOLDER` measures it",
-        kinds=_CPU,
-        between=_RATE,
         positive=True,
     )
-    disk_write_bandwidth: Quantity = parameter(
+    disk_write_bandwidth: Quantity = cpu_parameter(
         "bytes of large files that are written in a second, until they are on the disk",
         "B/s",
         estimate=(5e7, 5e8, 5e9),
         note="between a disk of a virtual machine and NVMe; `calibrate --disk FOLDER` measures it",
-        kinds=_CPU,
-        between=_RATE,
         positive=True,
     )
-    network_latency: Quantity = parameter(
+    network_latency: Quantity = cpu_parameter(
         "time of an empty message between two ranks of MPI (alpha, or L + 2o of LogP)",
         "s",
         estimate=(3e-7, 2e-6, 5e-5),
         note="between shared memory and Ethernet; `calibrate --network` measures it under mpiexec",
-        kinds=_CPU,
     )
-    network_bandwidth: Quantity = parameter(
+    network_bandwidth: Quantity = cpu_parameter(
         "bytes a second of a large message between two ranks of MPI (1/beta, or 1/G of LogGP)",
         "B/s",
         estimate=(1e9, 1e10, 5e10),
         note="between Ethernet and the networks of supercomputers; `calibrate --network` measures it under mpiexec",
-        kinds=_CPU,
-        between=_RATE,
         positive=True,
     )
     periodic_threshold_1d: Quantity = parameter(
@@ -433,76 +376,55 @@ class Machine:
         note="in 1D and 3D seven programs that promised 0.85 to 0.98 took 0.63 to 1.14 on a Zen 4, 0.70 in the median",
         between=_FRACTION,
     )
-    block_reserve_bytes: Quantity = parameter(
+    block_reserve_bytes: Quantity = gpu_parameter(
         "shared memory that a block takes besides its own",
         "B",
         estimate=(0.0, 1024.0, 1024.0),
         note="CUDA C++ programming guide, compute capability 8.0 and above; older ones reserve none",
-        kinds=_GPU,
         between=_CACHE,
     )
-    host_bandwidth: Quantity = parameter(
+    host_bandwidth: Quantity = gpu_parameter(
         "bytes that are copied between the host's memory and the device's in a second, one way",
         "B/s",
         estimate=(3e9, 1.2e10, 6e10),
         note="16 lanes of PCI Express 2.0 to 5.0, pinned memory; pageable memory is slower",
-        kinds=_GPU,
-        between=_RATE,
         positive=True,
     )
-    integer_cycles: Quantity = parameter(
+    integer_cycles: Quantity = gpu_parameter(
         "cycles for which an integer instruction or a multiplication of integers occupies its pipe of a scheduler",
         estimate=(1.0, 2.0, 2.0),
         note="half the rate of float32 on compute capability 7.0 to 9.0 (CUDA C++ programming guide, throughput)",
-        kinds=_GPU,
     )
-    control_cycles: Quantity = parameter(
-        "the same of a branch", estimate=(1.0, 2.0, 4.0), note="an estimate", kinds=_GPU
+    control_cycles: Quantity = gpu_parameter("the same of a branch", estimate=(1.0, 2.0, 4.0))
+    special_pipe_cycles: Quantity = gpu_parameter(
+        "the same of a function, a conversion, or the reading of a special register", estimate=(2.0, 4.0, 8.0)
     )
-    special_pipe_cycles: Quantity = parameter(
-        "the same of a function, a conversion, or the reading of a special register",
-        estimate=(2.0, 4.0, 8.0),
-        note="an estimate",
-        kinds=_GPU,
+    taken_branch_cycles: Quantity = gpu_parameter(
+        "cycles by which a warp's next instruction is late after a branch that is taken", estimate=(0.0, 8.0, 16.0)
     )
-    taken_branch_cycles: Quantity = parameter(
-        "cycles by which a warp's next instruction is late after a branch that is taken",
-        estimate=(0.0, 8.0, 16.0),
-        note="an estimate",
-        kinds=_GPU,
-    )
-    integer_latency: Quantity = parameter(
+    integer_latency: Quantity = gpu_parameter(
         "cycles from an integer instruction to one that waits for its result",
         estimate=(4.0, 6.0, 6.0),
         note="Jia et al. 2018, table 4.1, of Volta",
-        kinds=_GPU,
     )
-    double_latency: Quantity = parameter(
-        "the same of a float64 instruction",
-        estimate=(8.0, 8.0, 16.0),
-        note="Jia et al. 2018, table 4.1, of Volta",
-        kinds=_GPU,
+    double_latency: Quantity = gpu_parameter(
+        "the same of a float64 instruction", estimate=(8.0, 8.0, 16.0), note="Jia et al. 2018, table 4.1, of Volta"
     )
-    load_latency: Quantity = parameter(
+    load_latency: Quantity = gpu_parameter(
         "the same of a load from shared memory without conflicts",
         estimate=(19.0, 29.0, 33.0),
         note="measured on Hopper by others; 19 on Volta (Jia et al. 2018, table 3.1)",
-        kinds=_GPU,
     )
-    fetch_latency: Quantity = parameter(
-        "the same of a load from DRAM", estimate=(400.0, 600.0, 900.0), note="an estimate under load", kinds=_GPU
+    fetch_latency: Quantity = gpu_parameter(
+        "the same of a load from DRAM", estimate=(400.0, 600.0, 900.0), note="an estimate under load"
     )
-    meeting_latency: Quantity = parameter(
-        "cycles from the last warp's arrival at a block's barrier until all go on",
-        estimate=(15.0, 25.0, 50.0),
-        note="an estimate",
-        kinds=_GPU,
+    meeting_latency: Quantity = gpu_parameter(
+        "cycles from the last warp's arrival at a block's barrier until all go on", estimate=(15.0, 25.0, 50.0)
     )
-    special_latency: Quantity = parameter(
+    special_latency: Quantity = gpu_parameter(
         "cycles from a shuffle, a function or the reading of a special register to its result",
         estimate=(16.0, 24.0, 40.0),
         note="an estimate; a shuffle takes 22 on Volta",
-        kinds=_GPU,
     )
     # coefficients of the area model by name, see :data:`AREA_PARAMETERS`; empty where nobody calibrated it
     area: tuple[tuple[str, Quantity], ...] = ()
@@ -521,12 +443,11 @@ class Machine:
         return dict(self.c_iter).get(f"{program} {family}".strip())
 
     def of_rank(self, name: str, rank: int) -> Quantity:
-        """Return a parameter that depends on the dimensions: ``loop_cycles`` and 2 are ``loop_cycles_2d``.
-
-        Four dimensions have those of three: a row's loop is the same, and loops over planes and volumes are short work.
-        """
-        found: Quantity = getattr(self, f"{name}_{min(rank, 3)}d")
-        return found
+        """Return a parameter that depends on the dimensions: ``loop_cycles`` and 2 are ``loop_cycles_2d``."""
+        # Four dimensions have those of three: a row's loop is the same, and loops over planes and volumes are short
+        # work.
+        quantity: Quantity = getattr(self, f"{name}_{min(rank, 3)}d")
+        return quantity
 
     def known(self) -> dict[str, Quantity]:
         """Return what is known of the machine by name: the parameters of its kind that it has."""

@@ -6,8 +6,7 @@ Latencies of MPI depend on the host and the distance as well, so they are estima
 
 from dataclasses import dataclass
 
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 

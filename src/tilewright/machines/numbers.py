@@ -1,6 +1,8 @@
-"""The parameters of a machine as plain numbers, as the models of costs read them.
+"""The parameters of a machine as plain numbers, as the models of costs read them, and the vector units of CPUs.
 
-Files may leave parameters of GPUs out: then the models take what holds for most GPUs, here alone.
+Files may leave parameters of GPUs out: then the models take what holds for most GPUs, here alone. Vector units are
+numbers of instruction sets and not of machines, since one text serves all processors with as many vector registers: how
+fast the vectors of one machine are is in its file.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,16 +33,16 @@ class Numbers:
         """Find a parameter; what was found is kept as an attribute."""
         if name not in PARAMETERS:
             raise AttributeError(f"a machine has no parameter {name!r}")
-        found = dict(self.changed).get(name)
-        if found is None:
-            known = getattr(self.machine, name)
-            if known is None and name not in ASSUMED:
+        number = dict(self.changed).get(name)
+        if number is None:
+            quantity = getattr(self.machine, name)
+            if quantity is None and name not in ASSUMED:
                 raise AttributeError(f"nobody says {name} of {self.machine.name}, and nothing is assumed")
-            found = known.value if known is not None else ASSUMED[name](Numbers(self.machine))
-        if PARAMETERS[name].unit in {"1", "B"} and found == int(found):
-            found = int(found)  # counts are divided without a rest, and count
-        self.__dict__[name] = found
-        return found
+            number = quantity.value if quantity is not None else ASSUMED[name](Numbers(self.machine))
+        if PARAMETERS[name].unit in {"1", "B"} and number == int(number):
+            number = int(number)  # counts are divided without a rest, and count
+        self.__dict__[name] = number
+        return number
 
     def at(self, **changed: float) -> "Numbers":
         """Return the same with other numbers; what is assumed stays."""
@@ -67,3 +69,35 @@ ASSUMED: Mapping[str, Callable[[Numbers], float]] = {
     "special_lanes": lambda gpu: gpu.vector_width / 4,
 }
 """What is assumed where a file does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorUnits:
+    """Vector instructions that start per cycle, and what they take where a multiplication with an addition takes 1."""
+
+    registers: int  # vector registers
+    products: int  # multiplications, and additions fused with them, per cycle
+    arithmetic: int  # these and additions, per cycle
+    loads: int = 2  # per cycle
+    load_cycles: float = 1.1  # of a vector that is a cache line
+    crossing_cycles: float = 1.7  # of a vector that lies in two cache lines
+    store_cycles: float = 2.0
+    special_cycles: float = 8.0  # of a division, root or function, about
+
+
+MANY = VectorUnits(registers=32, products=1, arithmetic=2)
+"""AVX-512: one unit of 64 bytes multiplies, another one adds beside it."""
+FEW = VectorUnits(registers=16, products=2, arithmetic=2)
+"""AVX2 and SSE: two units that do either."""
+_WIDE = 16
+"""Values of float32 in a vector of processors that have 32 vector registers."""
+
+
+def vector_units(machine: Machine) -> VectorUnits:
+    """Return the vector units of a CPU.
+
+    >>> from tilewright.machines.files import load
+    >>> vector_units(load("zen3")).registers
+    16
+    """
+    return MANY if machine.vector_width.value >= _WIDE else FEW

@@ -10,6 +10,8 @@ from tilewright.base.errors import UsageError, one_of
 SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
 KINDS = ("gpu", "cpu")
 """Kinds of machines."""
+_PLAUSIBLE = {"B/s": (1e4, 1e16), "J": (0.0, 1e-3)}
+"""Of bandwidths, since an interpreter of kernels is a machine, too, and of the energies of one operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ def parameter(
     unit: str = "1",
     *,
     estimate: tuple[float, float, float] | None = None,  # the least plausible value, the estimate and the greatest
-    note: str = "",  # what the estimate rests on
+    note: str = "an estimate",  # what it rests on
     **others: Any,  # noqa: ANN401  (of :class:`Parameter`)
 ) -> Any:  # noqa: ANN401  (a field of any type)
     """Declare a parameter of :class:`Machine`."""
@@ -85,6 +87,17 @@ def parameter(
     if estimate is not None:
         low, value, high = estimate
         default = Quantity(value=value, unit=unit, source="estimated", note=note, low=low, high=high)
+    others = {"between": _PLAUSIBLE[unit], **others} if unit in _PLAUSIBLE else others
     described = Parameter(meaning=meaning, unit=unit, estimate=default, **others)
     metadata = {"parameter": described}
     return field(metadata=metadata) if described.needed else field(default=default, metadata=metadata)
+
+
+def cpu_parameter(meaning: str, unit: str = "1", **others: Any) -> Any:  # noqa: ANN401  (a field of any type)
+    """Declare a parameter that CPUs alone have."""
+    return parameter(meaning, unit, kinds=("cpu",), **others)
+
+
+def gpu_parameter(meaning: str, unit: str = "1", **others: Any) -> Any:  # noqa: ANN401  (a field of any type)
+    """Declare a parameter that GPUs alone have."""
+    return parameter(meaning, unit, kinds=("gpu",), **others)

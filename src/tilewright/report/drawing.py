@@ -52,13 +52,11 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
 
 
 def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
-    """Return the figure of a tiling: its tiles, numbered in the order in which they run.
-
-    One panel shows time and the axis along which tiles of a wavefront lie side by side, axis 0 if there are several,
-    with the number of the wavefront in every tile; one panel per classically cut axis shows the sub-tiles of the
-    outlined tile with their place in its sequence. Everything drawn comes from the family's schedule tree of the
-    problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
-    """
+    """Return the figure of a tiling: its tiles, numbered in the order in which they run."""
+    # One panel shows time and the axis along which tiles of a wavefront lie side by side, axis 0 if there are several,
+    # with the number of the wavefront in every tile; one panel per classically cut axis shows the sub-tiles of the
+    # outlined tile with their place in its sequence. Everything drawn comes from the family's schedule tree of the
+    # problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
     tiling = catalogue.legal(problem, tiling)
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
@@ -94,10 +92,10 @@ def _cut_axes(tiling: Tiling, tree: Node, pieces: list[Piece]) -> dict[int, int]
     """The axes along which tiles have sub-tiles, each with its place in the sub-tiles' numbers; some may not be cut."""
     axes = _axes_of_subtiles(tree)
     every = len(axes) == len(tiling.space)
-    places = {axis: place for place, axis in enumerate(axes)}
+    positions = {axis: place for place, axis in enumerate(axes)}
     return {
         axis: place
-        for axis, place in sorted(places.items())
+        for axis, place in sorted(positions.items())
         if not every or len({piece.sub[place] for piece in pieces}) > 1
     }
 
@@ -114,9 +112,9 @@ def _several(inside: list[Piece], axis: int, number: int) -> bool:
 def _section(shown: Problem, pieces: list[Piece], axis: int) -> list[Piece]:
     """The pieces with the cell in the middle of every axis but one: what a cut through the grid shows."""
     middle = [extent // 2 for extent in shown.shape]
-    others = [each for each in range(len(middle)) if each != axis]
-    kept = [p for p in pieces if all(p.box[each][0] <= middle[each] < p.box[each][1] for each in others)]
-    return kept or pieces
+    across = [each for each in range(len(middle)) if each != axis]
+    cut = [p for p in pieces if all(p.box[each][0] <= middle[each] < p.box[each][1] for each in across)]
+    return cut or pieces
 
 
 def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
@@ -148,7 +146,7 @@ def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key 
     parts: dict[Key, list[Piece]] = {}
     for piece in pieces:
         parts.setdefault((piece.wavefront, piece.tile), []).append(piece)
-    tiles = {key: spans(some, axis) for key, some in parts.items()}
+    tiles = {key: spans(part, axis) for key, part in parts.items()}
     number = {wave: i for i, wave in enumerate(sorted({piece.wavefront for piece in pieces}))}
     labels = {key: (str(number[key[0]]), _COLOURS[key[0] % 2][key[0] // 2 % 2]) for key in tiles}
     title = "tiles, numbered by wavefront: equal numbers run at the same time"
@@ -223,8 +221,7 @@ def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
         panel.set_yticks(range(low, high + 1), minor=True)
         panel.grid(which="minor", color="white", linewidth=0.4, alpha=0.6)
     panel.tick_params(which="minor", length=0)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    plots.open_frame(panel)
 
 
 def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
@@ -246,21 +243,15 @@ def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: 
     panel.set_title("tiles, numbered by wavefront: equal numbers run at the same time; dotted: sub-tiles", fontsize=10)
     panel.set_xlabel("column (axis 1)")
     panel.set_ylabel("row (axis 0)")
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    plots.open_frame(panel)
     return figure
 
 
 def _table_tile(panel: "Axes", wavefront: int, boxes: list[tuple[tuple[int, int], ...]]) -> None:
     (top, bottom), (left, _) = boxes[0]
     right = boxes[-1][1][1]
-    panel.fill(
-        [left, right, right, left],
-        [top, top, bottom, bottom],
-        facecolor=_WAVEFRONTS[wavefront % len(_WAVEFRONTS)],
-        edgecolor=_EDGE,
-        linewidth=0.9,
-    )
+    corners = [left, right, right, left], [top, top, bottom, bottom]
+    panel.fill(*corners, facecolor=_WAVEFRONTS[wavefront % len(_WAVEFRONTS)], edgecolor=_EDGE, linewidth=0.9)
     x, y = (left + right) / 2, (top + bottom) / 2
     panel.text(x, y, str(wavefront), ha="center", va="center", fontsize=10, color="#10161d", fontweight="bold")
 
@@ -268,8 +259,8 @@ def _table_tile(panel: "Axes", wavefront: int, boxes: list[tuple[tuple[int, int]
 def _axis_of_tiles(tree: Node) -> int:
     """Return the axis along which tiles of a wavefront lie side by side, the first if there are several; 0 for none."""
     axes = _axes_of(tree)
-    found = (axes.get(each.ranges[0].name, 0) for each in nodes(tree) if isinstance(each, Parallel))
-    return next(found, 0)
+    tile_axes = (axes.get(each.ranges[0].name, 0) for each in nodes(tree) if isinstance(each, Parallel))
+    return next(tile_axes, 0)
 
 
 def _axes_of_subtiles(tree: Node) -> tuple[int, ...]:
@@ -281,10 +272,10 @@ def _axes_of_subtiles(tree: Node) -> tuple[int, ...]:
 
 def _axes_of(tree: Node) -> dict[str, int]:
     """Per loop and range the first axis on which cells depend on it."""
-    found: dict[str, int] = {}
+    first_axes: dict[str, int] = {}
     for axis, name in sorted(_dependent(tree, {})):
-        found.setdefault(name, axis)
-    return found
+        first_axes.setdefault(name, axis)
+    return first_axes
 
 
 def _dependent(node: Node, roots: Roots) -> Iterator[tuple[int, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
+from tilewright.report import plots
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
@@ -71,8 +72,8 @@ def moment(problem: Problem, tiling: Tiling) -> Moment:
         advances[-1][piece.time] = piece.box[0]
     if not advances:
         raise UsageError("there is nothing to draw of a problem without a step")
-    whole = max(len(one) for one in advances)
-    full = [one for one in advances if len(one) == whole]
+    whole = max(len(rows) for rows in advances)
+    full = [rows for rows in advances if len(rows) == whole]
     now = full[len(full) // 2]
     last = max(now) + 1
     kept = {time: (low - keep[time % stages], low) for time, (low, _) in now.items() if time < last - stages}
@@ -233,5 +234,4 @@ def _time_axis(panel: "Axes", stages: int, top: int) -> None:
     panel.set_yticks(ticks, [*map(str, ticks[:-1]), f"t={top // stages}" if stages == 1 else str(top)])
     panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per step)")
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    plots.open_frame(panel)

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import UsageError, needed
 from tilewright.base.paths import written
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -32,6 +31,12 @@ def save(figure: Any, path: Path, dpi: float | None = None) -> Path:  # noqa: AN
     with written(path) as target:
         figure.savefig(target, **({} if dpi is None else {"dpi": dpi}))
     return path
+
+
+def open_frame(axes: Any) -> None:  # noqa: ANN401
+    """Take the lines above and to the right of a plot away."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
 
 
 def scatter(pairs: Sequence[tuple[float, float, str]], path: Path, title: str) -> Path:

@@ -1,9 +1,20 @@
-"""A progress bar on standard error, where that is a terminal; elsewhere nothing is drawn."""
+"""What standard error shows of a call that takes long: a bar in a terminal, a line there or in a notebook."""
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tilewright.base.units import format_seconds
+
+PATIENCE = 2.0
+"""Seconds before anything is said."""
+_PAUSE = 0.5
+_MINUTES = 180
+"""Seconds from which minutes are told."""
+Progress = Callable[[], tuple[float, float | None]]
+"""The share that is done, negative where it is not known, and the seconds that are expected, if any are."""
 Update = Callable[[int, int, str], None]
 """Called with what is done, what there is, and what is being done."""
 
@@ -14,24 +25,76 @@ def bar(title: str, shown: bool | None = None) -> Iterator[Update]:
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda _done, _total, _text: None
         return
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(
-        *columns, *times, TextColumn("{task.fields[note]}"), console=Console(stderr=True), transient=True
-    ) as progress:
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn())
+    times = (rich.TimeElapsedColumn(), rich.TextColumn("left"), rich.TimeRemainingColumn())
+    note = rich.TextColumn("{task.fields[note]}")
+    with rich.Progress(*columns, *times, note, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(title, total=None, note="")
 
         def update(done: int, total: int, text: str) -> None:
             progress.update(task, completed=done, total=total, note=text.replace("[", "\\["))
 
         yield update
+
+
+def seen() -> bool:
+    """Whether somebody looks: standard error is a terminal, or this is a notebook's process."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return True
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return hasattr(shell, "kernel")
+
+
+@contextmanager
+def waiting(title: str, progress: Progress, patience: float = PATIENCE) -> Iterator[None]:
+    """Say now and then, from a thread, how far a block is that takes over ``patience`` seconds; then clear the line."""
+    if not seen():
+        yield
+        return
+    ended = threading.Event()
+    teller = threading.Thread(target=_tell, args=(title, progress, patience, ended), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+
+
+def line(title: str, seconds: float, done: float, expected: float | None) -> str:
+    """Write how far something is; the share ``done`` is negative where it is not known.
+
+    >>> line("heat2d", 6.0, 0.25, None), line("heat2d", 6.0, -1.0, 15.0), line("heat2d", 6.0, -1.0, 3.0)
+    ('heat2d: 25 % after 6 s, 18 s left', 'heat2d: 6 s of some 15 s', 'heat2d: 6 s, longer than the 3 s expected')
+    """
+    now = _long(round(seconds))
+    if done > 0:
+        return f"{title}: {done:.0%} after {now}, {_long(seconds * (1 - done) / done)} left".replace("%", " %")
+    if expected is None:
+        return f"{title}: {now}"
+    if expected > seconds:
+        return f"{title}: {now} of some {_long(expected)}"
+    return f"{title}: {now}, longer than the {_long(expected)} expected"
+
+
+def _long(seconds: float) -> str:
+    """Write a duration, in minutes where it is long."""
+    return format_seconds(seconds) if seconds < _MINUTES else f"{seconds / 60:.0f} min"
+
+
+def _tell(title: str, progress: Progress, patience: float, ended: threading.Event) -> None:
+    begin, longest = time.monotonic(), 0
+    if ended.wait(patience):
+        return
+    while not ended.is_set():
+        text = line(title, time.monotonic() - begin, *progress())
+        longest = max(longest, len(text))
+        sys.stderr.write(f"\r{text:<{longest}}")
+        sys.stderr.flush()
+        ended.wait(_PAUSE)
+    sys.stderr.write(f"\r{'':<{longest}}\r")
+    sys.stderr.flush()

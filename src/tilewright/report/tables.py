@@ -16,12 +16,13 @@ from tilewright.programs.stencil.program import Program
 AUTHORS = "measured on the authors' code"
 """What a paper gives of a program was measured on what its authors' generator wrote."""
 _UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
+_MOST_LISTED = 12
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def programs(many: Iterable[Program]) -> Table:
+def programs(stencils: Iterable[Program]) -> Table:
     """List programs, one per row."""
-    rows = [(p.name, f"{p.rank}D", ", ".join(p.fields), str(p.loads), str(p.flops), p.summary) for p in many]
+    rows = [(p.name, f"{p.rank}D", ", ".join(p.fields), str(p.loads), str(p.flops), p.summary) for p in stencils]
     return table(("program", "rank", "fields", ">loads", ">flops", "what it computes"), rows)
 
 
@@ -82,7 +83,7 @@ def reach_text(one: Program) -> str:
     return " x ".join(f"{-low}..{high}" for low, high in one.reach)
 
 
-def machines(many: Iterable[Machine]) -> Table:
+def machines(all_machines: Iterable[Machine]) -> Table:
     """List machines, one per row."""
     rows = [
         (
@@ -94,7 +95,7 @@ def machines(many: Iterable[Machine]) -> Table:
             _with_prefix(m.dram_bandwidth.value, "B/s"),
             m.title,
         )
-        for m in many
+        for m in all_machines
     ]
     return table(("machine", "kind", ">SMs or cores", ">lanes", ">on chip", ">bandwidth", "name"), rows)
 
@@ -202,6 +203,6 @@ def _with_prefix(value: float, unit: str) -> str:
     return f"{value:.4g} {unit}"
 
 
-def _shorten(items: list[str], most: int = 12) -> str:
-    more = [f"… and {len(items) - most} more"] if len(items) > most else []
-    return "\n".join([*items[:most], *more])
+def _shorten(items: list[str]) -> str:
+    more = [f"… and {len(items) - _MOST_LISTED} more"] if len(items) > _MOST_LISTED else []
+    return "\n".join([*items[:_MOST_LISTED], *more])

@@ -12,8 +12,7 @@ from tilewright.base.records import Record
 from tilewright.base.tables import Shown, Table, table
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.report import plots
-from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy, best_by
-from tilewright.tuning.validation import TOPS, Scores, near_best
+from tilewright.tuning.validation import BAND, TOPS, MeasuredSpace, Scores, Strategy, best_by, near_best
 
 SCORE_COLUMNS = (
     "stencil", "points", "near", "rmse_all", "rmse_top20", "err_max", "err_sign", "spearman", "kendall",
@@ -45,8 +44,8 @@ class StencilValidation(Record):
     @property
     def scored(self) -> tuple[Floats, Floats]:
         """Predicted and measured seconds of the scored points."""
-        rest = np.setdiff1d(np.arange(len(self.measured)), self.used)
-        return self.predicted[rest], self.measured[rest]
+        points = np.setdiff1d(np.arange(len(self.measured)), self.used)
+        return self.predicted[points], self.measured[points]
 
     def shown(self) -> Shown:
         """Return what people read."""
@@ -56,7 +55,7 @@ class StencilValidation(Record):
 def score_table(rows: Sequence[tuple[str, Scores]]) -> Table:
     """Make the table of scores, one row per stencil."""
     columns = ("stencil", ">points", ">RMSE all", ">within 20 %", ">Err_max", ">Err_sign", ">Spearman", ">Kendall")
-    cells = [(name, *_cells(one)) for name, one in rows]
+    cells = [(name, *_cells(scores)) for name, scores in rows]
     return table((*columns, *(f">top {top}" for top in TOPS)), cells)
 
 
@@ -65,16 +64,16 @@ def strategy_table(rows: Sequence[tuple[str, Sequence[Strategy]]]) -> Table:
     names = [each.name for each in rows[0][1]] if rows else []
     cells = []
     for place, name in enumerate(names):
-        many = [strategies[place] for _, strategies in rows]
-        mean = float(np.mean([each.fraction for each in many]))
-        cells.append((name, *(f"{each.fraction:.0%} ({each.tries})" for each in many), f"{mean:.1%}"))
+        judged = [strategies[place] for _, strategies in rows]
+        mean = float(np.mean([each.fraction for each in judged]))
+        cells.append((name, *(f"{each.fraction:.0%} ({each.tries})" for each in judged), f"{mean:.1%}"))
     return table(("strategy", *(f">{name}" for name, _ in rows), ">mean"), cells)
 
 
 def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
     """Write the scores as CSV, one row per stencil."""
-    values = ([getattr(one, column) for column in SCORE_COLUMNS[1:-4]] for _, one in rows)
-    lines = ([name, *each, *one.fraction_of_best] for (name, one), each in zip(rows, values, strict=True))
+    values = ([getattr(scores, column) for column in SCORE_COLUMNS[1:-4]] for _, scores in rows)
+    lines = ([name, *each, *scores.fraction_of_best] for (name, scores), each in zip(rows, values, strict=True))
     write_rows(path, SCORE_COLUMNS, lines)
     return path
 
@@ -82,50 +81,50 @@ def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
 def draw(stencils: Sequence[StencilValidation], folder: Path) -> tuple[Path, ...]:
     """Draw every figure into a folder."""
     make_folder(folder)
-    with_tiles = [one for one in stencils if one.space is not None]
-    made = []
-    for name, draw_one, some in (
+    with_tiles = [stencil for stencil in stencils if stencil.space is not None]
+    pictures = []
+    for name, draw_one, panels in (
         ("accuracy", _accuracy, stencils),
         ("surface", _surface, with_tiles),
         ("band", _band, with_tiles),
     ):
-        if some:
-            figure, axes = _grid(len(some))
-            for one, axis in zip(some, axes, strict=True):
-                draw_one(axis, one, *one.scored)
-            made.append(plots.save(figure, folder / f"{name}.png", dpi=130))
-    return (*made, *([_draw_strategies(with_tiles, folder / "strategies.png")] if with_tiles else []))
+        if panels:
+            figure, axes = _grid(len(panels))
+            for stencil, axis in zip(panels, axes, strict=True):
+                draw_one(axis, stencil, *stencil.scored)
+            pictures.append(plots.save(figure, folder / f"{name}.png", dpi=130))
+    return (*pictures, *([_draw_strategies(with_tiles, folder / "strategies.png")] if with_tiles else []))
 
 
-def _accuracy(axis: Any, one: StencilValidation, predicted: Floats, measured: Floats) -> None:  # noqa: ANN401
+def _accuracy(axis: Any, stencil: StencilValidation, predicted: Floats, measured: Floats) -> None:  # noqa: ANN401
     """Figure 3: predicted against measured, the points near the best marked."""
     near = near_best(measured)
     for mask, colour, label in ((~near, "0.75", "all"), (near, "#1f5fa8", "within 20 % of the best")):
         axis.loglog(measured[mask], predicted[mask], ".", color=colour, markersize=3, label=label)
     ends = [float(measured.min()), float(measured.max())]
     axis.loglog(ends, ends, "-", color="#b3261e", linewidth=1)
-    axis.set(title=one.name, xlabel="measured, s", ylabel="predicted, s")
+    axis.set(title=stencil.name, xlabel="measured, s", ylabel="predicted, s")
     axis.legend(fontsize="x-small", loc="upper left")
 
 
-def _surface(axis: Any, one: StencilValidation, predicted: Floats, _measured: Floats) -> None:  # noqa: ANN401
+def _surface(axis: Any, stencil: StencilValidation, predicted: Floats, _measured: Floats) -> None:  # noqa: ANN401
     """Figure 4: the model's time over the height and the innermost size, the best of the other parameters."""
-    assert one.space is not None  # noqa: S101  (filtered by the caller)
-    heights, sizes = np.unique(one.space.sizes.time), np.unique(one.space.sizes.space[-1])
+    assert stencil.space is not None  # noqa: S101  (filtered by the caller)
+    heights, sizes = np.unique(stencil.space.sizes.time), np.unique(stencil.space.sizes.space[-1])
     surface = np.full((len(heights), len(sizes)), np.nan)
     for i, height in enumerate(heights):
         for j, size in enumerate(sizes):
-            here = (one.space.sizes.time == height) & (one.space.sizes.space[-1] == size)
-            if here.any():
-                surface[i, j] = predicted[here].min()
+            points = (stencil.space.sizes.time == height) & (stencil.space.sizes.space[-1] == size)
+            if points.any():
+                surface[i, j] = predicted[points].min()
     image = axis.imshow(np.log10(surface), origin="lower", aspect="auto", cmap="viridis_r")
     axis.set_xticks(range(len(sizes)), [str(size) for size in sizes], fontsize="x-small")
     axis.set_yticks(range(len(heights)), [str(height) for height in heights], fontsize="x-small")
-    axis.set(title=one.name, xlabel="innermost tile size", ylabel="height $t_T$")
+    axis.set(title=stencil.name, xlabel="innermost tile size", ylabel="height $t_T$")
     axis.figure.colorbar(image, ax=axis, label="log10 of predicted s")
 
 
-def _band(axis: Any, one: StencilValidation, predicted: Floats, measured: Floats) -> None:  # noqa: ANN401
+def _band(axis: Any, stencil: StencilValidation, predicted: Floats, measured: Floats) -> None:  # noqa: ANN401
     """Figure 5: predicted and measured times of the points within 10 % of the minimum, best prediction first."""
     order = np.argsort(predicted, kind="stable")
     inside = order[predicted[order] <= (1.0 + BAND) * predicted[order[0]]]
@@ -133,7 +132,7 @@ def _band(axis: Any, one: StencilValidation, predicted: Floats, measured: Floats
     axis.plot(place, measured[inside], "o", color="#1f5fa8", markersize=4, label="measured")
     axis.plot(place, predicted[inside], "-", color="#b3261e", label="predicted")
     axis.axhline(float(measured.min()), color="0.5", linewidth=1, label="best of all")
-    axis.set(title=one.name, xlabel="rank by the model", ylabel="s", ylim=(0, None))
+    axis.set(title=stencil.name, xlabel="rank by the model", ylabel="s", ylim=(0, None))
     axis.legend(fontsize="x-small")
 
 
@@ -151,14 +150,14 @@ def _draw_strategies(panels: Sequence[StencilValidation], path: Path) -> Path:
     return plots.save(figure, path, dpi=130)
 
 
-def _cells(one: Scores) -> tuple[str, ...]:
-    shares = (f"{one.rmse_all:.1%}", f"{one.rmse_top20:.1%}", f"{one.err_max:.1%}", f"{one.err_sign:+.1%}")
+def _cells(scores: Scores) -> tuple[str, ...]:
+    shares = (f"{scores.rmse_all:.1%}", f"{scores.rmse_top20:.1%}", f"{scores.err_max:.1%}", f"{scores.err_sign:+.1%}")
     return (
-        f"{one.points:,}",
+        f"{scores.points:,}",
         *shares,
-        f"{one.spearman:.3f}",
-        f"{one.kendall:.3f}",
-        *(f"{value:.1%}" for value in one.fraction_of_best),
+        f"{scores.spearman:.3f}",
+        f"{scores.kendall:.3f}",
+        *(f"{value:.1%}" for value in scores.fraction_of_best),
     )
 
 

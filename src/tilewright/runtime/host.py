@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import whole_number
-from tilewright.machines.host import CpuDescription
+from tilewright.machines.defaults import CpuDescription
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")

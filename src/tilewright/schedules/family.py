@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.deprecations import GONE
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage

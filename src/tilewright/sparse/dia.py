@@ -18,8 +18,7 @@ import numpy.typing as npt
 from tilewright.base.arguments import checked
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.dtypes import real_numbers
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import ArrayError, UsageError, needed
 from tilewright.base.tables import small_page
 from tilewright.base.units import format_bytes
 from tilewright.runtime.call import CompiledFunction, address, addresses, compiled, overlap, packed, scratch
@@ -27,7 +26,7 @@ from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.memory import Array
 from tilewright.schedules.code import Unrolling
 from tilewright.sparse.lower.dia import emit_dia
-from tilewright.tuning.spaces import unrolling as rules
+from tilewright.tuning.spaces import bodies as rules
 
 DTYPES = ("float32", "float64")
 THREADED_BYTES = 2**18

@@ -1,16 +1,29 @@
-"""The models' choice: which tiling a run of a problem takes on a machine."""
+"""The models' choice: which tiling a run of a problem takes on a machine where nobody has tuned.
 
+It takes no device: on a GPU the machine's numbers hold its limits, and what the models do not know, a compiler's spills
+above all, is judged by the caller, who gets the next best tilings too.
+"""
+
+import functools
+import math
+from dataclasses import replace
+
+from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
-from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import run_seconds, whole_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.family import Family
+from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.ranking import best_tiling
+from tilewright.tuning import select as choices
+from tilewright.tuning.ranking import best_tiling, contenders
+from tilewright.tuning.shortlist import Candidate
+from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.bodies import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import PeriodicBlocks, plan_blocks
 
@@ -18,17 +31,17 @@ _FEWEST_STEPS = 3
 """Steps from which a run on a CPU that nobody has calibrated is tiled in time: two steps save one pass over memory at
 most, which is no more than the guessed speeds may be off, and took up to a tenth longer (``benchmarks/short_runs.py``).
 """
+_OF_FAMILY = 3
+"""Tilings per family, so that there are others where a compiler finds that the first one spills."""
 
 
 def choose_tiling(problem: Problem, machine: Machine, storage: Storage = PLAIN, *, copies: bool = True) -> Tiling:
     """Return the complete tiling that a run takes: the exact model's choice among all legal families.
 
     With ``copies`` the caller's arrays are copied in and out, where a family needs that. On a GPU it is the first of
-    :func:`tilewright.tuning.gpu_default.gpu_defaults`.
+    :func:`tilewright.tuning.choice.gpu_defaults`.
     """
     if machine.kind == "gpu":
-        from tilewright.tuning.gpu_default import gpu_defaults
-
         return gpu_defaults(problem, machine)[0].tiling
     setting = make_setting(problem, machine, storage=storage)
     if setting.guessed and problem.steps < _FEWEST_STEPS:
@@ -62,3 +75,33 @@ def whole_run_seconds(problem: Problem, tiling: Tiling, machine: Machine, storag
     else:
         costs = blocks.costs
     return float(whole_seconds(tiling.family, costs.seconds, make_setting(problem, machine, storage=storage)))
+
+
+@functools.lru_cache(maxsize=256)
+def gpu_defaults(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
+    """Return the tilings that a run on a GPU takes, legal and best first, up to ``none``, which every device can run.
+
+    Families, points and cost are those by which ``predict``, ``select`` and ``tune`` rank, so that the first is theirs.
+    """
+    setting = replace(make_setting(problem, machine), energy=None)
+    candidates: list[Candidate] = []
+    untiled = math.inf
+    for family, sizes, result in contenders(problem, setting, "exact", _OF_FAMILY):
+        if family.untiled:
+            untiled = float(result.seconds[0])
+            continue
+        for index in choices.select(result.seconds, sizes, within=math.inf, top=_OF_FAMILY).tolist():
+            seconds = float(result.seconds[index])
+            tiling = _legal(problem, space.tiling_at(family, sizes, index)) if seconds < untiled else None
+            if tiling is not None:
+                candidates.append(Candidate(tiling=tiling, predicted=seconds))
+    candidates.sort(key=lambda each: each.predicted)
+    return (*candidates, Candidate(tiling=NONE, predicted=untiled))
+
+
+def _legal(problem: Problem, tiling: Tiling) -> Tiling | None:
+    try:
+        complete = catalogue.complete(problem, tiling)
+        return complete if isinstance(catalogue.check(problem, complete), Legal) else None
+    except TilewrightError:
+        return None

@@ -14,20 +14,18 @@ from tilewright.costs.setting import Setting
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning import select as selection
+from tilewright.tuning import select as choices
 from tilewright.tuning.spaces import space
 
 
 def families_of(problem: Problem, setting: Setting, model: str) -> tuple[Family, ...]:
-    """Return the families among which a model of this name chooses: equations are printed for hexagons.
-
-    On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
-    alone promises what no thread block keeps.
-    """
-    found = space.families(problem, setting.facts.storage, cpu=setting.cpu, every=setting.cpu and model == "exact")
+    """Return the families among which a model of this name chooses: equations are printed for hexagons."""
+    # On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
+    # alone promises what no thread block keeps.
+    families = space.families(problem, setting.facts.storage, cpu=setting.cpu, every=setting.cpu and model == "exact")
     if setting.cpu or model == "exact":
-        return found
-    return tuple(each for each in found if not each.streams)
+        return families
+    return tuple(each for each in families if not each.streams)
 
 
 def best_tiling(
@@ -39,7 +37,7 @@ def best_tiling(
     """Return the model's choice among every legal family, by what is expected of a family's least seconds."""
     chosen, lowest = NONE, np.inf
     for family, sizes, result in contenders(problem, setting, model):
-        index = selection.best(result.seconds, sizes)
+        index = choices.best(result.seconds, sizes)
         cost = np.inf if index is None else expected(family, float(result.seconds[index]))
         if index is not None and cost < lowest:
             lowest = cost

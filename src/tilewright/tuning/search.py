@@ -122,12 +122,11 @@ class _State:
         return min(even or good, key=self.score, default=None)
 
     def sample(self, tiling: Tiling, number: int) -> Measurement:
-        """Take sample ``number`` of a candidate, from the records where they have it."""
-        known = self.recorded.get(tiling)
-        if known is not None and known.outcome is not Outcome.OK:
-            return known
-        if known is not None and len(known.seconds) > number:
-            return replace(known, seconds=known.seconds[number : number + 1])
+        record = self.recorded.get(tiling)
+        if record is not None and record.outcome is not Outcome.OK:
+            return record
+        if record is not None and len(record.seconds) > number:
+            return replace(record, seconds=record.seconds[number : number + 1])
         return self.meter.sample(tiling)
 
     def tell(self, stage: str) -> None:
@@ -238,12 +237,12 @@ def _try_all(state: _State, candidates: Sequence[Candidate]) -> None:
         state.tell("compiling and checking")
         failures = state.meter.build(fresh) if fresh else {}
         for candidate in batch:
-            known = failures.get(candidate.tiling)
-            if known is None:
+            measurement = failures.get(candidate.tiling)
+            if measurement is None:
                 if state.late and state.best() is not None and candidate.tiling in fresh:
                     return
-                known = state.sample(candidate.tiling, 0)
-            state.trials[candidate.tiling] = Trial(candidate=candidate, measurement=known)
+                measurement = state.sample(candidate.tiling, 0)
+            state.trials[candidate.tiling] = Trial(candidate=candidate, measurement=measurement)
             state.tell("measuring")
 
 
@@ -252,31 +251,29 @@ def _learn(state: _State, family_spaces: Sequence[FamilySpace], count: int) -> N
     count = min(count, state.effort.candidates)
     if not state.effort.refine or len(state.trials) >= count:
         return
-    pool, told = CandidatePool(family_spaces), set[Tiling]()
+    pool, measured = CandidatePool(family_spaces), set[Tiling]()
     while not state.late and len(state.trials) < count:
-        for tiling in [tiling for tiling in state.trials if tiling not in told]:
+        for tiling in [tiling for tiling in state.trials if tiling not in measured]:
             trial = state.trials[tiling]
             pool.tell(tiling, trial.measurement.seconds[0] if trial.ok else None)
-            told.add(tiling)
-        asked = pool.ask(min(max(1, state.at_once // _LEARNT), count - len(state.trials)))
-        if not asked:
+            measured.add(tiling)
+        candidates = pool.ask(min(max(1, state.at_once // _LEARNT), count - len(state.trials)))
+        if not candidates:
             return
-        _try_all(state, asked)
+        _try_all(state, candidates)
 
 
 def _repeat(state: _State) -> None:
-    """Sample the best candidates again, one after the other and all over again, so that drift hits them alike.
-
-    So are those that the winner will be compared with, as long as there is time: one sample may have been disturbed.
-    """
+    """Sample the best candidates again, one after the other and all over again, so that drift hits them alike."""
+    # So are those that the winner will be compared with, as long as there is time: one sample may have been disturbed.
     good = [trial for trial in state.trials.values() if trial.ok]
     if not good or state.effort.repeats < 2:
         return
     order = sorted(good, key=lambda trial: trial.measurement.seconds[0])
     limit = _FINAL_BAND * order[min(1, len(order) - 1)].measurement.seconds[0]
     finalists = [trial for trial in order[: state.effort.finalists] if trial.measurement.seconds[0] <= limit]
-    known = {trial.candidate.tiling for trial in finalists}
-    peers = [trial for trial in _compared(good) if trial.candidate.tiling not in known]
+    tilings = {trial.candidate.tiling for trial in finalists}
+    peers = [trial for trial in _compared(good) if trial.candidate.tiling not in tilings]
     if isinstance(state.meter, Farm):
         _repeat_on_one_node(state, state.meter, [trial.candidate.tiling for trial in (*finalists, *peers)])
         return
@@ -286,7 +283,7 @@ def _repeat(state: _State) -> None:
             trial = state.trials[tiling]
             if not trial.ok or len(trial.measurement.seconds) >= number:
                 continue
-            if state.late and (number > 2 or tiling not in known):
+            if state.late and (number > 2 or tiling not in tilings):
                 return
             joined = _join(trial.measurement, state.sample(tiling, number - 1))
             state.trials[tiling] = replace(trial, measurement=joined)
@@ -320,10 +317,8 @@ def _confirm(state: _State) -> bool:
 
 
 def _second(state: _State, winner: Trial) -> Tiling:
-    """Return what the winner is compared with, never one that failed: its fault would be the winner's.
-
-    Untiled order for a tiled winner; else the fastest of another family; else the winner itself.
-    """
+    """Return what the winner is compared with, never one that failed: its fault would be the winner's."""
+    # Untiled order for a tiled winner; else the fastest of another family; else the winner itself.
     own = winner.candidate.tiling
     untried = NONE not in state.trials
     if own != NONE and (untried or state.trials[NONE].ok):

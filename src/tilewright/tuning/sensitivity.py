@@ -74,11 +74,11 @@ def sensitivities(
     base = evaluate(machine)
     order = np.argsort(base, kind="stable")
     picked = order[np.unique(np.linspace(0, len(order) - 1, min(MOST, len(order))).astype(np.int64))]
-    found = []
+    results = []
     for name in parameters:
         down, up = (evaluate(moved(machine, program, name, factor)) for factor in (1 - share, 1 + share))
         winners = [int(np.argmin(each)) for each in (down, up)]
-        found.append(
+        results.append(
             Sensitivity(
                 parameter=name,
                 share=share,
@@ -88,17 +88,17 @@ def sensitivities(
                 winner_moves=any(base[winner] > base[order[0]] for winner in winners),
             )
         )
-    return tuple(sorted(found, key=lambda each: (min(each.tau_down, each.tau_up), each.parameter)))
+    return tuple(sorted(results, key=lambda each: (min(each.tau_down, each.tau_up), each.parameter)))
 
 
 def moved(machine: Machine, program: str, name: str, factor: float) -> Machine:
     """Return a machine with one parameter multiplied by a factor; its range is dropped."""
     if name.partition(" ")[0] == "c_iter":
-        known, key = dict(machine.c_iter), program + name.removeprefix("c_iter")
-        if key not in known:
+        iterations, key = dict(machine.c_iter), program + name.removeprefix("c_iter")
+        if key not in iterations:
             raise UsageError(f"{machine.name} has no C_iter of {key!r}")
-        known[key] = known[key].at(factor * known[key].value)
-        return replace(machine, c_iter=tuple(known.items()))
+        iterations[key] = iterations[key].at(factor * iterations[key].value)
+        return replace(machine, c_iter=tuple(iterations.items()))
     quantity = getattr(machine, name, None)
     if not isinstance(quantity, Quantity):
         raise UsageError(f"{machine.name} has no parameter {name!r}")
@@ -120,11 +120,11 @@ def slopes(numbers: Mapping[str, Floats], predicted: Floats) -> Floats:
 
 def machine_slopes(machine: Machine, program: str, evaluate: Callable[[Machine], Floats]) -> Floats:
     """Return the slopes of predictions along the numbers of a machine, the same numbers whatever the candidates."""
-    found = {}
+    moved_costs = {}
     for name in NUMBERS[machine.kind]:
         try:
             other = moved(machine, program, name, 1.0 + STEP)
         except UsageError:  # the machine has no such number
             continue
-        found[name] = evaluate(other)
-    return slopes(found, evaluate(machine))
+        moved_costs[name] = evaluate(other)
+    return slopes(moved_costs, evaluate(machine))

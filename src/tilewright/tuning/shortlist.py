@@ -88,29 +88,25 @@ def effort_level(name: str, seconds: float | None = None, candidates: int | None
 
 
 def ranked(family_spaces: Sequence[FamilySpace], top: int) -> tuple[Candidate, ...]:
-    """Return the ``top`` candidates of lowest predicted cost over all families, best first.
-
-    Ties go to the family that comes first, then to the smaller sizes.
-    """
+    """Return the ``top`` candidates of lowest predicted cost over all families, best first."""
+    # Ties go to the family that comes first, then to the smaller sizes.
     heads = [(family_space, _best(family_space, top)) for family_space in family_spaces]
-    found = [
+    points = [
         (float(s.cost[i]), number, place, s, i)
         for number, (s, head) in enumerate(heads)
         for place, i in enumerate(head)
     ]
-    found.sort(key=lambda item: item[:3])
-    return tuple(family_space.at(index) for _, _, _, family_space, index in found[:top])
+    points.sort(key=lambda item: item[:3])
+    return tuple(family_space.at(index) for _, _, _, family_space, index in points[:top])
 
 
 def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candidate, ...]:
-    """Choose what to try, in an order of which every beginning is a sensible shortlist itself.
-
-    The model's first choice, then ``none``, which every other must beat, then what the model puts first among families
-    and heights that differ: what is like those tried before tells less. After ten of these the model's first choices
-    alternate with a walk over the whole space: the best of every family, the best of every height, family by family,
-    then points at even steps of predicted cost from the best to the worst. So a model that errs about one family, one
-    height or one cost does not hide a better candidate.
-    """
+    """Choose what to try, in an order of which every beginning is a sensible shortlist itself."""
+    # The model's first choice, then ``none``, which every other must beat, then what the model puts first among
+    # families and heights that differ: what is like those tried before tells less. After ten of these the model's first
+    # choices alternate with a walk over the whole space: the best of every family, the best of every height, family by
+    # family, then points at even steps of predicted cost from the best to the worst. So a model that errs about one
+    # family, one height or one cost does not hide a better candidate.
     first = _varied(family_spaces, TOP)
     untiled = [
         family_space.at(index)
@@ -120,9 +116,10 @@ def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candida
     ]
     heads = [candidate for family_space in family_spaces for candidate in ranked([family_space], 1)]
     chosen = {candidate.tiling: candidate for candidate in [*first[:1], *untiled, *first[1:]][:TOP]}
-    rest, walk = iter(ranked(family_spaces, max(TOP, count // 2))), itertools.chain(heads, _walk(family_spaces, count))
+    by_cost = iter(ranked(family_spaces, max(TOP, count // 2)))
+    walk = itertools.chain(heads, _walk(family_spaces, count))
     while len(chosen) < count:
-        pair = [candidate for candidate in (next(rest, None), next(walk, None)) if candidate is not None]
+        pair = [candidate for candidate in (next(by_cost, None), next(walk, None)) if candidate is not None]
         if not pair:
             break
         chosen |= {candidate.tiling: candidate for candidate in pair if candidate.tiling not in chosen}
@@ -136,7 +133,7 @@ def _varied(family_spaces: Sequence[FamilySpace], count: int) -> list[Candidate]
         for number, family_space in enumerate(family_spaces)
         for height in np.unique(family_space.sizes.time)
     ]
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     taken, of_family = [0] * len(groups), [0] * len(family_spaces)
 
     def price(place: int) -> float:
@@ -144,15 +141,15 @@ def _varied(family_spaces: Sequence[FamilySpace], count: int) -> list[Candidate]
         likeness = (1.0 + LIKENESS * of_family[number]) * (1.0 + LIKENESS * taken[place])
         return float(family_spaces[number].expected[order[taken[place]]]) * likeness
 
-    while len(found) < count:
+    while len(candidates) < count:
         place = min((i for i, (_, order) in enumerate(groups) if taken[i] < len(order)), key=price, default=None)
         if place is None:
             break
         number, order = groups[place]
-        found.append(family_spaces[number].at(order[taken[place]]))
+        candidates.append(family_spaces[number].at(order[taken[place]]))
         taken[place] += 1
         of_family[number] += 1
-    return found
+    return candidates
 
 
 def _best(family_space: FamilySpace, top: int, among: Ints | None = None) -> list[int]:
@@ -188,7 +185,6 @@ def _walk(family_spaces: Sequence[FamilySpace], count: int) -> Iterator[Candidat
 
 
 def _best_of_heights(family_space: FamilySpace) -> list[int]:
-    """Return the cheapest point of every height, the cheapest height first."""
     best = []
     for height in np.unique(family_space.sizes.time):
         index = np.flatnonzero(family_space.sizes.time == height)

@@ -22,8 +22,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning import energy as choices
-from tilewright.tuning import select as selection
+from tilewright.tuning import select as choices
 from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.ranking import best_tiling, families_of
 from tilewright.tuning.spaces import space
@@ -56,10 +55,9 @@ class StencilWorkload:
     setting: Setting  # what the models take of all these
 
     def c_iter(self, tiling: Tiling) -> Quantity:
-        """Seconds per loop-body iteration of one vector unit, in the code of a tiling's family.
-
-        On a GPU what a file has is of hexagons: what a paper measured on its authors' code enters its equations alone.
-        """
+        """Seconds per loop-body iteration of one vector unit, in the code of a tiling's family."""
+        # On a GPU what a file has is of hexagons: what a paper measured on its authors' code enters its equations
+        # alone.
         kind, setting = tiling.family, self._setting(tiling)
         if kind.streams and setting.gpu is not None:
             return streaming_seconds(setting)
@@ -172,7 +170,7 @@ class StencilWorkload:
             pieces = iter((time_model.sizes_of(NONE, self.setting),))
         else:
             pieces = space.parts(self.setting, coarse=coarse, family=family, model=self.model)
-        sizes, costs, _ = selection.select_pieces(pieces, cost, within=kept[0], top=kept[1])
+        sizes, costs, _ = choices.select_pieces(pieces, cost, within=kept[0], top=kept[1])
         return family, sizes, costs
 
     def usage(self, tiling: Tiling | None, seconds: float | None) -> tuple[Tiling, str, Usage]:

@@ -69,21 +69,19 @@ class Surrogate:
         self._closed.add(index)
 
     def ask(self, count: int = 1) -> list[int]:
-        """Return the candidates to measure next: those from which most is expected, one after the other.
-
-        A later one is chosen as if the earlier ones had taken what is expected of them (Ginsbourger, Le Riche and
-        Carraro, Kriging is well-suited to parallelize optimization, 2010: the Kriging believer).
-        """
-        known, chosen = dict(self._known), list[int]()
+        """Return the candidates to measure next: those from which most is expected, one after the other."""
+        # A later one is chosen as if the earlier ones had taken what is expected of them (Ginsbourger, Le Riche and
+        # Carraro, Kriging is well-suited to parallelize optimization, 2010: the Kriging believer).
+        errors, chosen = dict(self._known), list[int]()
         closed = np.zeros(len(self.predicted), dtype=bool)
         closed[list(self._closed)] = True
         for _ in range(min(count, int((~closed).sum()))):
-            centre, spread = self._posterior(known)
-            gain = _improvement(np.log(self.predicted) + centre, spread, self._best(known))
+            centre, spread = self._posterior(errors)
+            gain = _improvement(np.log(self.predicted) + centre, spread, self._best(errors))
             gain[closed] = -np.inf
             index = int(np.argmax(gain))
             closed[index] = True
-            known[index] = float(centre[index])
+            errors[index] = float(centre[index])
             chosen.append(index)
         return chosen
 
@@ -92,22 +90,22 @@ class Surrogate:
         centre, spread = self._posterior(self._known)
         return self.predicted * np.exp(centre), spread
 
-    def _best(self, known: dict[int, float]) -> float:
+    def _best(self, errors: dict[int, float]) -> float:
         """Logarithm of the least time so far; of the least predicted one where there is none."""
-        times = [math.log(float(self.predicted[i])) + error for i, error in known.items()]
+        times = [math.log(float(self.predicted[i])) + error for i, error in errors.items()]
         return min(times, default=math.log(float(self.predicted.min())))
 
-    def _posterior(self, known: dict[int, float]) -> tuple[Floats, Floats]:
+    def _posterior(self, errors: dict[int, float]) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the model's error at every candidate (equations 2.25 and 2.26)."""
         prior = self.errors.common**2 + self.errors.family**2 + self.errors.local**2
         prior = np.full(len(self.predicted), prior) + (self.slopes**2).sum(axis=1)
-        if not known:
+        if not errors:
             return np.zeros(len(self.predicted)), np.sqrt(prior)
-        index = list(known)
+        index = list(errors)
         across = self._covariance(index)
         inside = across[index] + self.errors.noise**2 * np.eye(len(index))
         weights = np.linalg.solve(inside, across.T)
-        centre = np.array(list(known.values())) @ weights
+        centre = np.array(list(errors.values())) @ weights
         variance = prior - np.einsum("ij,ji->i", across, weights)
         return centre, np.sqrt(np.maximum(variance, 1e-12))
 
@@ -116,8 +114,8 @@ class Surrogate:
         gaps = ((self.places[:, None, :] - self.places[None, index, :]) ** 2).sum(axis=2)
         near = self.errors.local**2 * np.exp(-gaps / (2.0 * self.errors.reach**2))
         same = self.families[:, None] == self.families[None, index]
-        told = self.slopes @ self.slopes[index].T if self.slopes.shape[1] else 0.0
-        return np.asarray(self.errors.common**2 + told + same * (self.errors.family**2 + near))
+        by_numbers = self.slopes @ self.slopes[index].T if self.slopes.shape[1] else 0.0
+        return np.asarray(self.errors.common**2 + by_numbers + same * (self.errors.family**2 + near))
 
 
 class CandidatePool:
@@ -155,12 +153,12 @@ class CandidatePool:
 
     def ask(self, count: int) -> list[Candidate]:
         """Return the candidates to try next, fewer where the pool ends; each is closed, whatever it makes."""
-        found = []
+        candidates = []
         for index in self._surrogate.ask(count):
             number, point = self._points[index]
-            found.append(self._family_spaces[number].at(point))
+            candidates.append(self._family_spaces[number].at(point))
             self._surrogate.close(index)
-        return found
+        return candidates
 
     def _key(self, number: int, point: int) -> tuple[object, ...]:
         family_space = self._family_spaces[number]
@@ -171,11 +169,11 @@ class CandidatePool:
     def _places(self) -> Floats:
         """Binary logarithms of height, sizes and threads; families of fewer axes are 0 along the others."""
         width = max((len(_columns(family_space)) for family_space in self._family_spaces), default=1)
-        places = np.zeros((len(self._points), width))
+        logarithms = np.zeros((len(self._points), width))
         for row, (number, point) in enumerate(self._points):
             values = [column[point] for column in _columns(self._family_spaces[number])]
-            places[row, : len(values)] = np.log2(np.maximum(1, values))
-        return places
+            logarithms[row, : len(values)] = np.log2(np.maximum(1, values))
+        return logarithms
 
     def _slopes(self) -> Floats:
         """Slopes of the points of all families; none at all unless every family knows its own."""

@@ -3,6 +3,10 @@
 Two questions, and a model can do well in one only. As *numbers*: the RMSE of the relative error over all points and
 over those whose measured time lies within 20 % of the best. As a *selector*: whoever tries the model's first n choices,
 what share of the best measured speed do they reach?
+
+Ways to choose a tile are judged side by side: the paper's four (section 6: compiler default, model minimum, best
+within 10 % of it, exhaustive), what it compares with (baseline best, largest footprint), half the capacity, the
+thesis's choice without C_iter (8.1.2: the largest hexagon face), and chance.
 """
 
 from dataclasses import dataclass
@@ -11,7 +15,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
-from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 
 TOPS = (1, 5, 10, 50)
 """Numbers of first choices at which a selector is judged."""
@@ -76,17 +80,17 @@ def near_best(measured: Floats, share: float = NEAR) -> "np.ndarray[tuple[int], 
     return np.asarray(measured <= measured.min() / (1.0 - share))
 
 
-def mean(many: tuple[Scores, ...]) -> Scores:
+def mean(stencils: tuple[Scores, ...]) -> Scores:
     """Return the mean of the scores of several stencils, every stencil counting alike; points are added up."""
-    if not many:
+    if not stencils:
         raise UsageError("there are no scores to take the mean of")
-    fractions = np.mean([each.fraction_of_best for each in many], axis=0)
+    fractions = np.mean([each.fraction_of_best for each in stencils], axis=0)
     names = ("rmse_all", "rmse_top20", "err_sign", "spearman", "kendall")
-    means = {name: float(np.mean([getattr(each, name) for each in many])) for name in names}
+    means = {name: float(np.mean([getattr(each, name) for each in stencils])) for name in names}
     return Scores(
-        points=sum(each.points for each in many),
-        near=sum(each.near for each in many),
-        err_max=max(each.err_max for each in many),
+        points=sum(each.points for each in stencils),
+        near=sum(each.near for each in stencils),
+        err_max=max(each.err_max for each in stencils),
         fraction_of_best=tuple(float(value) for value in fractions),
         **means,
     )
@@ -166,3 +170,116 @@ def _correlation(first: Floats, second: Floats) -> float:
 
 def _rms(error: Floats) -> float:
     return float(np.sqrt(np.mean(error**2))) if len(error) else float("nan")
+
+
+BAND = 0.10
+"""The band around the model's minimum that is searched (section 6.1)."""
+BASELINE_TILES = 85
+BASELINE_THREADS = 10
+DEFAULT_SIZE = 32
+"""Tile size of every axis where a user gives none (PPCG's default)."""
+RANDOM_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSpace:
+    """Measured points with what the strategies need to know of them; arrays of shape (n,)."""
+
+    sizes: TileSizes
+    threads: tuple[Ints, ...]  # threads per axis
+    predicted: Floats  # seconds
+    measured: Floats  # seconds
+    footprint: Ints  # bytes that a tile keeps on chip
+    face: Ints  # points of a hexagon over all its rows
+    limit: int  # bytes that a block may use
+
+    @property
+    def tiles(self) -> Ints:
+        """Number of every point's tile: points that differ in their threads only share it."""
+        rows = np.stack([self.sizes.time, *self.sizes.space], axis=1)
+        return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """What one strategy reaches."""
+
+    name: str
+    fraction: float  # best measured speed of what it tries, as a share of the best of all; 0 where it finds nothing
+    tries: int  # how many points it measures; the mean number until 90 % for chance
+    note: str = ""  # what it chose, or why nothing
+
+
+def compare(space: MeasuredSpace, seed: int = 0) -> tuple[Strategy, ...]:
+    """Judge every strategy on measured points, the paper's four first; the seed is of the baseline's thread shapes."""
+    if len(space.measured) == 0:
+        raise UsageError("strategies are compared on measured points, got none")
+    order = np.argsort(space.predicted, kind="stable")
+    band = np.flatnonzero(space.predicted <= (1.0 + BAND) * space.predicted[order[0]])
+    every = np.arange(len(space.measured))
+    plain = [
+        _judge(space, "compiler default", _default(space), "the measured point nearest to 32 x 32 …"),
+        _judge(space, "model minimum", order[:1]),
+        _judge(space, "within 10 % of the model's minimum", band),
+        _judge(space, "exhaustive", every),
+        _judge(space, "model, ten first", order[:10]),
+        _judge(
+            space, "baseline", _baseline(space, seed), f"{BASELINE_TILES} largest tiles, {BASELINE_THREADS} threads"
+        ),
+        _judge(space, "largest footprint", _largest(space, space.footprint, 1.0), "every thread shape"),
+        _judge(space, "half capacity", _largest(space, space.footprint, 0.5), "every thread shape"),
+        _judge(space, "largest hexagon face", _largest(space, space.face, 1.0), "every thread shape"),
+    ]
+    chance = float(np.mean(space.measured.min() / space.measured))
+    tries = round(random_tries(space.measured, RANDOM_SHARE))
+    plain.append(Strategy(name="random", fraction=chance, tries=1, note=f"{tries} tries for {RANDOM_SHARE:.0%}"))
+    return tuple(plain)
+
+
+def best_by(groups: Ints, measured: Floats) -> dict[int, tuple[float, int]]:
+    """Return, per group, the share of the best measured speed that its best point reaches, and its number of points.
+
+    With the resident blocks as groups this answers which k wins.
+
+    >>> best_by(np.array([1, 1, 2]), np.array([4.0, 2.0, 1.0]))
+    {1: (0.5, 2), 2: (1.0, 1)}
+    """
+    best = float(measured.min())
+    return {
+        int(group): (best / float(measured[groups == group].min()), int((groups == group).sum()))
+        for group in np.unique(groups)
+    }
+
+
+def _judge(space: MeasuredSpace, name: str, chosen: Ints, note: str = "") -> Strategy:
+    if len(chosen) == 0:
+        return Strategy(name=name, fraction=0.0, tries=0, note="no measured point")
+    fraction = float(space.measured.min() / space.measured[chosen].min())
+    return Strategy(name=name, fraction=fraction, tries=len(chosen), note=note)
+
+
+def _default(space: MeasuredSpace) -> Ints:
+    sizes = np.stack([space.sizes.time, *space.sizes.space, space.threads[-1]], axis=1)
+    distance = np.abs(np.log2(sizes / DEFAULT_SIZE)).sum(axis=1)
+    return np.asarray(np.argsort(distance, kind="stable")[:1])
+
+
+def _baseline(space: MeasuredSpace, seed: int) -> Ints:
+    """The paper's baseline: the 85 tiles of largest footprint that fit, ten thread shapes each."""
+    tiles = space.tiles
+    fits = space.footprint <= space.limit
+    ranked = list(dict.fromkeys(tiles[fits][np.argsort(-space.footprint[fits], kind="stable")].tolist()))
+    generator = np.random.default_rng(seed)
+    chosen = []
+    for tile in ranked[:BASELINE_TILES]:
+        points = np.flatnonzero(tiles == tile)
+        chosen.append(generator.permutation(points)[:BASELINE_THREADS])
+    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+
+
+def _largest(space: MeasuredSpace, size: Ints, share: float) -> Ints:
+    fits = np.flatnonzero(space.footprint <= share * space.limit)
+    if len(fits) == 0:
+        return fits
+    tile = space.tiles[fits[np.argmax(size[fits])]]
+    return np.flatnonzero(space.tiles == tile)

@@ -27,7 +27,7 @@ from tilewright.distributed import disk
 from tilewright.driver import emit_tilings
 from tilewright.inputs import memo
 from tilewright.inputs.stencil import ProgramLike, as_program
-from tilewright.machines.dump import to_toml
+from tilewright.machines.files import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.plan import read_target

@@ -10,7 +10,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.base.records import Record
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
 from tilewright.costs.interval import Interval, unmeasured
-from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchange, exchanges
+from tilewright.costs.transfers import Exchange, Exchanges, Link, exchange, exchanges
 from tilewright.distributed.compute import expected_seconds
 from tilewright.distributed.windows import check_cut, depths
 from tilewright.machines.machine import Machine

@@ -17,7 +17,7 @@ from tilewright.inputs import files as data
 from tilewright.inputs.series import Recorder
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.report.waiting import waiting
+from tilewright.report.progress import waiting
 from tilewright.runtime.formats.files import check_output, is_archive, read_planes, write_planes
 from tilewright.runtime.formats.pictures import depth_of, is_picture, picture_bits
 from tilewright.runtime.formats.series import check_series, is_series

@@ -6,8 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import TilewrightError, UsageError, meant
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs.dispatch import program_of, stencil_of

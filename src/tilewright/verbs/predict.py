@@ -18,7 +18,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.warn import warn_of
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import choice
-from tilewright.tuning import energy as choices
+from tilewright.tuning import select as choices
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.options import PredictOptions, SelectOptions
 from tilewright.verbs.prediction import Prediction, Ranking
@@ -206,7 +206,7 @@ def choose_tiling(
         **scalars: Scalars of the program, as for :func:`predict`.
 
     Returns:
-        A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
+        A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.choice.gpu_defaults`.
 
     Raises:
         UsageError: If anything is unknown or does not fit, or the program is a recurrence.

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tilewright.base import documents
-from tilewright.base.documents import Amount, Check, shortened
+from tilewright.base.documents import Amount, Check, shortened, today, version
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.base.made import today, version
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program

@@ -27,8 +27,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.validation import StencilValidation
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench, read_tuner_file
 from tilewright.schedules.families import hybrid
-from tilewright.tuning.strategies import MeasuredSpace, compare
-from tilewright.tuning.validation import TOPS, Scores, mean, scores
+from tilewright.tuning.validation import TOPS, MeasuredSpace, Scores, compare, mean, scores
 from tilewright.verbs.predict import MachineLike, as_machine
 
 POINTS = 10

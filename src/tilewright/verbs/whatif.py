@@ -18,7 +18,7 @@ from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report import energy as tables
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning import energy as choices
+from tilewright.tuning import select as choices
 from tilewright.tuning import stencil
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.predict import MachineLike, as_machine

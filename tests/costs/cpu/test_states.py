@@ -8,7 +8,7 @@ import pytest
 from tilewright.costs.cpu import boxes
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, sizes_of
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.storage import PLAIN, Storage

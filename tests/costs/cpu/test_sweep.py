@@ -9,7 +9,7 @@ import pytest
 from tilewright.costs.cpu import sweep
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, predict, sizes_of
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.family import family_named

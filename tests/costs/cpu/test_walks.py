@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from tilewright.costs.cpu.walks import core_memory, walk
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import load
-from tilewright.machines.host import CpuDescription, host_machine
 
 CPU = host_machine(CpuDescription(cores=4, simd_bits=256, l1_bytes=2**15, l2_bytes=2**19, l3_bytes=2**24, clock_hz=3e9))
 

@@ -9,7 +9,7 @@ import pytest
 
 from tilewright.costs.gpu.streaming import in_waves, makespan, resident
 from tilewright.costs.machine_code.bound import Needs, resident_blocks
-from tilewright.costs.work.stream_blocks import TileGrid
+from tilewright.costs.work.streaming import TileGrid
 from tilewright.machines.files import load
 from tilewright.machines.numbers import Numbers
 

@@ -21,7 +21,7 @@ from tilewright.codegen.gpu.streaming.tile import StreamTile
 from tilewright.costs import time as model
 from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import make_setting
-from tilewright.costs.work import stream_blocks
+from tilewright.costs.work import streaming
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -59,7 +59,7 @@ def evaluated(name, shape, text, machine=H200, steps=96):
     problem, tiling = make_problem(program(name), shape, steps), parse(text)
     setting = make_setting(problem, machine)
     sizes = model.sizes_of(tiling, setting)
-    block = stream_blocks.blocks(sizes, setting.facts)
+    block = streaming.blocks(sizes, setting.facts)
     return streaming_gpu.evaluate(block, sizes, setting.facts, setting.rates), setting
 
 
@@ -72,7 +72,7 @@ def test_what_is_counted_is_exact(name, shape, text):
     problem, tiling = make_problem(program(name), shape, 96), parse(text)
     found, setting = evaluated(name, shape, text)
     exact = exact_counts(problem, tiling)
-    block = stream_blocks.blocks(model.sizes_of(tiling, setting), setting.facts)
+    block = streaming.blocks(model.sizes_of(tiling, setting), setting.facts)
     assert found.shared_bytes[0] == exact.footprint * problem.itemsize
     assert found.tiles_per_wavefront[0] == exact.tiles_per_wavefront
     assert found.wavefronts[0] == exact.wavefronts
@@ -131,7 +131,7 @@ def test_the_scheduler_with_a_warp_more_is_the_last():
         text = f"streaming:t=2,s=512x60x{4 * threads - 4},threads=1x32x{threads}"
         problem = make_problem(program("j3d27pt"), (512, 512, 512), 96)
         setting = make_setting(problem, H200)
-        block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
+        block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
         assert (block.threads[0], block.turns[0]) == (32 * threads, 8)
         found, _ = evaluated("j3d27pt", (512, 512, 512), text)
         return found.compute_seconds[0]
@@ -145,7 +145,7 @@ def test_rows_from_memory_take_the_path_to_shared_memory():
     text = "streaming:t=4,s=512x32x64,threads=1x20x18"
     problem = make_problem(program("j3d7pt"), (512, 512, 512), 96)
     setting = make_setting(problem, H200)
-    block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
+    block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
     found, _ = evaluated("j3d7pt", (512, 512, 512), text)
     assert block.turns[0] == 8
     taken = 12 * (block.words[0] + 16) * block.rows[0] / 1.98e9
@@ -158,7 +158,7 @@ def test_others_fill_the_waits_of_a_block_but_the_last():
     def taken(text, shape=(16384, 16384)):
         problem = make_problem(program("box2d1r"), shape, 100, "float64")
         setting = make_setting(problem, H200)
-        block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
+        block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
         parts = cycles_of(block, setting, block.tested)
         return lambda blocks: parts.cycles(np.array([blocks])).sum() / block.rows[0]
 
@@ -175,7 +175,7 @@ def test_no_advance_is_sooner_than_its_row():
     """Threads of a single cell and level: nearly nothing to do, and every advance lasts a load from memory at least."""
     text = "streaming:t=1,s=16384x126,threads=1x128"
     found, setting = evaluated("j2d5pt", (16384, 16384), text, steps=1)
-    block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
+    block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
     assert found.prism_seconds[0] >= block.rows[0] * H200.fetch_latency.value / 1.98e9 / found.tiles_per_sm[0]
     slow = replace(H200, fetch_latency=replace(H200.fetch_latency, value=60000.0, low=None, high=None))
     assert evaluated("j2d5pt", (16384, 16384), text, slow, steps=1)[0].seconds[0] > 10 * found.seconds[0]
@@ -200,7 +200,7 @@ def test_a_tile_more_than_the_device_holds_waits_for_one_to_end():
     more, _ = evaluated("j2d5pt", (1024, 1490 * 133), text, steps=steps)
     assert more.tiles_per_wavefront[0] == 133
     assert more.tiles_per_sm[0] == 1
-    block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
+    block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
     every = (cycles_of(block, setting, tested) for tested in (block.tested, block.rows))
     fast, slow = (each.cycles(np.ones(1)).sum() for each in every)
     assert slow > 1.3 * fast
@@ -256,7 +256,7 @@ def test_the_price_counts_what_a_run_launches(case, boundary, steps):
         session.close()
     setting = make_setting(problem, H200)
     sizes = model.sizes_of(schedule.tiling, setting)
-    block = stream_blocks.blocks(sizes, setting.facts)
+    block = streaming.blocks(sizes, setting.facts)
     run = streaming_gpu.launched(block, np.array([1]), sizes, setting.facts, setting.rates)
     tiles, levels = int(block.tiles[0]), int(block.levels[0])
     parts = int(np.prod([-(-s // int(p[0])) for s, p in zip(schedule.tiling.space, block.parts, strict=True)]))

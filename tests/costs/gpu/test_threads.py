@@ -293,7 +293,7 @@ def test_twice_the_bandwidth_and_the_clock_is_twice_the_speed():
 
 
 def test_a_cpu_and_a_hexagonal_tile_are_refused():
-    from tilewright.machines.host import CpuDescription, host_machine
+    from tilewright.machines.defaults import CpuDescription, host_machine
 
     cpu = CpuDescription(cores=2, simd_bits=256, l1_bytes=32768, l2_bytes=2**20, l3_bytes=0, clock_hz=2e9)
     with pytest.raises(UsageError, match="for GPUs"):

@@ -21,8 +21,8 @@ from energy_micro import main
 from tilewright import predict
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.costs.energy.constants import constants
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import parse
-from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.runtime.devices import cuda
 
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))

@@ -13,7 +13,7 @@ from energy import cpu as energy_micro
 from energy.cpu import MicroBenchmark, Pace
 from energy.estimates import benchmarks, solve
 from tilewright.base.errors import UsageError
-from tilewright.machines.host import host_machine
+from tilewright.machines.defaults import host_machine
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchains.cpu import toolchain
 

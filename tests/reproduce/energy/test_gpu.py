@@ -13,7 +13,7 @@ from energy.estimates import benchmarks
 from energy.gpu import GpuBench, KernelSizes
 from energy.kernels import ACCESSES, CHUNK, PER_TURN, THREADS
 from tilewright.base.errors import UsageError
-from tilewright.machines.device import GpuDescription
+from tilewright.machines.defaults import GpuDescription
 from tilewright.runtime.devices import nvrtc
 
 OPCODES = {

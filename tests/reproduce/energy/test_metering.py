@@ -12,8 +12,8 @@ from energy.estimates import MeterWindow, benchmarks
 from energy_micro import main
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy.constants import constants
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import parse
-from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.runtime import power
 
 BENCHMARKS = benchmarks("cpu")

@@ -9,7 +9,7 @@ from tilewright.base.errors import TilewrightWarning
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import make_setting
 from tilewright.driver import emit_tilings
-from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem

@@ -9,7 +9,7 @@ from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
-from tilewright.costs.work import stream_blocks
+from tilewright.costs.work import streaming
 from tilewright.machines import files
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
@@ -35,7 +35,7 @@ def problem_of(name, steps=96, dtype="float32"):
 def test_the_model_expects_the_kernel_that_is_written(name, text):
     problem, tiling = problem_of(name), parse(text)
     setting = make_setting(problem, H100)
-    block = stream_blocks.blocks(time_model.sizes_of(tiling, setting), setting.facts)
+    block = streaming.blocks(time_model.sizes_of(tiling, setting), setting.facts)
     schedule = gpu_schedule(problem, tiling)
     assert schedule.written == bool(block.reads[0] <= setting.facts.block.most_reads)
     kernel = emit_device(problem, schedule, "cuda").kernels[0]

@@ -6,8 +6,8 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.setting import make_setting
+from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.files import load
-from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue as tilings

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
-from tilewright.machines.device import GpuDescription
+from tilewright.machines.defaults import GpuDescription
 from tilewright.machines.files import load, names
 from tilewright.runtime.devices import cuda
 from tilewright.workloads.annotated.parse.file import read_file

@@ -12,8 +12,7 @@ from tilewright.cli.app import app
 from tilewright.costs.energy.constants import NAMES, constants
 from tilewright.costs.energy.price import price
 from tilewright.inputs.stencil import stencil
-from tilewright.machines.dump import to_toml
-from tilewright.machines.files import load, parse
+from tilewright.machines.files import load, parse, to_toml
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.tuning.stencil import on_machine

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.report import waiting
+from tilewright.report import progress
 from tilewright.verbs.running import record
 
 
@@ -24,8 +24,8 @@ def _terminal(monkeypatch):
     """Make standard error a terminal; in a test's body, since pytest sets it anew after the fixtures."""
     stream = _Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(waiting, "PATIENCE", 0.05)
-    monkeypatch.setattr(waiting.waiting.__wrapped__, "__defaults__", (0.05,))
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(progress.waiting.__wrapped__, "__defaults__", (0.05,))
     monkeypatch.setattr(record, "_SHORT", 0)
     return stream
 
@@ -84,7 +84,7 @@ def _prepared():
 
 def test_short_runs_start_no_thread(monkeypatch):
     monkeypatch.setattr(sys, "stderr", _Terminal())
-    monkeypatch.setattr(waiting.threading, "Thread", lambda **_: pytest.fail("a short run"))
+    monkeypatch.setattr(progress.threading, "Thread", lambda **_: pytest.fail("a short run"))
     tw.run("heat2d", np.ones((64, 64), dtype=np.float32), steps=10)
 
 

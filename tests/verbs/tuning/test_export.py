@@ -16,7 +16,7 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.machines import files
-from tilewright.machines.dump import to_toml
+from tilewright.machines.files import to_toml
 from tilewright.runtime.devices.nvrtc import compile_kernels
 from tilewright.schedules.tiling import parse
 

@@ -10,7 +10,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
-from tilewright.tuning.pareto import pareto
+from tilewright.tuning.select import pareto
 from tilewright.workloads.codesign import area as area_model
 from tilewright.workloads.codesign import designs as insights
 from tilewright.workloads.codesign.design import Axes, DesignOptions, make_cases, reweighted, thesis_sizes

@@ -295,7 +295,6 @@ def photo():
 
 
 def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo, tmp_path):
-    from tilewright.verbs.options import ImageOptions
     from tilewright.workloads.pipelines.image import process
 
     Image.fromarray(photo).save(tmp_path / "in.png")
@@ -304,7 +303,7 @@ def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo,
         ("sobel", np.rint(255 * np.clip(tw.image.sobel(photo), 0, 1)).astype(np.uint8)),
         ("canny", tw.image.canny(photo, 1.5)),
     ):
-        process(operation, tmp_path / "in.png", tmp_path / "out.png", ImageOptions(sigma=1.5))
+        process(operation, tmp_path / "in.png", tmp_path / "out.png", sigma=1.5)
         np.testing.assert_array_equal(found, np.asarray(Image.open(tmp_path / "out.png")))
     assert tw.image.blur(photo).shape == photo.shape
     assert np.count_nonzero(tw.image.canny(photo, 1.5)) >= 50

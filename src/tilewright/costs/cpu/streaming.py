@@ -14,8 +14,7 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cpu.boxes import overlapped
-from tilewright.costs.cpu.levels import grid_seconds, off_chip
+from tilewright.costs.cpu.boxes import grid_seconds, off_chip, overlapped
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
 from tilewright.costs.reuse import lost_at_random, lost_in_order
@@ -105,9 +104,9 @@ def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats,
 def _line_seconds(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floats]:
     """Seconds of lines per vector and level: of those from L2, which run beside the arithmetic, and of all others."""
     inner, mid, last = fills(work, facts, rates)
-    known = rates.numbers
-    memory = known.bytes_per_fetch * rates.word_seconds / WORD
-    exposed = known.l3_exposed_fraction * known.bytes_per_fetch
+    numbers = rates.numbers
+    memory = numbers.bytes_per_fetch * rates.word_seconds / WORD
+    exposed = numbers.l3_exposed_fraction * numbers.bytes_per_fetch
     near = inner * rates.cache_byte_seconds * rates.line_ratio
     far = mid * exposed * rates.outer_byte_seconds + last * memory if rates.outer_bytes else mid * memory
     vector = rates.vector_width * facts.itemsize  # half of a line, or a quarter, where registers are narrower
@@ -115,11 +114,9 @@ def _line_seconds(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floa
 
 
 def fills(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floats, Floats]:
-    """Return the values per cell and level that L1, L2 and a core's part of L3 lack and fetch.
-
-    Rows that a level uses again within an advance find between the two uses what
-    :func:`tilewright.costs.reuse.uses` counts; of those that outlive an advance the whole tile lies in between.
-    """
+    """Return the values per cell and level that L1, L2 and a core's part of L3 lack and fetch."""
+    # Rows that a level uses again within an advance find between the two uses what :func:`tilewright.costs.reuse.uses`
+    # counts; of those that outlive an advance the whole tile lies in between.
     uses, row = work.uses, work.width * facts.itemsize
     lines, ways = ceil_div(row, CACHE_LINE), max(1, rates.l1_bytes // PAGE)
     apart = [((between + 1.0) * work.side - 1.0, count) for between, count in uses.near]
@@ -144,6 +141,6 @@ def fills(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floa
 
 def _each(function: Callable[..., float], *columns: Ints | Floats) -> Floats:
     """The values of a function for every row of columns, each called for once."""
-    unique, places = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    found = np.array([function(*row) for row in unique.T.tolist()], dtype=np.float64)
-    return np.asarray(found[places.ravel()])
+    unique, inverse = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    values = np.array([function(*row) for row in unique.T.tolist()], dtype=np.float64)
+    return np.asarray(values[inverse.ravel()])

@@ -11,12 +11,11 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cpu.boxes import overlapped
-from tilewright.costs.cpu.levels import missed_inside, off_chip, share_missed
+from tilewright.costs.cpu.boxes import missed_inside, off_chip, overlapped, share_missed
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import CpuRates
 from tilewright.costs.reuse import lost_at_random
-from tilewright.costs.work.sweep import SweepWork
+from tilewright.costs.work.tiles import SweepWork
 
 _PIECE_ROWS = 2
 """Rows over which the statements of a step follow each other, where rows are wide."""
@@ -83,19 +82,17 @@ def _serial(work: SweepWork, facts: Facts, rates: CpuRates) -> Breakdown:
 
 
 def _from_afar(moved: float, facts: Facts, rates: CpuRates) -> tuple[float, float]:
-    """Seconds of a step's bytes that come from beyond L2, and how much of them the arithmetic does not hide.
-
-    Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core has
-    too few under way to hide how long they take.
-    """
-    share, known = facts.data_bytes / rates.sm_count, rates.numbers
+    """Seconds of a step's bytes that come from beyond L2, and how much of them the arithmetic does not hide."""
+    # Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core
+    # has too few under way to hide how long they take.
+    share, numbers = facts.data_bytes / rates.sm_count, rates.numbers
     inside = float(missed_inside(np.array(share), rates))
-    room = known.l3_reuse_fraction * rates.outer_bytes
-    outside = lost_at_random(share / room, int(known.l3_ways)) if room else inside
+    room = numbers.l3_reuse_fraction * rates.outer_bytes
+    outside = lost_at_random(share / room, int(numbers.l3_ways)) if room else inside
     outside = min(inside, outside)
     near = moved * (inside - outside) * rates.outer_byte_seconds / rates.sm_count
     far = moved * outside * rates.byte_seconds
-    return near + far, known.l3_exposed_fraction * near + far
+    return near + far, numbers.l3_exposed_fraction * near + far
 
 
 def _line_seconds(facts: Facts, rates: CpuRates) -> float:
@@ -108,11 +105,9 @@ def _line_seconds(facts: Facts, rates: CpuRates) -> float:
 
 
 def _step_bytes(work: SweepWork, facts: Facts, rates: CpuRates) -> int:
-    """Bytes of a step from beyond L2, or from memory where no cache holds the grid, and back.
-
-    Statements follow each other over pieces of a few rows, which wide rows do not leave in L2; and what is in no cache
-    is fetched again by every row or plane that reads it.
-    """
+    """Bytes of a step from beyond L2, or from memory where no cache holds the grid, and back."""
+    # Statements follow each other over pieces of a few rows, which wide rows do not leave in L2; and what is in no
+    # cache is fetched again by every row or plane that reads it.
     room = rates.shared_bytes * rates.numbers.cache_fraction
     rows = _PIECE_ROWS + 2 * (facts.stages - 1) * facts.slopes[0]
     apart = float(share_missed(np.array(rows * facts.data_bytes // facts.shape[0]), room))
@@ -124,10 +119,8 @@ def _step_bytes(work: SweepWork, facts: Facts, rates: CpuRates) -> int:
 
 
 def fetched_again(room: float, facts: Facts) -> float:
-    """Return the values per cell that a sweep fetches once more from beyond a cache with so much room per core.
-
-    A cell is read first in the foremost of the rows or planes that a result reads, and again in every other one.
-    """
+    """Return the values per cell that a sweep fetches once more from beyond a cache with so much room per core."""
+    # A cell is read first in the foremost of the rows or planes that a result reads, and again in every other one.
     row = facts.shape[-1] * facts.itemsize * facts.levels
     reach = [sum(side) for side in facts.sides[:-1]]
     windows = [(sum(reach) + 1) * row]

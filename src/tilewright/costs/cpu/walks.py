@@ -50,11 +50,9 @@ class CoreMemory:
     flag_seconds: float  # from one core's flag to another that waits for it: a line of the outer cache
 
     def with_arithmetic(self, seconds: float, *streams: tuple[float, float]) -> float:
-        """Return the time of arithmetic with the data that it takes from the caches.
-
-        A stream is bytes moved, and bytes used until the same ones are used again. Lines from L2 are hidden behind the
-        arithmetic, or hide it. What L2 has lost is waited for.
-        """
+        """Return the time of arithmetic with the data that it takes from the caches."""
+        # A stream is bytes moved, and bytes used until the same ones are used again. Lines from L2 are hidden behind
+        # the arithmetic, or hide it. What L2 has lost is waited for.
         own = outer = 0.0
         for moved, footprint in streams:
             if footprint > self.inner_bytes > 0:

@@ -68,20 +68,20 @@ def constants(machine: Machine) -> Constants:
     """
     static = machine.static_watts or _static(machine)
     energies = {name: getattr(machine, name) or _scaled(machine, name, each) for name, each in _REFERENCE.items()}
-    found = {"static_watts": static, **_supplied(machine, static, energies)}
-    multiply, cycles = found["multiply_joules"], machine.special_cycles
-    found["special_joules"] = estimated(
+    quantities = {"static_watts": static, **_supplied(machine, static, energies)}
+    multiply, cycles = quantities["multiply_joules"], machine.special_cycles
+    quantities["special_joules"] = estimated(
         lambda end: multiply.end(end) * cycles.end(end),
         "J",
         "so many multiplications as a division, root or function takes cycles",
     )
-    return Constants(**found, board=machine.tdp_watts)
+    return Constants(**quantities, board=machine.tdp_watts)
 
 
 def settled(machine: Machine) -> Machine:
     """Return a machine that has its energy constants as its own: they stay when another of its quantities changes."""
-    known = constants(machine)
-    return replace(machine, **{name: getattr(known, name) for name in ("static_watts", *_REFERENCE)})
+    energies = constants(machine)
+    return replace(machine, **{name: getattr(energies, name) for name in ("static_watts", *_REFERENCE)})
 
 
 def require_known(machine: Machine) -> Constants:
@@ -97,11 +97,10 @@ def require_known(machine: Machine) -> Constants:
 
 
 def at_clock(machine: Machine, ratio: float) -> Machine:
-    """Return a machine at another clock: the clock as a variable of its own.
-
-    Our assumption, not the papers': the voltage falls with the clock as 0.6 + 0.4 f, on-chip energy goes with its
-    square, static power with the voltage; memory keeps its bandwidth and its energy per word, kernel calls their time.
-    """
+    """Return a machine at another clock: the clock as a variable of its own."""
+    # Our assumption, not the papers': the voltage falls with the clock as 0.6 + 0.4 f, on-chip energy goes with its
+    # square, static power with the voltage; memory keeps its bandwidth and its energy per word, kernel calls their
+    # time.
     if not 0.2 <= ratio <= 2:
         raise UsageError(f"a clock is given as a share of the machine's own, 0.2 to 2, got {ratio!r}")
     if ratio == 1:
@@ -152,16 +151,14 @@ def _scaled(machine: Machine, name: str, reference: float) -> Quantity:
     length = machine.process.value if machine.process is not None else assumed
     if name == "global_word_joules" and machine.kind == "cpu":
         return _guess(reference, "J", _RANGE, "K20c's energy per word off chip")
-    told = "" if machine.process is not None else ", assumed"
-    return _guess(reference * length / NANOMETRES, "J", _RANGE, f"K20c's, by the process: {length:g} nm{told}")
+    assumption = "" if machine.process is not None else ", assumed"
+    return _guess(reference * length / NANOMETRES, "J", _RANGE, f"K20c's, by the process: {length:g} nm{assumption}")
 
 
 def _supplied(machine: Machine, static: Quantity, energies: dict[str, Quantity]) -> dict[str, Quantity]:
-    """Bring estimated energies down to what the board of a GPU supplies when everything runs at full rate.
-
-    In a cycle a lane completes a multiplication and an addition, and a bank of shared memory a word; DRAM moves what
-    its data sheet says.
-    """
+    """Bring estimated energies down to what the board of a GPU supplies when everything runs at full rate."""
+    # In a cycle a lane completes a multiplication and an addition, and a bank of shared memory a word; DRAM moves what
+    # its data sheet says.
     if machine.kind != "gpu" or machine.tdp_watts is None:
         return energies
     sms = machine.sm_count.value * machine.clock.value
@@ -174,14 +171,14 @@ def _supplied(machine: Machine, static: Quantity, energies: dict[str, Quantity])
     }
     dynamic = max(0.0, machine.tdp_watts.value - static.value)
     share = min(1.0, dynamic / max(dynamic, sum(energies[name].value * rate for name, rate in rates.items())))
-    found = dict(energies)
+    supplied = dict(energies)
     for name, guess in energies.items():
         if getattr(machine, name) is None:
             value, alone = share * guess.value, dynamic / rates.get(name, lanes)
             note = f"{guess.note}; {share:.2f} of that draws the board's {machine.tdp_watts.value:g} W at full rate"
             high = max(value, min(guess.end("high"), alone))
-            found[name] = replace(guess, value=value, low=value / _RANGE, high=high, note=note)
-    return found
+            supplied[name] = replace(guess, value=value, low=value / _RANGE, high=high, note=note)
+    return supplied
 
 
 def _guess(value: float, unit: str, factor: float, note: str) -> Quantity:

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import UsageError, needed
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.energy.constants import NAMES
 from tilewright.costs.energy.price import Usage
@@ -43,8 +42,8 @@ class Regression:
 
     def vector(self) -> Floats:
         """Return the values of all of :data:`FITTED`, 0 where there was no column; shape (7,)."""
-        known = dict(zip(self.names, self.values, strict=True))
-        return np.array([known.get(name, 0.0) for name in FITTED])
+        values = dict(zip(self.names, self.values, strict=True))
+        return np.array([values.get(name, 0.0) for name in FITTED])
 
     def to_dict(self) -> dict[str, object]:
         """Return the fit as plain data."""
@@ -116,10 +115,10 @@ def _program(table: Floats) -> tuple[Floats, Floats]:
 
 def _least_absolute(table: Floats, joules: Floats) -> tuple[Floats, float]:
     matrix, objective = _program(table)
-    found = _solver()(objective, A_ub=matrix, b_ub=np.concatenate([joules, -joules]), bounds=(0, None), method="highs")
-    if not found.success:
-        raise UsageError(f"the regression found no solution: {found.message}")
-    return np.asarray(found.x[: table.shape[1]]), float(found.fun)
+    best = _solver()(objective, A_ub=matrix, b_ub=np.concatenate([joules, -joules]), bounds=(0, None), method="highs")
+    if not best.success:
+        raise UsageError(f"the regression found no solution: {best.message}")
+    return np.asarray(best.x[: table.shape[1]]), float(best.fun)
 
 
 def _intervals(table: Floats, joules: Floats, least: float) -> tuple[Floats, Floats]:
@@ -132,10 +131,10 @@ def _intervals(table: Floats, joules: Floats, least: float) -> tuple[Floats, Flo
         for column in range(table.shape[1]):
             aim = np.zeros(matrix.shape[1])
             aim[column] = sign
-            found = _solver()(aim, A_ub=matrix, b_ub=bound, bounds=(0, None), method="highs")
-            if not found.success:
-                raise UsageError(f"the regression found no interval: {found.message}")
-            ends[side, column] = found.x[column]
+            best = _solver()(aim, A_ub=matrix, b_ub=bound, bounds=(0, None), method="highs")
+            if not best.success:
+                raise UsageError(f"the regression found no interval: {best.message}")
+            ends[side, column] = best.x[column]
     return ends[0], ends[1]
 
 

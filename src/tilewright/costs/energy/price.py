@@ -103,18 +103,18 @@ def above_board(watts: float, board: float | None) -> str:
     )
 
 
-def price(usage: Usage, known: Constants) -> Joules:
+def price(usage: Usage, constants: Constants) -> Joules:
     """Return the energy of a run."""
     amounts = usage.vector()
-    each = amounts * known.vector()
+    each = amounts * constants.vector()
     total = float(each.sum())
-    used = [getattr(known, name).source for name, amount in zip(NAMES, amounts, strict=True) if amount > 0]
+    used = [getattr(constants, name).source for name, amount in zip(NAMES, amounts, strict=True) if amount > 0]
     sources = sorted(set(used)) or ["paper"]
-    board = None if known.board is None else known.board.value
-    high = float(amounts @ known.vector("high"))
+    board = None if constants.board is None else constants.board.value
+    high = float(amounts @ constants.vector("high"))
     return Joules(
         joules=total,
-        low=float(amounts @ known.vector("low")),
+        low=float(amounts @ constants.vector("low")),
         high=high if board is None or total > board * usage.seconds else min(high, board * usage.seconds),
         watts=total / usage.seconds if usage.seconds > 0 else 0.0,
         static=float(each[0]),

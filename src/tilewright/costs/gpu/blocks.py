@@ -15,8 +15,7 @@ from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import Rates
-from tilewright.costs.work.sweep import SweepWork
-from tilewright.costs.work.tiles import BlockWork
+from tilewright.costs.work.tiles import BlockWork, SweepWork
 
 
 def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:
@@ -87,11 +86,9 @@ def resident(k: Ints, shared: Ints, rates: Rates) -> Ints:
 
 
 def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints) -> Floats:
-    """Return the time of k prisms of N tiles each, together on one SM.
-
-    One prism alone: (m' + c) N. More of them overlap transfers with computation all along, but for the first transfer
-    or the last computation: m' + c + (k N - 1) max(m', c).
-    """
+    """Return the time of k prisms of N tiles each, together on one SM."""
+    # One prism alone: (m' + c) N. More of them overlap transfers with computation all along, but for the first transfer
+    # or the last computation: m' + c + (k N - 1) max(m', c).
     longer, shorter = np.maximum(io_seconds, compute), np.minimum(io_seconds, compute)
     return np.where(k > 1, shorter + k * count * longer, (io_seconds + compute) * count)
 
@@ -101,12 +98,10 @@ SECTOR = 32
 
 
 def sweep(work: SweepWork, facts: Facts, rates: Rates) -> Breakdown:
-    """Evaluate no time tiling: a sweep per stage and step, bound by arithmetic or memory (a roofline).
-
-    A wavefront is a sweep or a launch, a tile an SM's part of it. Of a recurrence the planes of cells that do not need
-    each other are a launch each. Their cells lie apart in memory, so that each of their values is a sector of its own
-    between L2 and chip; every launch lasts a load from memory at least.
-    """
+    """Evaluate no time tiling: a sweep per stage and step, bound by arithmetic or memory (a roofline)."""
+    # A wavefront is a sweep or a launch, a tile an SM's part of it. Of a recurrence the planes of cells that do not
+    # need each other are a launch each. Their cells lie apart in memory, so that each of their values is a sector of
+    # its own between L2 and chip; every launch lasts a load from memory at least.
     # A recurrence's launches are one tile each, a sweep's parts are side by side.
     launches, parts = (work.launches, 1) if work.serial else (facts.stages, rates.sm_count)
     each = facts.cells // launches if work.serial else ceil_div(facts.cells, parts)

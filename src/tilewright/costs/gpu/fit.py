@@ -76,30 +76,17 @@ def sample(predicted: Floats, count: int, seed: int | Sequence[int]) -> Ints:
 def calibrate(
     stencils: Sequence[LogPoints],
     gpu: Numbers,
-    prior: GpuConstants | None = None,
+    prior: GpuConstants | None = None,  # where to start, and what holds without evidence; the shipped ones by default
     *,
-    free: Mapping[str, float] = SPREADS,
-    fastest: float = 1.0,
-    factors: float = SCALE_SPREAD,
+    free: Mapping[str, float] = SPREADS,  # constants that may change, with the prior spread of each one's logarithm
+    fastest: float = 1.0,  # how much more fast points count: with this power of their speed
+    factors: float = SCALE_SPREAD,  # prior spread of the logarithm of every stencil's own factor
 ) -> GpuFit:
-    """Fit the constants, and one factor per stencil, to measured points.
-
-    Minimises the squared logarithms of predicted over measured time, weighted towards fast points and robust against
-    outliers (Huber), plus the squared distance from the prior in units of its spread: Gauss-Newton with damping.
-
-    Args:
-        stencils: The measured points, possibly of several stencils.
-        gpu: The machine.
-        prior: Where to start, and what holds without evidence; the shipped constants by default.
-        free: The constants that may change, and how far: the prior spread of each one's logarithm.
-        fastest: How much more fast points count: with the power of their speed.
-        factors: Prior spread of the logarithm of every stencil's own factor.
-
-    Returns:
-        The constants and factors.
-    """
+    """Fit the constants, and one factor per stencil, to measured points."""
+    # Minimises the squared logarithms of predicted over measured time, weighted towards fast points and robust against
+    # outliers (Huber), plus the squared distance from the prior in units of its spread: Gauss-Newton with damping.
     names = tuple(free)
-    given, stencils = stencils, sorted(stencils, key=_place)
+    in_order, stencils = stencils, sorted(stencils, key=_place)
     start = prior or GpuConstants()
     centre = np.log([getattr(start, name) for name in names])
     spread = np.array(list(free.values()))
@@ -111,33 +98,33 @@ def calibrate(
     belongs = (owners[:, None] == np.arange(len(stencils))).astype(float)
 
     def errors(values: Floats) -> Floats:
-        known = constants_of(names, values, start)
-        every = [np.log(evaluate(each.case, gpu, known).seconds / each.seconds) for each in stencils]
-        return np.asarray(np.concatenate(every) + belongs @ values[len(centre) :])
+        fitted = constants_of(names, values, start)
+        logarithms = [np.log(evaluate(each.case, gpu, fitted).seconds / each.seconds) for each in stencils]
+        return np.asarray(np.concatenate(logarithms) + belongs @ values[len(centre) :])
 
     values = np.concatenate([centre, np.zeros(len(stencils))])
     middle = values.copy()
     rigid = 1.0 / np.concatenate([spread, np.full(len(stencils), factors)])
-    damping, found = 1e-3, errors(values)
-    cost = _cost(found * root, (values - middle) * rigid)
+    damping, deviations = 1e-3, errors(values)
+    cost = _cost(deviations * root, (values - middle) * rigid)
     for _ in range(_ROUNDS):
-        slopes = np.hstack([_slopes(errors, values, found, len(centre)), belongs])
-        keep = _huber(found * root)
+        slopes = np.hstack([_slopes(errors, values, deviations, len(centre)), belongs])
+        keep = _huber(deviations * root)
         system = (slopes * (root * keep)[:, None] ** 2).T @ slopes + np.diag(rigid**2)
-        gradient = slopes.T @ ((root * keep) ** 2 * found) + rigid**2 * (values - middle)
+        gradient = slopes.T @ ((root * keep) ** 2 * deviations) + rigid**2 * (values - middle)
         trial = _bounded(names, values - np.linalg.solve(system + damping * np.diag(np.diag(system)), gradient))
         tried = errors(trial)
         lower = _cost(tried * root, (trial - middle) * rigid)
         if lower < cost:
             done = cost - lower < 1e-6 * cost
-            values, found, cost, damping = trial, tried, lower, damping / 3
+            values, deviations, cost, damping = trial, tried, lower, damping / 3
             if done:
                 break
         else:
             damping *= 10
-    known = constants_of(names, values, start)
-    scales = tuple(own_scale(each, gpu, known) for each in given)
-    return GpuFit(constants=known, scales=scales, points=total)
+    fitted = constants_of(names, values, start)
+    scales = tuple(own_scale(each, gpu, fitted) for each in in_order)
+    return GpuFit(constants=fitted, scales=scales, points=total)
 
 
 def _place(points: LogPoints) -> tuple[object, ...]:
@@ -179,12 +166,12 @@ def _bounded(names: Sequence[str], values: Floats) -> Floats:
     return np.asarray(np.minimum(values, np.array([*most, *[np.inf] * (len(values) - len(most))])))
 
 
-def _slopes(errors: Callable[[Floats], Floats], values: Floats, found: Floats, count: int) -> Floats:
+def _slopes(errors: Callable[[Floats], Floats], values: Floats, base: Floats, count: int) -> Floats:
     columns = []
     for i in range(count):
         shifted = values.copy()
         shifted[i] += _STEP
-        columns.append((errors(shifted) - found) / _STEP)
+        columns.append((errors(shifted) - base) / _STEP)
     return np.stack(columns, axis=1)
 
 

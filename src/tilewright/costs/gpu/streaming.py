@@ -28,21 +28,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import (
-    REGISTER_UNIT,
-    SAFE_REGISTERS,
-    STREAM_CELL_REGISTERS,
-    STREAM_REGISTERS,
-    WARP,
-    WARP_UNIT,
-    WORD,
-)
+from tilewright.base import constants
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu.terms import CompiledCounts, double_cost
 from tilewright.costs.rates import Rates
-from tilewright.costs.work.stream_blocks import StreamTiles, TileGrid, band_lengths, footing
+from tilewright.costs.work.streaming import StreamTiles, TileGrid, band_lengths, footing
 from tilewright.costs.work.threads import body
 from tilewright.machines.numbers import Numbers
 
@@ -54,7 +46,7 @@ TESTED_SLOTS = {2: 5.0, 3: 10.0}
 sm_90 has 4.4 to 5.1 of them in 2D and 8 to 12 in 3D, in float64 up to twice as many."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
-is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
+is what the simulation of machine code (:mod:`tilewright.costs.machine_code.bound`) shows between two rounds."""
 LEVEL_SLOTS, GENERAL_ADVANCE_SLOTS = {2: 70.0, 3: 96.0}, 100.0
 """Of the general kernel: instructions of a warp per level of an advance, by rank, and per advance, that no cell needs.
 They are those of machine code for sm_90, as the next ones; no GPU has confirmed what follows from them."""
@@ -65,7 +57,7 @@ GENERAL_REGISTERS = 64
 """Registers of a thread of the general kernel."""
 CHAIN, ISSUE = 3.3, 1.2
 """Cycles per instruction of a warp that has a scheduler to itself, and of a scheduler that has many warps: by the
-simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`)."""
+simulation of machine code (:mod:`tilewright.costs.machine_code.bound`)."""
 PARTS = ("arithmetic", "on-chip memory", "latency", "transfers")
 """What the cycles of blocks are for: issuing instructions, and beyond that the path to shared memory, the last block's
 waits, and DRAM. They add up."""
@@ -76,7 +68,7 @@ _TURNS = 6
 def iteration_seconds(facts: Facts, rates: Rates) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
     foot, gpu = footing(facts), rates.numbers
-    issue = _cell_slots(facts, rates) / gpu.schedulers * rates.vector_width / WARP
+    issue = _cell_slots(facts, rates) / gpu.schedulers * rates.vector_width / constants.WARP
     return max(issue, body(foot.program).arithmetic * double_cost(facts, gpu) * foot.stages) / gpu.clock
 
 
@@ -85,7 +77,7 @@ def _cell_slots(facts: Facts, rates: Rates) -> float:
     foot, gpu = footing(facts), rates.numbers
     cell = body(foot.program).arithmetic + 3.0 * foot.constant_reads
     if rates.blocked.source == "measured":
-        cell = max(cell, rates.blocked.value * gpu.clock * gpu.schedulers / (rates.vector_width / WARP))
+        cell = max(cell, rates.blocked.value * gpu.clock * gpu.schedulers / (rates.vector_width / constants.WARP))
     return cell
 
 
@@ -96,28 +88,25 @@ def evaluate(
     foot, gpu = footing(facts), rates.numbers
     run = launched(block, _resident(block, facts, rates, compiled), sizes, facts, rates)
     parts = stream_cycles(block, block.tested, facts, rates)
-    one = np.ones_like(block.tiles)
-    scale = facts.itemsize / WORD
+    single = np.ones_like(block.tiles)
+    scale = facts.itemsize / constants.WORD
     written = block.reads <= foot.most_reads  # else the general kernel is the only one
     fits = ((run.resident > 0) | ~written) & (block.part_bytes <= rates.block_bytes) & (block.own > 0)
     seconds = np.where(fits, run.seconds, np.inf)
     return Breakdown(
         wavefronts=run.bands,
         tiles_per_wavefront=block.tiles,
-        tiles_per_prism=one,
+        tiles_per_prism=single,
         tile_points=np.minimum(block.points, 2.0**62).astype(np.int64),
         input_words=block.loaded * (foot.versions + foot.constants) * scale,
         output_words=block.own * foot.versions * scale,
         shared_bytes=block.chip_bytes,
         tiles_per_sm=run.resident,
         io_seconds=parts.dram / gpu.clock,
-        compute_seconds=parts.work(one) / gpu.clock,
+        compute_seconds=parts.work(single) / gpu.clock,
         prism_seconds=run.tile_seconds,
         dram_bytes=run.moved,
-        terms={
-            **dict(zip(PARTS, seconds, strict=True)),
-            "synchronisation": run.launches * gpu.launch_seconds,
-        },
+        terms=dict(zip(PARTS, seconds, strict=True)) | {"synchronisation": run.launches * gpu.launch_seconds},
         shared_words=block.rows * block.threads * chip_words(block, facts) * block.tiles * run.bands,
     )
 
@@ -148,16 +137,16 @@ def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts,
     bands = launches = np.zeros_like(block.levels)
     seconds, moved = np.zeros(steady.shape), np.zeros(len(bands))
     for band, count in band_lengths(block.levels, facts.steps, foot.most_versions):
-        here = (band == block.levels) & (block.reads <= foot.most_reads)
-        tiles = block.tiles - np.where(here, block.steady.all, 0)
+        steady_band = (band == block.levels) & (block.reads <= foot.most_reads)
+        tiles = block.tiles - np.where(steady_band, block.steady.all, 0)
         bands = bands + count
-        seconds = seconds + count * np.where(here, steady, 0.0)
-        moved = moved + count * np.where(here, block.steady.all * tile_bytes(block, facts), 0.0)
-        launches = launches + count * (1 + here * bool(foot.bent))
+        seconds = seconds + count * np.where(steady_band, steady, 0.0)
+        moved = moved + count * np.where(steady_band, block.steady.all * tile_bytes(block, facts), 0.0)
+        launches = launches + count * (1 + steady_band * bool(foot.bent))
         if tiles.any():
             each = general_blocks((sizes, block.parts), block.levels, band, facts, rates)
-            left = count * tiles > 0
-            seconds = seconds + count * np.where(left, each.seconds(tiles * each.count, rates), 0.0)
+            tiled = count * tiles > 0
+            seconds = seconds + count * np.where(tiled, each.seconds(tiles * each.count, rates), 0.0)
             moved = moved + count * tiles * each.count * each.moved
     return StreamRun(
         bands=bands,
@@ -171,13 +160,15 @@ def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts,
 
 def _resident(block: StreamTiles, facts: Facts, rates: Rates, compiled: CompiledCounts | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
-    asked: Ints = STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(facts.shape)] * block.turns + block.held
-    used, chip = asked, block.chip_bytes
-    spills = asked > np.minimum(SAFE_REGISTERS, most_registers(block.threads, rates.numbers))
+    needed: Ints = (
+        constants.STREAM_REGISTERS + constants.STREAM_CELL_REGISTERS[len(facts.shape)] * block.turns + block.held
+    )
+    used, chip = needed, block.chip_bytes
+    spills = needed > np.minimum(constants.SAFE_REGISTERS, most_registers(block.threads, rates.numbers))
     if compiled is not None:
         used, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
-    found = resident(block.threads, used, chip, rates.numbers)
-    return np.where((chip <= rates.block_bytes) & ~spills, found, 0).astype(np.int64)
+    blocks = resident(block.threads, used, chip, rates.numbers)
+    return np.where((chip <= rates.block_bytes) & ~spills, blocks, 0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,15 +201,21 @@ def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: Rates
     """Return what tiles take of a multiprocessor that compute so many of their advances in the loop with tests."""
     foot, gpu, double = footing(facts), rates.numbers, double_cost(facts, rates.numbers)
     arithmetic, cell = body(foot.program).arithmetic, _cell_slots(facts, rates)
-    cells, warps = block.levels * block.turns, ceil_div(block.threads, WARP)
-    tests = TESTED_SLOTS[len(facts.shape)] * (facts.itemsize // WORD) * foot.stages * tested / np.maximum(block.rows, 1)
+    cells, warps = block.levels * block.turns, ceil_div(block.threads, constants.WARP)
+    tests = (
+        TESTED_SLOTS[len(facts.shape)]
+        * (facts.itemsize // constants.WORD)
+        * foot.stages
+        * tested
+        / np.maximum(block.rows, 1)
+    )
     ends = block.moves + END_SLOTS * block.turns * foot.versions + ADVANCE_SLOTS
-    lanes = cells * foot.stages * arithmetic * (WARP * gpu.schedulers / rates.vector_width * double)
+    lanes = cells * foot.stages * arithmetic * (constants.WARP * gpu.schedulers / rates.vector_width * double)
     waits = block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
     # A warp alone waits for each of its instructions, and for its arithmetic as long as that occupies the pipe.
     latency = block.rows * (cells * (cell + arithmetic * (double - 1.0) + tests) + ends) + waits
     sharers = np.minimum(block.tiles, gpu.sm_count)
-    found = StreamCycles(
+    cycles = StreamCycles(
         rows=block.rows,
         warps=warps,
         schedulers=gpu.schedulers,
@@ -227,14 +224,14 @@ def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: Rates
         alone=latency,
         dram=tile_bytes(block, facts) * sharers * gpu.clock * rates.byte_seconds,
     )
-    work = found.work(np.ones_like(block.tiles)) + waits
-    return replace(found, alone=np.maximum(np.maximum(latency, work), block.rows * gpu.fetch_latency))
+    work = cycles.work(np.ones_like(block.tiles)) + waits
+    return replace(cycles, alone=np.maximum(np.maximum(latency, work), block.rows * gpu.fetch_latency))
 
 
 def chip_words(block: StreamTiles, facts: Facts) -> Floats:
     """Return the 4-byte words of a thread per advance on the path to shared memory."""
     ends = 2 * block.turns * footing(facts).versions  # cells that it loads, and that it stores
-    return np.asarray((block.words + ends) * (facts.itemsize / WORD))
+    return np.asarray((block.words + ends) * (facts.itemsize / constants.WORD))
 
 
 def tile_bytes(block: StreamTiles, facts: Facts) -> Floats:
@@ -246,27 +243,27 @@ def tile_bytes(block: StreamTiles, facts: Facts) -> Floats:
 
 def most_registers(threads: Ints, gpu: Numbers) -> Ints:
     """Return the registers that a thread may have if one block is to fit; shape (n,)."""
-    warps = ceil_div(ceil_div(threads, WARP), WARP_UNIT) * WARP_UNIT
-    return np.asarray(gpu.registers // np.maximum(warps * WARP, 1) // REGISTER_UNIT * REGISTER_UNIT)
+    warps = ceil_div(ceil_div(threads, constants.WARP), constants.WARP_UNIT) * constants.WARP_UNIT
+    return np.asarray(
+        gpu.registers // np.maximum(warps * constants.WARP, 1) // constants.REGISTER_UNIT * constants.REGISTER_UNIT
+    )
 
 
 def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Numbers) -> Ints:
     """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
-    whole = -(-registers // REGISTER_UNIT) * REGISTER_UNIT
-    used = np.maximum(np.minimum(whole, most_registers(threads, gpu)), REGISTER_UNIT)
-    warps = np.maximum(ceil_div(threads, WARP), 1)
-    held = gpu.registers // (used * WARP) // WARP_UNIT * WARP_UNIT // warps
-    found = np.minimum(np.minimum(gpu.max_blocks, gpu.max_threads // (warps * WARP)), held)
-    return np.asarray(np.minimum(found, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve_bytes, 1)))
+    whole = -(-registers // constants.REGISTER_UNIT) * constants.REGISTER_UNIT
+    used = np.maximum(np.minimum(whole, most_registers(threads, gpu)), constants.REGISTER_UNIT)
+    warps = np.maximum(ceil_div(threads, constants.WARP), 1)
+    by_registers = gpu.registers // (used * constants.WARP) // constants.WARP_UNIT * constants.WARP_UNIT // warps
+    by_threads = np.minimum(np.minimum(gpu.max_blocks, gpu.max_threads // (warps * constants.WARP)), by_registers)
+    return np.asarray(np.minimum(by_threads, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve_bytes, 1)))
 
 
 def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats], dram: Floats) -> Floats:
-    """Return the cycles of blocks that are resident together, one tile each, by :data:`PARTS`; 0 for no block.
-
-    Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until
-    the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block; of all blocks
-    ``busy`` is those of their instructions and of these or shared memory, ``dram`` those of DRAM.
-    """
+    """Return the cycles of blocks that are resident together, one tile each, by :data:`PARTS`; 0 for no block."""
+    # Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy
+    # until the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block; of all
+    # blocks ``busy`` is those of their instructions and of these or shared memory, ``dram`` those of DRAM.
     issue, work = busy
     each = work / np.maximum(np.asarray(together), 1)
     time = np.maximum(alone, work + each * (1.0 - each / alone))
@@ -295,12 +292,12 @@ def makespan(grid: TileGrid, places: Ints, slow: Floats) -> Floats:
     total, turns = grid.all, ceil_div(grid.all, places)
     edges = total - grid.middle
     mean = 1.0 + (slow - 1.0) * edges / np.maximum(total, 1)
-    found = np.where(edges > 0, np.minimum(turns * mean + slow - 1.0, turns * slow), 1.0 * turns)
-    some = np.flatnonzero((turns <= _TURNS) & (edges > 0) & (edges < total))
-    if len(some):
-        most = int(np.ceil(found[some] + slow[some]).max())
-        found[some] = _one_by_one(_taken(grid, some), places[some], slow[some], (most, int(turns[some].max())))
-    return found
+    ends = np.where(edges > 0, np.minimum(turns * mean + slow - 1.0, turns * slow), 1.0 * turns)
+    few = np.flatnonzero((turns <= _TURNS) & (edges > 0) & (edges < total))
+    if len(few):
+        most = int(np.ceil(ends[few] + slow[few]).max())
+        ends[few] = _one_by_one(_taken(grid, few), places[few], slow[few], (most, int(turns[few].max())))
+    return ends
 
 
 def _taken(grid: TileGrid, index: Ints) -> TileGrid:
@@ -314,19 +311,19 @@ def _one_by_one(grid: TileGrid, places: Ints, slow: Floats, most: tuple[int, int
     middle, late = (each.ravel() for each in np.indices((most[0] + 1, most[1] + 1)))
     rows, total = np.arange(len(places)), grid.all
     ends = middle + late * slow[:, None]
-    there = np.zeros(ends.shape, dtype=np.int64)
-    there[:, 0] = places
-    done, before = np.zeros_like(total), np.zeros_like(total)
+    waiting = np.zeros(ends.shape, dtype=np.int64)
+    waiting[:, 0] = places
+    done, middle_before = np.zeros_like(total), np.zeros_like(total)
     while (done < total).any():
-        first = np.where(there > 0, ends, np.inf).argmin(axis=1)
-        count = np.minimum(there[rows, first], total - done)
+        first = np.where(waiting > 0, ends, np.inf).argmin(axis=1)
+        count = np.minimum(waiting[rows, first], total - done)
         done = done + count
-        known = np.where(done == total, grid.middle, grid.before(np.minimum(done, total - 1)))
-        quick, before = known - before, known
-        there[rows, first] -= count
-        there[rows, np.minimum(first + most[1] + 1, len(middle) - 1)] += quick
-        there[rows, np.minimum(first + 1, len(middle) - 1)] += count - quick
-    return np.asarray(np.where(there > 0, ends, 0.0).max(axis=1))
+        middle_now = np.where(done == total, grid.middle, grid.before(np.minimum(done, total - 1)))
+        quick, middle_before = middle_now - middle_before, middle_now
+        waiting[rows, first] -= count
+        waiting[rows, np.minimum(first + most[1] + 1, len(middle) - 1)] += quick
+        waiting[rows, np.minimum(first + 1, len(middle) - 1)] += count - quick
+    return np.asarray(np.where(waiting > 0, ends, 0.0).max(axis=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,10 +375,10 @@ def general_blocks(
         own = own * np.minimum(parts[axis], facts.shape[axis])
         plane = plane * (parts[axis] + foot.halo_base[axis] + foot.halo_rate[axis] * levels)
     threads = np.asarray(np.prod(sizes.threads, axis=0))
-    warps = ceil_div(threads, WARP)
+    warps = ceil_div(threads, constants.WARP)
     first = np.minimum(sizes.space[0], facts.shape[0])
     advances = first + foot.parts_base + foot.parts_rate * band
-    words, one = facts.itemsize / WORD, body(foot.program)
+    words, one = facts.itemsize / constants.WORD, body(foot.program)
     reads = foot.moving_reads + foot.constant_reads
     cell = one.arithmetic + foot.stores * RESULT_SLOTS + reads * READ_SLOTS + foot.bent_reads * BEND_SLOTS
     updates = np.zeros(len(levels))
@@ -394,7 +391,7 @@ def general_blocks(
     idle = advances * (GENERAL_ADVANCE_SLOTS + band * foot.stages * LEVEL_SLOTS[len(parts)])
     work = updates * cell + loads * LOAD_SLOTS
     busiest = np.minimum(warps, np.maximum(1, updates / np.maximum(advances * band, 1)))
-    lanes = updates * one.arithmetic * double_cost(facts, gpu) * WARP * gpu.schedulers / rates.vector_width
+    lanes = updates * one.arithmetic * double_cost(facts, gpu) * constants.WARP * gpu.schedulers / rates.vector_width
     moved = plane * (first + foot.halo_base[0] + foot.halo_rate[0] * band) * (foot.versions + foot.constants)
     return GeneralBlocks(
         count=count,
@@ -410,11 +407,9 @@ def general_blocks(
 
 
 def _warp_turns(tiles: tuple[TileSizes, tuple[Ints, ...]], facts: Facts, left: Ints) -> Ints:
-    """Times that warps go through the cells of a row or plane with so many levels to come, over all warps of a block.
-
-    Cells go to threads in turn along every axis; in the last turn of the outermost of these some warps have none, and
-    in 2D of the only one.
-    """
+    """Times that all warps of a block go through the cells of a row or plane with so many levels to come."""
+    # Cells go to threads in turn along every axis; in the last turn of the outermost of these some warps have none, and
+    # in 2D of the only one.
     (sizes, parts), foot = tiles, footing(facts)
     extents = [
         np.minimum(part + base + rate * left, extent)
@@ -426,4 +421,6 @@ def _warp_turns(tiles: tuple[TileSizes, tuple[Ints, ...]], facts: Facts, left: I
     for extent, count in zip(extents[1:], threads[1:], strict=True):
         beside, row = beside * ceil_div(extent, count), row * count
     whole, rest = extents[0] // threads[0], extents[0] % threads[0]
-    return np.asarray(beside * (whole * ceil_div(threads[0] * row, WARP) + ceil_div(rest * row, WARP)))
+    return np.asarray(
+        beside * (whole * ceil_div(threads[0] * row, constants.WARP) + ceil_div(rest * row, constants.WARP))
+    )

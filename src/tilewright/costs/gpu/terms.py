@@ -167,10 +167,8 @@ def whole_tiles(shape: tuple[int, ...], sizes: tuple[Ints, ...], slopes: tuple[i
 
 
 def whole_fronts(steps: int, rows: Ints) -> tuple[Floats, Floats, Ints]:
-    """Count wavefronts: those whose hexagons lie within the steps, the equivalent of the others, and all of them.
-
-    Colour 1 starts at steps 0, t_T, …, colour 0 half a height earlier (3).
-    """
+    """Count wavefronts: those whose hexagons lie within the steps, the equivalent of the others, and all of them."""
+    # Colour 1 starts at steps 0, t_T, …, colour 0 half a height earlier (3).
     whole, rest = np.zeros(len(rows)), np.zeros(len(rows))
     fronts = np.zeros(len(rows), dtype=np.int64)
     for start in (0 * rows, rows // 2):

@@ -23,17 +23,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
-from tilewright.costs.gpu import blocks
-from tilewright.costs.gpu.terms import (
-    TERMS,
-    CompiledCounts,
-    GpuConstants,
-    Residency,
-    double_cost,
-    residency,
-    whole_fronts,
-    whole_tiles,
-)
+from tilewright.costs.gpu import blocks, terms
 from tilewright.costs.rates import Rates
 from tilewright.costs.work import hexagonal
 from tilewright.costs.work.threads import CodeCounts, Flags, Threads, ThreadWork, body, count
@@ -44,7 +34,7 @@ from tilewright.programs.stencil.program import Program
 _LINE_WORDS = 32
 _SECTOR_WORDS = 8
 _L1_WAYS = 4
-"""Ways of L1, taken: rows further apart than a way lie in sets by chance, since higher bits are hashed."""
+"""Ways of L1, timing: rows further apart than a way lie in sets by chance, since higher bits are hashed."""
 _THREADS, _MOST_THREADS = 128, 256
 """Threads that a block of 2D tiles has about by default, and those that any has at most."""
 PARTS = ("latency", "issue", "access", "dram", "l2", "launch")
@@ -115,24 +105,24 @@ def case_of(sizes: TileSizes, facts: Facts) -> TilingBatch:
 def evaluate(
     case: TilingBatch,
     gpu: Numbers,
-    constants: GpuConstants | None = None,
+    constants: terms.GpuConstants | None = None,
     off: Collection[str] = (),
-    compiled: CompiledCounts | None = None,
+    compiled: terms.CompiledCounts | None = None,
 ) -> Terms:
     """Predict the time of every tiling."""
-    unknown = sorted(set(off) - set(TERMS))
+    unknown = sorted(set(off) - set(terms.TERMS))
     if unknown:
-        raise UsageError(f"the terms are {', '.join(TERMS)}, got {unknown[0]!r}")
-    known = constants or GpuConstants()
-    here = residency(case.work, gpu, case.facts, known, off, compiled)
-    asked = case.sizes.k
-    here = replace(here, blocks=np.where(asked > 0, np.minimum(here.blocks, asked), here.blocks))
+        raise UsageError(f"the terms are {', '.join(terms.TERMS)}, got {unknown[0]!r}")
+    fitted = constants or terms.GpuConstants()
+    resident = terms.residency(case.work, gpu, case.facts, fitted, off, compiled)
+    k = case.sizes.k
+    resident = replace(resident, blocks=np.where(k > 0, np.minimum(resident.blocks, k), resident.blocks))
     fronts = hexagonal.tiles_per_wavefront(case.sizes, case.facts)
     blocks = np.maximum(*fronts)
     queue = ceil_div(blocks, gpu.sm_count)
-    together = np.minimum(here.blocks, queue)
-    model = _Model(case=case, gpu=gpu, constants=known, here=here, off=frozenset(off))
-    scale, boundary, launches = _tiles(case, known, off)
+    together = np.minimum(resident.blocks, queue)
+    model = _Model(case=case, gpu=gpu, constants=fitted, resident=resident, off=frozenset(off))
+    scale, boundary, launches = _tiles(case, fitted, off)
     total = {name: cycles * scale / gpu.clock for name, cycles in _front(model, blocks, queue, together).items()}
     launch = launches * gpu.launch_seconds
     even = blocks / gpu.sm_count / together
@@ -149,30 +139,32 @@ def evaluate(
         **total,
         launch=launch,
         resident=np.asarray(np.ceil(together), dtype=np.int64),
-        registers=here.registers,
-        spilled=here.spilled,
-        shared=here.shared,
+        registers=resident.registers,
+        spilled=resident.spilled,
+        shared=resident.shared,
         waves=np.ceil(queue / together) / even,
         boundary=boundary,
     )
 
 
-def timed(work: BlockWork, sizes: TileSizes, facts: Facts, rates: Rates, compiled: CompiledCounts | None) -> Breakdown:
+def timed(
+    work: BlockWork, sizes: TileSizes, facts: Facts, rates: Rates, compiled: terms.CompiledCounts | None
+) -> Breakdown:
     """Evaluate whole tiles as blocks of threads, which the equations of tiles alone leave open."""
-    terms = evaluate(case_of(sizes, facts), rates.numbers, compiled=compiled)
+    timing = evaluate(case_of(sizes, facts), rates.numbers, compiled=compiled)
     queue = ceil_div(work.width, rates.sm_count) * work.fronts.count
     each = np.maximum(1, queue * work.count)
     held = blocks.resident(np.zeros_like(sizes.k), blocks.shared_bytes(work, facts), rates)
-    fits = (held > 0) & (sizes.k <= np.maximum(held, terms.resident))
+    fits = (held > 0) & (sizes.k <= np.maximum(held, timing.resident))
     return blocks.whole_tiles(
         work,
         facts,
-        tiles_per_sm=np.where(fits, terms.resident, 0),
-        io_seconds=np.maximum(terms.dram, terms.l2) / each,
-        compute_seconds=np.maximum(terms.issue, terms.access) / each,
-        prism_seconds=(terms.seconds - terms.launch) / np.maximum(1, queue),
-        terms={**terms.shares, "arithmetic": np.where(fits, terms.shares["arithmetic"], np.inf)},
-        parts={name: np.asarray(getattr(terms, name)) for name in PARTS},
+        tiles_per_sm=np.where(fits, timing.resident, 0),
+        io_seconds=np.maximum(timing.dram, timing.l2) / each,
+        compute_seconds=np.maximum(timing.issue, timing.access) / each,
+        prism_seconds=(timing.seconds - timing.launch) / np.maximum(1, queue),
+        terms={**timing.shares, "arithmetic": np.where(fits, timing.shares["arithmetic"], np.inf)},
+        parts={name: np.asarray(getattr(timing, name)) for name in PARTS},
     )
 
 
@@ -187,26 +179,26 @@ def least_seconds(program: Program, sizes: TileSizes, facts: Facts, gpu: Numbers
     - of so many blocks per multiprocessor as many turns as the smallest blocks take wait for their rows, and as many as
       blocks that fill it take wait for their own instructions.
     """
-    known = GpuConstants()
+    fitted = terms.GpuConstants()
     case = make_case(program, sizes, tuple(np.ones_like(sizes.time) for _ in sizes.space), facts)
-    here = residency(case.work, gpu, facts, known)
-    cycles = _Model(case=case, gpu=gpu, constants=known, here=here, off=frozenset()).least()
-    scale, _, launches = _tiles(case, known, ())
+    resident = terms.residency(case.work, gpu, facts, fitted)
+    cycles = _Model(case=case, gpu=gpu, constants=fitted, resident=resident, off=frozenset()).least()
+    scale, _, launches = _tiles(case, fitted, ())
     return np.asarray(cycles * scale / gpu.clock + launches * gpu.launch_seconds)
 
 
 def ideal_seconds(program: Program, facts: Facts, gpu: Numbers) -> float:
     """Return the time of issuing every point's instructions with no lane idle, and of nothing else: a lower bound."""
-    known = GpuConstants()
-    slots = _point_slots(program, facts, gpu, known) * known.issue / gpu.schedulers / WARP
+    fitted = terms.GpuConstants()
+    slots = _point_slots(program, facts, gpu, fitted) * fitted.issue / gpu.schedulers / WARP
     return facts.cells * facts.steps * slots / (gpu.sm_count * gpu.clock)
 
 
-def _point_slots(program: Program, facts: Facts, gpu: Numbers, known: GpuConstants) -> float:
+def _point_slots(program: Program, facts: Facts, gpu: Numbers, fitted: terms.GpuConstants) -> float:
     """Instructions of a point at least: its arithmetic, an address, its stores, and a read per column."""
     one = body(program)
-    arithmetic = one.arithmetic * double_cost(facts, gpu)
-    return arithmetic + min(known.plain_slots, known.guarded_slots) + one.stores + len(one.columns)
+    arithmetic = one.arithmetic * terms.double_cost(facts, gpu)
+    return arithmetic + min(fitted.plain_slots, fitted.guarded_slots) + one.stores + len(one.columns)
 
 
 def default_threads(space: Threads) -> Threads:
@@ -224,11 +216,9 @@ def default_threads(space: Threads) -> Threads:
 
 
 def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[str, Floats]:
-    """Return the cycles of a wavefront in which every block has one tile: whole waves and the last, partial one.
-
-    A partial wave shares bandwidths among its own blocks only. Blocks fall out of step, and those of the last wave
-    start as others end: the share :attr:`GpuConstants.drift` of the rounding to whole waves is not felt.
-    """
+    """Return the cycles of a wavefront in which every block has one tile: whole waves and the last, partial one."""
+    # A partial wave shares bandwidths among its own blocks only. Blocks fall out of step, and those of the last wave
+    # start as others end: the share :attr:`GpuConstants.drift` of the rounding to whole waves is not felt.
     sms = model.gpu.sm_count
     turns = np.floor(queue / together)
     left = queue - turns * together
@@ -243,13 +233,13 @@ def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[s
     }
 
 
-def _tiles(case: TilingBatch, known: GpuConstants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
+def _tiles(case: TilingBatch, fitted: terms.GpuConstants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
     """Return the whole tiles per block that all wavefronts are worth, the boundary's share of them, and launches."""
     facts, sizes, rows = case.facts, case.sizes, case.work.rows
-    slow = 1.0 if "boundary_tiles" in off else known.boundary
-    share = whole_tiles(facts.shape, sizes.space, facts.slopes, rows)
+    slow = 1.0 if "boundary_tiles" in off else fitted.boundary
+    share = terms.whole_tiles(facts.shape, sizes.space, facts.slopes, rows)
     per_block = facts.cells / facts.shape[0] / sizes.inner
-    whole, rest, fronts = whole_fronts(facts.steps * facts.stages, rows)
+    whole, rest, fronts = terms.whole_fronts(facts.steps * facts.stages, rows)
     plain = (whole + rest) * per_block
     scale = per_block * (whole * (share + slow * (1.0 - share)) + slow * rest)
     return scale, 1.0 - plain / np.maximum(scale, 1e-300), 1.0 * fronts
@@ -271,12 +261,11 @@ class _Model:
 
     case: TilingBatch
     gpu: Numbers
-    constants: GpuConstants
-    here: Residency
+    constants: terms.GpuConstants
+    resident: terms.Residency
     off: frozenset[str]
 
     def block(self) -> "_Block":
-        """Return what one block takes, however many are together."""
         slots = self._slots()
         return _Block(
             slots=slots,
@@ -287,52 +276,52 @@ class _Model:
 
     def cycles(self, block: "_Block", together: Floats | Ints, sharers: Floats) -> dict[str, Floats]:
         """Return the cycles in all and by part, 0 for no block; ``sharers`` multiprocessors share the bandwidths."""
-        known, miss = self.constants, self._miss(together)
+        fitted, miss = self.constants, self._miss(together)
         latency = np.zeros(len(block.slots)) if "latency" in self.off else self._latency(block.slots, miss)
         latency = np.where(np.asarray(together) > 0, latency, 0.0)  # the other parts go with their number
         issue, access = together * block.issue, together * block.access
         sharing = together if "bandwidth" in self.off else together * sharers
         dram = sharing * block.dram
-        l2 = sharing * self._l2(miss, together) * (self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share))
+        l2 = sharing * self._l2(miss, together) * (self.gpu.clock / (self.gpu.l2_bandwidth * fitted.l2_share))
         if "l2" in self.off:
             l2 = np.zeros_like(l2)
-        p, busy, memory = known.overlap, np.maximum(issue, access), np.maximum(dram, l2)
+        p, busy, memory = fitted.overlap, np.maximum(issue, access), np.maximum(dram, l2)
         everything = (latency**p + (busy + memory) ** p) ** (1.0 / p)
         parts = {"all": everything, "latency": latency, "issue": issue, "access": access, "dram": dram, "l2": l2}
         return parts | {"busy": busy, "memory": memory}
 
     def least(self) -> Floats:
         """Cycles of a wavefront that no thread shape goes below, of tilings with one thread: :func:`least_seconds`."""
-        work, known, gpu, facts, shared = self.case.work, self.constants, self.gpu, self.case.facts, self.here.shared
+        work, fitted, shared = self.case.work, self.constants, self.resident.shared
+        gpu, facts = self.gpu, self.case.facts
         blocks = np.maximum(*hexagonal.tiles_per_wavefront(self.case.sizes, facts))
         each = blocks / gpu.sm_count
-        slots = work.points * _point_slots(self.case.program, facts, gpu, known)
-        inside = slots / WARP * np.where(shared, 1.0, known.global_access)
-        copied = np.where(shared, work.copy_warps * min(known.copy_slots, known.guarded_copy_slots), 0.0)
-        issue = each * (inside + work.rows * known.row_slots + copied) * known.issue / self.gpu.schedulers
+        slots = work.points * _point_slots(self.case.program, facts, gpu, fitted)
+        inside = slots / WARP * np.where(shared, 1.0, fitted.global_access)
+        copied = np.where(shared, work.copy_warps * min(fitted.copy_slots, fitted.guarded_copy_slots), 0.0)
+        issue = each * (inside + work.rows * fitted.row_slots + copied) * fitted.issue / self.gpu.schedulers
         fitting = (gpu.shared_bytes // np.maximum(work.box_values * facts.itemsize, 1)).astype(np.int64)
         most = min(gpu.max_blocks, gpu.max_threads // WARP)
         together = np.maximum(1, np.where(shared, np.minimum(most, fitting), most))
-        chain = known.latency * gpu.pipeline_cycles * np.where(shared, 1.0, known.global_latency)
-        waits = work.rows * known.row_cycles + np.where(shared, known.tile_cycles, 0.0)
+        chain = fitted.latency * gpu.pipeline_cycles * np.where(shared, 1.0, fitted.global_latency)
+        waits = work.rows * fitted.row_cycles + np.where(shared, fitted.tile_cycles, 0.0)
         filled = each * slots * chain / max(gpu.max_threads, gpu.max_block_threads)
         latency = np.maximum(1.0, each / together) * waits + filled
-        dram = blocks * self._dram() * gpu.clock / (gpu.peak_dram_bandwidth * known.dram_share)
+        dram = blocks * self._dram() * gpu.clock / (gpu.peak_dram_bandwidth * fitted.dram_share)
         nothing = np.zeros(len(blocks))
         l2 = np.where(shared, blocks * self._l2(nothing, nothing + 1.0), 0.0)
-        memory = np.maximum(dram, l2 * gpu.clock / (gpu.l2_bandwidth * known.l2_share))
-        p = known.overlap
+        memory = np.maximum(dram, l2 * gpu.clock / (gpu.l2_bandwidth * fitted.l2_share))
+        p = fitted.overlap
         return np.asarray((latency**p + (issue + memory) ** p) ** (1.0 / p))
 
     def _slots(self) -> Floats:
-        """Instructions of a thread for the points of a tile."""
-        work, known = self.case.work, self.constants
-        per = self._body.arithmetic * double_cost(self.case.facts, self.gpu)
-        middle = 0.5 * (known.plain_slots + known.guarded_slots)
-        overhead = np.where(work.straight, known.plain_slots, np.where(work.even, middle, known.guarded_slots))
+        work, fitted = self.case.work, self.constants
+        per = self._body.arithmetic * terms.double_cost(self.case.facts, self.gpu)
+        middle = 0.5 * (fitted.plain_slots + fitted.guarded_slots)
+        overhead = np.where(work.straight, fitted.plain_slots, np.where(work.even, middle, fitted.guarded_slots))
         if "guards" in self.off:
-            overhead = np.full_like(overhead, known.plain_slots)
-        spills = self.here.spilled * known.spill_slots
+            overhead = np.full_like(overhead, fitted.plain_slots)
+        spills = self.resident.spilled * fitted.spill_slots
         return np.asarray(work.statements * (per + overhead) + work.stores + self._reads + spills)
 
     @property
@@ -344,55 +333,51 @@ class _Model:
         return self.case.work.reads_plain if "reuse" in self.off else self.case.work.reads
 
     def _fetch(self, slots: Floats) -> Floats:
-        """Cycles per block in which instructions come that a scheduler's own cache does not hold, or no cache.
-
-        Every tile runs all of its code once. Warps of one block that share a scheduler share what it fetches; blocks
-        do not, since each is elsewhere in the code.
-        """
+        """Cycles per block in which instructions come that a scheduler's own cache does not hold, or no cache."""
+        # Every tile runs all of its code once. Warps of one block that share a scheduler share what it fetches; blocks
+        # do not, since each is elsewhere in the code.
         if "instruction_cache" in self.off:
             return np.zeros_like(slots)
-        work, known = self.case.work, self.constants
-        code = slots + np.where(self.here.shared, known.copy_slots * work.copies, 0.0)
+        work, fitted = self.case.work, self.constants
+        code = slots + np.where(self.resident.shared, fitted.copy_slots * work.copies, 0.0)
         schedulers = np.minimum(work.warps, self.gpu.schedulers) / self.gpu.schedulers
-        near = known.near_fetch_cycles * schedulers * np.maximum(0.0, code - known.near_code_slots)
-        return np.asarray(near + known.fetch_cycles * np.maximum(0.0, code - known.code_slots))
+        near = fitted.near_fetch_cycles * schedulers * np.maximum(0.0, code - fitted.near_code_slots)
+        return np.asarray(near + fitted.fetch_cycles * np.maximum(0.0, code - fitted.code_slots))
 
     def _latency(self, slots: Floats, miss: Floats) -> Floats:
         """Cycles of a thread's own chain: rows with their barriers, instructions, rounds of copying."""
-        work, known = self.case.work, self.constants
-        copy = np.where(work.straight, known.copy_cycles, known.guarded_copy_cycles)
+        work, fitted = self.case.work, self.constants
+        copy = np.where(work.straight, fitted.copy_cycles, fitted.guarded_copy_cycles)
         if "guards" in self.off:
-            copy = np.full_like(copy, known.copy_cycles)
-        inside = known.tile_cycles + copy * work.copies
-        step = known.row_cycles + np.where(self.here.shared, 0.0, known.global_row_cycles * (1.0 + 2.0 * miss))
+            copy = np.full_like(copy, fitted.copy_cycles)
+        inside = fitted.tile_cycles + copy * work.copies
+        step = fitted.row_cycles + np.where(self.resident.shared, 0.0, fitted.global_row_cycles * (1.0 + 2.0 * miss))
         chain = (
-            known.latency
+            fitted.latency
             * self.gpu.pipeline_cycles
-            * np.where(self.here.shared, 1.0, known.global_latency * (1.0 + miss))
+            * np.where(self.resident.shared, 1.0, fitted.global_latency * (1.0 + miss))
         )
-        return np.asarray(work.rows * step + chain * slots + np.where(self.here.shared, inside, 0.0))
+        return np.asarray(work.rows * step + chain * slots + np.where(self.resident.shared, inside, 0.0))
 
     def _issue(self, slots: Floats) -> Floats:
         """Cycles of a multiprocessor's schedulers per block."""
-        work, known = self.case.work, self.constants
-        copy = np.where(work.straight, known.copy_slots, known.guarded_copy_slots)
+        work, fitted = self.case.work, self.constants
+        copy = np.where(work.straight, fitted.copy_slots, fitted.guarded_copy_slots)
         if "guards" in self.off:
-            copy = np.full_like(copy, known.copy_slots)
-        copied = np.where(self.here.shared, work.copy_warps * copy, 0.0)
-        inside = slots * np.where(self.here.shared, 1.0, self._global)
+            copy = np.full_like(copy, fitted.copy_slots)
+        copied = np.where(self.resident.shared, work.copy_warps * copy, 0.0)
+        inside = slots * np.where(self.resident.shared, 1.0, self._global)
         return np.asarray(
-            ((inside + work.rows * known.row_slots) * work.warps + copied) * known.issue / self.gpu.schedulers
+            ((inside + work.rows * fitted.row_slots) * work.warps + copied) * fitted.issue / self.gpu.schedulers
         )
 
     def _accesses(self) -> Floats:
-        """Accesses of a thread to shared memory or L1 for the points of a tile."""
         words = self.case.facts.itemsize / WORD
-        return (self._reads + self.case.work.stores + self.here.spilled * self.constants.spill_slots) * words
+        return (self._reads + self.case.work.stores + self.resident.spilled * self.constants.spill_slots) * words
 
     def _access_cost(self) -> Floats:
-        """Cycles per access of a warp."""
         conflicts = 1.0 if "bank_conflicts" in self.off else self.case.work.conflicts
-        return np.where(self.here.shared, conflicts, self._global)
+        return np.where(self.resident.shared, conflicts, self._global)
 
     @property
     def _global(self) -> Floats:
@@ -415,7 +400,7 @@ class _Model:
     @property
     def _pad(self) -> Floats:
         """Words off chip that a segment costs beyond its own: of a copy, or of rows that come through L1."""
-        return np.where(self.here.shared, self.constants.segment_words, _SECTOR_WORDS - 1.0)
+        return np.where(self.resident.shared, self.constants.segment_words, _SECTOR_WORDS - 1.0)
 
     def _box(self, pad: float | Floats) -> Floats:
         return self._segments(self.case.work.box_values, self.case.work.box_rows, pad)
@@ -433,13 +418,11 @@ class _Model:
         times = miss * self.constants.step_misses
         if "near_rows" not in self.off:
             times = times + self._near_miss(together) * work.again * self.constants.near_misses
-        return np.asarray(np.where(self.here.shared, copied, stores + self._dram() + times * work.rows * again))
+        return np.asarray(np.where(self.resident.shared, copied, stores + self._dram() + times * work.rows * again))
 
     def _miss(self, together: Floats | Ints) -> Floats:
-        """Share of what a step reads that L1 does not hold, for tiles that do not live in shared memory.
-
-        Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do.
-        """
+        """Share of what a step reads that L1 does not hold, for tiles that do not live in shared memory."""
+        # Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do.
         work = self.case.work
         if self._by_chance:
             return self._beyond_sets(self._lines(work.held_rows * work.last, work.held_rows), together)
@@ -455,7 +438,6 @@ class _Model:
 
     @property
     def _pitch(self) -> int:
-        """Bytes from a row to the next."""
         return self.case.facts.shape[-1] * self.case.facts.itemsize
 
     @property
@@ -464,11 +446,9 @@ class _Model:
         return "l1_sets" not in self.off and self._pitch >= self.gpu.unified_bytes // _L1_WAYS
 
     def _beyond(self, words: Floats, rows: Floats, together: Floats | Ints) -> Floats:
-        """Share of lines that the part of L1 that is used does not hold.
-
-        Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
-        the pitch and a way in lines, so that each takes the room of g lines, however short it is.
-        """
+        """Share of lines that the part of L1 that is used does not hold."""
+        # Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
+        # the pitch and a way in lines, so that each takes the room of g lines, however short it is.
         wanted, way = words * self.case.facts.itemsize, self.gpu.unified_bytes // _L1_WAYS
         if "l1_sets" not in self.off and self._pitch < way:
             wanted = np.maximum(wanted, rows * math.gcd(self._pitch, way))
@@ -482,5 +462,4 @@ class _Model:
 
     @property
     def _used(self) -> float:
-        """Bytes of L1 that hold useful lines."""
         return self.constants.l1_share * self.gpu.unified_bytes

@@ -35,12 +35,12 @@ class Tile:
 
     def usage(self, seconds: float) -> Usage:
         """Return the amounts of the whole run, which takes so many seconds."""
-        every = float(self.tiles)
+        tiles = float(self.tiles)
         return Usage.of(
             seconds=seconds,
-            global_words=every * float(self.global_words),
-            shared_words=every * float(self.shared_words),
-            updates=every * float(self.points),
+            global_words=tiles * float(self.global_words),
+            shared_words=tiles * float(self.shared_words),
+            updates=tiles * float(self.points),
             operations=self.operations,
         )
 

@@ -52,8 +52,8 @@ class CountedTiles:
         """Return what blocks do."""
         rows_of = zip(*(column.tolist() for column in (sizes.time, *sizes.space)), strict=True)
         tilings = [Tiling(family=self.family, time=time, space=tuple(space)) for time, *space in rows_of]
-        every = [_work(facts.problem, tiling) for tiling in tilings]
-        blocks, spans = [each.block for each in every], [each.spans for each in every]
+        works = [_work(facts.problem, tiling) for tiling in tilings]
+        blocks, spans = [each.block for each in works], [each.spans for each in works]
 
         def column(parts: "list[BlockCounts] | list[Spans]", name: str) -> Floats:
             return np.array([getattr(each, name) for each in parts], dtype=np.float64)
@@ -77,10 +77,7 @@ class CountedTiles:
 
     def boxes(self, sizes: TileSizes, facts: Facts) -> BoxWork:
         """Return what a CPU's cores do."""
-        parts = tiles.moving_pieces(sizes, facts)
-        around = tiles.around(sizes, facts, range(len(sizes.space)))
-        whole = self.blocks(sizes, facts)
-        return tiles.clipped_boxes(sizes, facts, whole, parts, breaks=tiles.breaks(sizes, parts), around=around)
+        return tiles.clipped_boxes(sizes, facts, self.blocks(sizes, facts), tiles.moving_pieces(sizes, facts))
 
 
 @fact

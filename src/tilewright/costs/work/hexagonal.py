@@ -138,10 +138,8 @@ def live_in(sizes: TileSizes, facts: Facts) -> Ints:
 
 
 def live_out(sizes: TileSizes, facts: Facts) -> Ints:
-    """Values of a hexagon that other tiles read: t_S + 2 r (t_T - 1), where (7) prints t_S + 2 t_T.
-
-    A base narrower than twice the reach makes the outer cells of the narrowest rows overlap; they count once.
-    """
+    """Values of a hexagon that other tiles read: t_S + 2 r (t_T - 1), where (7) prints t_S + 2 t_T."""
+    # A base narrower than twice the reach makes the outer cells of the narrowest rows overlap; they count once.
     base, reach = sizes.space[0], facts.slopes[0]
     rows = height(sizes, facts)
     overlap = np.maximum(0, 2 * reach - base)
@@ -157,21 +155,17 @@ def prism_tiles(sizes: TileSizes, facts: Facts) -> Ints:
 
 
 def tile_words(sizes: TileSizes, facts: Facts) -> tuple[Ints, Ints]:
-    """Values that a tile reads from memory and writes to it (equations 13 and 24), over all fields.
-
-    Every updated field and time level counts with the hexagon's live-in and live-out, which is exact for one field
-    and one past level and an upper bound for more; a field that is only read counts with the tile's shadow.
-    """
+    """Values that a tile reads from memory and writes to it (equations 13 and 24), over all fields."""
+    # Every updated field and time level counts with the hexagon's live-in and live-out, which is exact for one field
+    # and one past level and an upper bound for more; a field that is only read counts with the tile's shadow.
     shadow = width(sizes, facts) + 2 * facts.slopes[0]
     read = facts.levels * live_in(sizes, facts) + facts.constants * shadow
     return read * sizes.inner, facts.levels * live_out(sizes, facts) * sizes.inner
 
 
 def shared_values(sizes: TileSizes, facts: Facts) -> Ints:
-    """Values that a tile keeps on chip, M_tile: 2 (t_S + t_T) in 1D, 2 prod(t_Si + t_T + 1) else (equation 19).
-
-    For any reach r, with r (t_T + 1) in place of t_T + 1, and for any number of copies in place of 2.
-    """
+    """Values that a tile keeps on chip, M_tile: 2 (t_S + t_T) in 1D, 2 prod(t_Si + t_T + 1) else (equation 19)."""
+    # For any reach r, with r (t_T + 1) in place of t_T + 1, and for any number of copies in place of 2.
     rows = grown_rows(height(sizes, facts), len(sizes.space))
     total = np.full_like(sizes.time, facts.copies)
     for size, slope in zip(sizes.space, facts.slopes, strict=True):
@@ -204,12 +198,12 @@ class MovingCuts:
     def of(sizes: TileSizes, facts: Facts) -> "MovingCuts":
         """Cut the lines of tilings."""
         extent = facts.shape[-1]
-        pairs, places = np.unique(np.stack([height(sizes, facts), sizes.space[-1]]), axis=1, return_inverse=True)
+        pairs, cuts = np.unique(np.stack([height(sizes, facts), sizes.space[-1]]), axis=1, return_inverse=True)
         rows, size = pairs[0], np.repeat(pairs[1], pairs[0])
         row = np.arange(len(size)) - np.repeat(np.cumsum(rows) - rows, rows)
         first = np.minimum(extent, size - facts.slopes[-1] * row % size)
         whole, last = np.divmod(extent - first, size)
-        return MovingCuts(places=places.ravel(), rows=rows, size=size, first=first, whole=whole, last=last)
+        return MovingCuts(places=cuts.ravel(), rows=rows, size=size, first=first, whole=whole, last=last)
 
     def _mean(self, values: Ints) -> Floats:
         """The mean over the rows of every tiling; shape (n,)."""
@@ -224,12 +218,10 @@ class MovingCuts:
         return self._mean(1 + self.whole + (self.last > 0))
 
     def vectors(self, lanes: int) -> Floats:
-        """Vectors of a line; shape (n,).
+        """Vectors of a line; shape (n,)."""
 
-        The last vector of a piece overlaps the one before, and a piece that is shorter than a vector is computed cell
-        by cell.
-        """
-
+        # The last vector of a piece overlaps the one before, and a piece that is shorter than a vector is computed cell
+        # by cell.
         def of(cells: Ints) -> Ints:
             return np.where(cells < lanes, cells, ceil_div(cells, lanes))
 
@@ -237,10 +229,8 @@ class MovingCuts:
 
 
 def _turns(sizes: TileSizes, facts: Facts, full: Floats, cores: int) -> Floats:
-    """Tiles that the busiest core computes in all: over full wavefronts, the mean of both colours.
-
-    Cores take the tiles in order, each as soon as it is free; the first and the last one are clipped at the grid.
-    """
+    """Tiles that the busiest core computes in all: over full wavefronts, the mean of both colours."""
+    # Cores take the tiles in order, each as soon as it is free; the first and the last one are clipped at the grid.
     base, distance = sizes.space[0], pitch(sizes, facts)
     overhang = (width(sizes, facts) - base) // 2
     counts = tiles_per_wavefront(sizes, facts)
@@ -263,10 +253,8 @@ def _inside(left: Ints, base: Ints, overhang: Ints, extent: int) -> Floats:
 
 
 def _box_values(sizes: TileSizes, facts: Facts) -> Floats:
-    """Values of every copy of every field over the cells of a mean box and those around it that it reads.
-
-    A piece of a row begins and ends anywhere in a cache line.
-    """
+    """Values of every copy of every field over the cells of a mean box and those around it that it reads."""
+    # A piece of a row begins and ends anywhere in a cache line.
     hull, last = 0.5 * pitch(sizes, facts) + sum(facts.sides[0]), len(facts.shape) - 1
     for axis in range(1, len(facts.shape)):
         ends = CACHE_LINE // facts.itemsize - 1 if axis == last else 0

@@ -51,15 +51,7 @@ def boxes(sizes: TileSizes, facts: Facts) -> BoxWork:
     *_, last = (_count(rows, *axis) for axis in _axes(sizes, facts))
     parts = tiles.pieces((sizes.sub or sizes.space)[-1], last, facts)
     beside = np.minimum(tiles.product(sizes.space) * whole.fronts.kinds[0][1], 1.0 * facts.cells)
-    return tiles.clipped_boxes(
-        sizes,
-        facts,
-        whole,
-        parts,
-        breaks=tiles.breaks(sizes, parts),
-        around=tiles.around(sizes, facts, range(len(sizes.space))),
-        between=facts.copies * _lag(sizes, facts) * beside,
-    )
+    return tiles.clipped_boxes(sizes, facts, whole, parts, between=facts.copies * _lag(sizes, facts) * beside)
 
 
 def _axes(sizes: TileSizes, facts: Facts) -> list[tuple[Ints, int, tuple[int, int]]]:
@@ -68,14 +60,13 @@ def _axes(sizes: TileSizes, facts: Facts) -> list[tuple[Ints, int, tuple[int, in
 
 
 def _count(rows: Ints, size: Ints, extent: int, sides: tuple[int, int]) -> Ints:
-    """Tiles of a band along an axis."""
     return ceil_div(extent + sides[1] * (rows - 1), size)
 
 
 def _lag(sizes: TileSizes, facts: Facts) -> Ints:
     """Wavefronts from a band's tile to the one of the next band."""
     rows = sizes.time * facts.stages
-    found = 1 + 0 * rows
+    lag = 1 + 0 * rows
     for size, extent, sides in _axes(sizes, facts):
-        found = found + np.minimum(ceil_div(sides[1] * rows, size), _count(rows, size, extent, sides) - 1)
-    return found
+        lag = lag + np.minimum(ceil_div(sides[1] * rows, size), _count(rows, size, extent, sides) - 1)
+    return lag

@@ -1,20 +1,27 @@
-"""Streaming tiles in the caches of a CPU's core: bands, halos, slabs, and how far apart rows are used again.
+"""Streaming tiles, in the caches of a CPU's core and in the thread blocks of a GPU.
 
-A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level; the slabs that outlive
-an advance stay in caches. What they do in thread blocks is in :mod:`tilewright.costs.work.stream_blocks`.
+On a CPU a tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level; the slabs that
+outlive an advance stay in caches, and how far apart rows are used again says in which.
+
+On a GPU the counts are those of the kernels (:mod:`tilewright.codegen.gpu.streaming`): of every band the whole tiles in
+the steady loop, those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other
+edges and bands of other lengths in the general kernel.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import CACHE_LINE
+from tilewright.base.constants import CACHE_LINE, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.facts import Facts
 from tilewright.costs.reuse import Uses
 from tilewright.costs.work.tiles import product
 from tilewright.schedules.families.streaming import odd_side
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.streaming.block import BlockGrowth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +85,192 @@ def tiles(sizes: TileSizes, facts: Facts) -> StreamWork:
         read_values=held * width * (facts.levels + facts.constants),
         written_values=product(sides) * written,
     )
+
+
+def footing(facts: Facts) -> BlockGrowth:
+    """Return how a problem's streaming tiles grow."""
+    if facts.block is None:
+        raise UsageError("the cost of streaming tiles is known in 2D and 3D, and where such tiles are legal")
+    return facts.block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileGrid:
+    """Tiles of n launches, numbered with the last axis fastest."""
+
+    counts: tuple[Ints, ...]  # tiles per axis, outermost first, each of shape (n,)
+    first: tuple[Ints, ...]  # the first of them that lies in the middle, per axis
+    inside: tuple[Ints, ...]  # how many lie there, per axis; 0 where none does
+
+    @property
+    def all(self) -> Ints:
+        """All tiles; shape (n,)."""
+        return np.asarray(np.prod(self.counts, axis=0))
+
+    @property
+    def middle(self) -> Ints:
+        """Those in the middle along every axis; shape (n,)."""
+        return np.asarray(np.prod(self.inside, axis=0))
+
+    def before(self, number: Ints) -> Ints:
+        """Return how many in the middle come before one of the tiles; shape (n,)."""
+        total, among = np.zeros_like(number), np.ones_like(number)
+        rest, size = number, self.all
+        each = self.middle
+        for count, first, inside in zip(self.counts, self.first, self.inside, strict=True):
+            size, each = size // count, np.where(inside > 0, each // np.maximum(inside, 1), 0)
+            place, rest = rest // size, rest % size
+            total = total + among * np.clip(place - first, 0, inside) * each
+            among = among * ((place >= first) & (place < first + inside))
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTiles:
+    """Tiles of n tilings, each of shape (n,)."""
+
+    levels: Ints  # steps of a whole band
+    rows: Floats  # advances of a tile
+    tested: Floats  # those of a tile in the middle of the grid that are computed in the loop with tests
+    row: Ints  # cells of a loaded row or plane
+    turns: Ints  # cells of a thread in it
+    threads: Ints
+    tiles: Ints  # tiles of a band
+    steady: TileGrid  # those of whole bands that the steady kernel computes; its middle ones lie inside the grid
+    parts: tuple[Ints, ...]  # sizes of the general kernel's tiles, per axis
+    part_bytes: Ints  # shared memory of a block of that kernel
+    own: Floats  # a tile's own cells
+    loaded: Floats  # cells that it loads per version
+    chip_bytes: Ints  # shared memory
+    held: Ints  # registers that a thread's rows take
+    reads: Ints  # reads of a kernel that is written out
+    words: Ints  # values that a thread reads and stores on chip per advance
+    moves: Ints  # instructions for that
+    points: Floats  # cells that a tile computes over its levels
+
+
+def band_lengths(levels: Ints, steps: int, versions: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the lengths of the bands of some steps, and how many a run has, both of shape (n,)."""
+    times, inverse = np.unique(levels, return_inverse=True)
+    counts = [stream_block.lengths(steps, time, versions) for time in times.tolist()]
+    for number in range(max(map(len, counts), default=0)):
+        pairs = np.array([each[number] if number < len(each) else (0, 0) for each in counts], dtype=np.int64)
+        yield pairs[inverse, 0], pairs[inverse, 1]
+
+
+def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
+    """Count what the tiles are."""
+    foot = footing(facts)
+    rank = len(facts.shape)
+    if len(sizes.threads) != rank:
+        raise UsageError("streaming tiles on a GPU have threads per axis", "write it like threads=1x256")
+    levels = foot.whole(sizes.time)
+    grown = [base + rate * levels for base, rate in zip(foot.halo_base, foot.halo_rate, strict=True)]
+    extents = [size + more for size, more in zip(sizes.space, grown, strict=True)]
+    turns, row, threads, own, tiles = (np.ones_like(levels) for _ in range(5))
+    points = np.zeros(len(levels))
+    for axis in range(1, rank):
+        turns = turns * ceil_div(extents[axis], sizes.threads[axis])
+        row, threads = row * extents[axis], threads * sizes.threads[axis]
+    for size, extent in zip(sizes.space, facts.shape, strict=True):
+        tiles, own = tiles * ceil_div(extent + 0 * size, size), own * np.minimum(size, extent)
+    for left in range(int(levels.max(initial=1))):
+        cells = np.ones(len(levels))
+        for size, base, rate in zip(sizes.space, foot.halo_base, foot.halo_rate, strict=True):
+            cells = cells * (size + base + rate * left)
+        points = points + cells * (left < levels)
+    inner = zip(extents[1:], sizes.threads[1:], strict=True)
+    of_thread = tuple(ceil_div(extent, count) for extent, count in inner)
+    held = _held(foot, levels, of_thread, sizes.threads[1:])
+    first = np.minimum(sizes.space[0], facts.shape[0])
+    rows = 1.0 * first + foot.rows_base + foot.rows_rate * levels
+    parts = foot.parts(levels, sizes.space)
+    untested = np.maximum(first - foot.stored_rows - held.rows + 1, 0)
+    return StreamTiles(
+        levels=levels,
+        rows=rows,
+        tested=rows - untested,
+        row=row,
+        turns=turns,
+        threads=threads,
+        tiles=tiles,
+        steady=_steady(sizes, facts, foot, of_thread),
+        parts=parts,
+        part_bytes=foot.part_values(levels, parts) * facts.itemsize,
+        own=1.0 * own,
+        loaded=1.0 * row * (first + grown[0]),
+        chip_bytes=held.chip * facts.itemsize,
+        held=(held.registers + turns * foot.versions) * facts.itemsize // WORD,
+        reads=foot.written(levels, held.rows, turns),
+        words=held.words,
+        moves=held.moves,
+        points=points,
+    )
+
+
+def _steady(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints, ...]) -> TileGrid:
+    """The tiles that the steady kernel computes: ``whole_test`` of :mod:`tilewright.codegen.gpu.streaming.tile`."""
+    # In the middle are those that pass its ``inner_test``: all that they load lies in the grid. Whatever the extents
+    # are, rows start in memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
+    levels = foot.whole(sizes.time)
+    axes: list[tuple[Ints, Ints, Ints]] = []
+    for axis, (size, extent) in enumerate(zip(sizes.space, facts.shape, strict=True)):
+        count = ceil_div(extent + 0 * size, size)
+        first, among = 0 * count, count
+        if axis:
+            own, threads = cells[axis - 1], sizes.threads[axis]
+            low, covered = foot.low(axis, levels, size, own, threads), own * threads
+        else:
+            low = foot.low_base[0] + foot.low_rate[0] * levels
+            covered = size + foot.halo_base[0] + foot.halo_rate[0] * levels
+        if axis or axis in foot.bent:
+            first = np.minimum(ceil_div(low, size), count)
+            among = np.clip((extent - covered + low) // size + 1 - first, 0, count - first)
+        if axis in foot.bent:
+            count, first = among, 0 * count
+        axes.append((count, first, among))
+    counts, firsts, inside = zip(*axes, strict=True)
+    return TileGrid(counts=counts, first=firsts, inside=inside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What blocks keep, each of shape (n,).
+
+    Rows in use, values in a thread's registers and on chip, and per advance: values that a thread reads and publishes
+    there, and the instructions for it.
+    """
+
+    rows: Ints
+    registers: Ints
+    chip: Ints
+    words: Ints
+    moves: Ints
+
+
+def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
+    unique, offsets = np.unique(np.stack([levels, *cells]), axis=1, return_inverse=True)
+    values, rims = [], []
+    for time, *own in unique.T.tolist():
+        each, levels_kept = foot.rims(tuple(own)), foot.kept(time)
+        rims.append(each)
+        registers = sum(n * held for n, held in zip(levels_kept, each.held, strict=True)) + each.passing
+        counts = [(n, field) for field, n in enumerate(levels_kept) if n]
+        words = sum(n * (len(each.ages[field]) + each.values_published(field)) for n, field in counts)
+        moves = sum(n * (each.loads(field) + len(each.published[field])) for n, field in counts)
+        rows = [n * each.chip_rows * bool(each.near[field]) for field, n in enumerate(levels_kept)]
+        groups = [each.values_published(field) for field in range(len(levels_kept))]
+        values.append((each.rows, registers, words, moves, *each.reach, *rows, *groups))
+    rank = len(cells)
+    table = np.array(values, dtype=np.int64).reshape(len(values), 4 + rank + 2 * len(foot.program.fields))
+    columns = table[offsets.ravel()].T
+    reaches, chip = columns[4 : 4 + rank], np.zeros_like(levels)
+    pitch = threads[-1]
+    for count, reach in zip(threads[:-1], reaches[:-1], strict=True):
+        pitch = pitch * (count + 2 * reach)
+    pitch = pitch + 2 * reaches[-1]
+    fields = len(foot.program.fields)
+    each_rows, each_groups = columns[4 + rank : 4 + rank + fields], columns[4 + rank + fields :]
+    for rows, groups in zip(each_rows, each_groups, strict=True):
+        chip = chip + rows * (ceil_div(groups * pitch, foot.lanes) * foot.lanes)
+    return _Held(columns[0], columns[1], chip, columns[2], columns[3])

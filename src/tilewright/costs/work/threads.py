@@ -111,11 +111,11 @@ def body(program: Program) -> CodeCounts:
 
 def count(program: Program, sizes: TileSizes, threads: Threads, facts: Facts) -> ThreadWork:
     """Count what the code of every tiling does."""
-    one = body(program)
+    point = body(program)
     rows = hexagonal.height(sizes, facts)
     classic = [ceil_div(size, n) for size, n in zip(sizes.space[1:], threads[1:], strict=True)]
     across = functools.reduce(np.multiply, classic, np.ones_like(rows))
-    along, reads = _along(one, sizes, threads[0], rows, facts)
+    along, reads = _along(point, sizes, threads[0], rows, facts)
     block = functools.reduce(np.multiply, threads, np.ones_like(rows))
     reach = facts.slopes[0]
     alone = across == 1
@@ -132,9 +132,9 @@ def count(program: Program, sizes: TileSizes, threads: Threads, facts: Facts) ->
         warps=ceil_div(block, WARP),
         rows=rows,
         statements=along * across / facts.stages,
-        reads=np.where(alone, reads, along * across * one.reads) / facts.stages,
-        reads_plain=along * across * one.reads / facts.stages,
-        stores=along * across * one.stores / facts.stages,
+        reads=np.where(alone, reads, along * across * point.reads) / facts.stages,
+        reads_plain=along * across * point.reads / facts.stages,
+        stores=along * across * point.stores / facts.stages,
         straight=alone & (threads[0] == 1),
         even=alone & ((2 * reach) % threads[0] == 0),
         copies=fields * turns + out / block,
@@ -153,7 +153,7 @@ def count(program: Program, sizes: TileSizes, threads: Threads, facts: Facts) ->
         step_rows=read,
         held_rows=read + written,
         near_rows=_near_rows(sizes, facts),
-        again=np.where(alone, one.rows_kept, one.rows) - 1.0,
+        again=np.where(alone, point.rows_kept, point.rows) - 1.0,
     )
 
 
@@ -190,23 +190,23 @@ def distinct_reads(columns: tuple[tuple[int, ...], ...], stride: int, most: int)
     total = np.zeros(most + 1)
     for column in columns:
         # Beyond the span of a column every further point adds the same number.
-        known = min(most, (column[-1] - column[0]) // stride + 2)
-        seen: set[int] = set()
+        span = min(most, (column[-1] - column[0]) // stride + 2)
+        values: set[int] = set()
         first = [0.0]
-        for point in range(known):
-            seen |= {point * stride + offset for offset in column}
-            first.append(float(len(seen)))
-        grown = first[-1] - first[-2] if known else 0.0
-        total += np.concatenate([first, first[-1] + grown * np.arange(1, most - known + 1)])
+        for point in range(span):
+            values |= {point * stride + offset for offset in column}
+            first.append(float(len(values)))
+        grown = first[-1] - first[-2] if span else 0.0
+        total += np.concatenate([first, first[-1] + grown * np.arange(1, most - span + 1)])
     return total
 
 
-def _along(one: CodeCounts, sizes: TileSizes, threads: Ints, rows: Ints, facts: Facts) -> tuple[Floats, Floats]:
+def _along(point: CodeCounts, sizes: TileSizes, threads: Ints, rows: Ints, facts: Facts) -> tuple[Floats, Floats]:
     """Count the busiest thread's points and reads along the hexagon's axis, over all rows."""
     half = rows // 2
     strides, which = np.unique(threads, return_inverse=True)
     widest = int((hexagonal.width(sizes, facts) // threads).max(initial=0)) + 1
-    tables = np.stack([distinct_reads(one.columns, int(stride), widest) for stride in strides])
+    tables = np.stack([distinct_reads(point.columns, int(stride), widest) for stride in strides])
     divisor: Ints | int = threads
     if len(strides) == 1:  # as most often, and then many times faster
         divisor, which = int(strides[0]), np.zeros((), dtype=np.int64)

@@ -3,17 +3,24 @@
 Blocks are the code of GPUs: whole tiles, whose words come and go and whose steps end with barriers. Boxes are the code
 of CPUs: rows of vectors, clipped to the grid, in the caches of a core. No machine is in either; what hangs on its
 lanes, cores or multiprocessors is asked for by their number.
+
+Without time tiling a step sweeps the grid. On a CPU one thread goes through a recurrence cell by cell; on a GPU the
+planes of cells that do not need each other are a launch each
+(:func:`tilewright.programs.stencil.dependences.plane_weights`).
 """
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.facts import Facts
+from tilewright.programs.stencil.dependences import plane_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +52,9 @@ class Fronts:
         return np.asarray(sum(count for count, _ in self.kinds))
 
     def turns(self, places: Ints | int) -> Floats:
-        """Return the turns over all wavefronts if so many tiles run at a time: ceil(w / places) each, fewer on ramps.
-
-        While it fills, wavefronts have ``u w`` tiles, u running from 0 to 1; a wavefront takes a turn at least. A width
-        below 1 is a tile wider than the grid, which costs its part inside.
-        """
+        """Return the turns over all wavefronts, so many tiles at a time: ceil(w / places) each, fewer on ramps."""
+        # While it fills, wavefronts have ``u w`` tiles, u running from 0 to 1; a wavefront takes a turn at least. A
+        # width below 1 is a tile wider than the grid, which costs its part inside.
         total = np.zeros(self.kinds[0][0].shape)
         for count, width in self.kinds:
             share = width / places
@@ -63,12 +68,10 @@ class Fronts:
         return total
 
     def shared_turns(self, tiles: Ints | Floats, cores: int) -> Floats:
-        """Return the turns of a few cores over all wavefronts of one kind, which have so many tiles in all.
-
-        As :meth:`turns`, but a width that is an average stands for whole numbers around it, which take
-        ``w / cores + (cores - 1) / (2 cores)`` turns on average; and tiles that the start and the end of a run cut off
-        count as what is left of them.
-        """
+        """Return the turns of a few cores over all wavefronts of one kind, which have so many tiles in all."""
+        # As :meth:`turns`, but a width that is an average stands for whole numbers around it, which take
+        # ``w / cores + (cores - 1) / (2 cores)`` turns on average; and tiles that the start and the end of a run cut
+        # off count as what is left of them.
         ((count, width),) = self.kinds
         inside = width <= 1
         full = np.where(inside, width, np.ceil(width / cores))
@@ -139,11 +142,10 @@ class BoxWork:
 
 
 def clipped_boxes(sizes: TileSizes, facts: Facts, whole: BlockWork, parts: Floats, **own: Any) -> BoxWork:  # noqa: ANN401
-    """Return the boxes of whole tiles that share the grid's cells, a block after the other, lines cut into ``parts``.
-
-    Partial blocks are what they compute and move. What a block overwrites is read first; ``own`` is what a family says
-    besides.
-    """
+    """Return the boxes of whole tiles that share the grid's cells, block by block, lines cut into ``parts``."""
+    # Partial blocks are what they compute and move. What a block overwrites is read first; ``own`` is what a family
+    # says besides, or otherwise.
+    own = {"breaks": breaks(sizes, parts), "around": around(sizes, facts, range(len(sizes.space))), **own}
     extent, cells = facts.shape[-1], 1.0 * facts.cells * facts.steps * facts.stages
     share = whole.count * np.minimum(1.0, cells / np.maximum(whole.tiles * whole.count * whole.points, 1.0))
     values = np.minimum(1.0 * whole.shared_values, 1.0 * facts.copies * facts.cells)
@@ -178,11 +180,11 @@ def _mean_vectors(extent: int, parts: Floats, lanes: int) -> Floats:
 
 def around(sizes: TileSizes, facts: Facts, axes: Sequence[int]) -> Floats:
     """Return the values per cell and time step around a block, along axes where it is cut and as wide at every step."""
-    found = np.zeros(len(sizes.time))
+    values = np.zeros(len(sizes.time))
     for axis in axes:
         size = sizes.space[axis]
-        found = found + np.where(size < facts.shape[axis], facts.further[axis] / size, 0.0)
-    return found
+        values = values + np.where(size < facts.shape[axis], facts.further[axis] / size, 0.0)
+    return values
 
 
 def plane_values(sizes: TileSizes, facts: Facts) -> Floats:
@@ -218,3 +220,63 @@ def product(columns: Sequence[Ints | Floats]) -> Floats:
     for column in columns:
         total = total * column
     return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepWork:
+    """One step without time tiling."""
+
+    once_bytes: int  # every value that the step needs is read once and every new one written once
+    written_bytes: int
+    launches: int  # sweeps or launches of a step of a recurrence; else 0
+    serial_cells: int  # its cells that are computed one after the other
+
+    @property
+    def serial(self) -> bool:
+        """Whether cells need new values of the same sweep."""
+        return self.launches > 0
+
+
+def on_cpu(facts: Facts) -> SweepWork:
+    """Return a step of a CPU's code: what is overwritten is read, too."""
+    program, serial_cells = facts.problem.program, 0
+    if program.analysis.sweep:
+        spans = zip(*map(facts.problem.update_box, program.statements), strict=True)
+        serial_cells = math.prod(max(high for _, high in axis) - min(low for low, _ in axis) for axis in spans)
+    values = facts.levels + facts.constants + facts.writes + facts.fetches
+    return SweepWork(
+        once_bytes=facts.cells * facts.itemsize * values,
+        written_bytes=facts.cells * facts.itemsize * facts.writes,
+        launches=facts.stages if serial_cells else 0,
+        serial_cells=serial_cells,
+    )
+
+
+def on_gpu(facts: Facts) -> SweepWork:
+    """Return a step of a GPU's code."""
+    program, launches, serial_cells = facts.problem.program, 0, 0
+    if dependences := program.analysis.sweep:
+        launches = facts.stages
+        if program.rank == 1:
+            serial_cells = facts.cells  # one thread waits for every cell
+        else:
+            planes = 1 + sum(w * (n - 1) for w, n in zip(plane_weights(program), facts.shape, strict=True))
+            launches += len({dependence.stage for dependence in dependences}) * (planes - 1)
+    values = facts.levels + facts.constants + facts.updated
+    return SweepWork(
+        once_bytes=facts.cells * facts.itemsize * values,
+        written_bytes=facts.cells * facts.itemsize * facts.updated,
+        launches=launches,
+        serial_cells=serial_cells,
+    )
+
+
+def check_order(facts: Facts) -> None:
+    """Refuse a recurrence of which a GPU computes one cell after the other."""
+    program = facts.problem.program
+    if program.rank == 1 and (dependences := program.analysis.sweep):
+        raise UsageError(
+            f"every cell of {program.name!r} needs the one before it ({dependences[0].cause}): a GPU has no parallel "
+            "order of them, and no model of it",
+            "ask for a CPU, such as host",
+        )

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, meant
 from tilewright.base.facts import Facts
 from tilewright.base.fingerprint import identity
-from tilewright.base.names import meant
 from tilewright.base.units import parse_number
 from tilewright.programs.stencil.program import Program
 

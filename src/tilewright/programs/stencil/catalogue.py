@@ -11,8 +11,7 @@ import itertools
 import re
 from collections.abc import Callable
 
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.programs.stencil.expression import Value, apply
 from tilewright.programs.stencil.program import FieldBuilder, Program, stencil
 

@@ -18,7 +18,7 @@ from tilewright.costs import fit
 from tilewright.costs.rates import iteration_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
-from tilewright.machines.host import host_machine
+from tilewright.machines.defaults import host_machine
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem, make_problem

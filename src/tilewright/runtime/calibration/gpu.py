@@ -26,7 +26,7 @@ from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.costs.work import hexagonal
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -296,7 +296,7 @@ class _Bench:
 def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
     """Return the first legal hexagonal or hybrid tiling, with threads, of a short list, that fits on chip, or ``none``.
 
-    What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.gpu_default`.
+    What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.choice`.
     """
     if problem.steps < 2:
         return NONE

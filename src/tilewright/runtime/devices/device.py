@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.base.records import Resources
 from tilewright.codegen.source import KernelSource
-from tilewright.machines.device import GpuDescription
+from tilewright.machines.defaults import GpuDescription
 from tilewright.runtime.memory import Array
 
 LEGACY, PER_THREAD = 1, 2

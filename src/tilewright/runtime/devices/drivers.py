@@ -4,7 +4,7 @@ import contextlib
 
 from tilewright.base.errors import TilewrightError
 from tilewright.machines import files
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
 from tilewright.runtime.devices import opencl

@@ -20,7 +20,7 @@ from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, Usag
 from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.source import KernelSource
-from tilewright.machines.device import GpuDescription
+from tilewright.machines.defaults import GpuDescription
 from tilewright.runtime.devices.device import Box
 from tilewright.runtime.memory import Array
 

@@ -12,8 +12,8 @@ from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.paths import replaced
 from tilewright.machines import files
-from tilewright.machines.dump import to_toml
-from tilewright.machines.host import host_machine
+from tilewright.machines.defaults import host_machine
+from tilewright.machines.files import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.runtime import cache
 from tilewright.runtime.host import available_cpus, cpu_features

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.machines.host import CpuDescription
+from tilewright.machines.defaults import CpuDescription
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.warn import warn_once

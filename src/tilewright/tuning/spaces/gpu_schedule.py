@@ -71,12 +71,10 @@ def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
 
 
 def _advances(tile: stream_block.BlockTile) -> int:
-    """Advances of a streaming tile that are written out: as many as rows are in use, or more.
-
-    What a thread fetches passes through one more set of registers than rows are in use, and one while it is fetched.
-    All are back in their places after a common multiple; after fewer advances a value is moved once per advance, a
-    share of a level's work that few levels feel.
-    """
+    """Advances of a streaming tile that are written out: as many as rows are in use, or more."""
+    # What a thread fetches passes through one more set of registers than rows are in use, and one while it is fetched.
+    # All are back in their places after a common multiple; after fewer advances a value is moved once per advance, a
+    # share of a level's work that few levels feel.
     rows = tile.rims.rows
     turn = math.lcm(rows, rows + 2)
     if not tile.rims.taken or tile.levels > _FEW_LEVELS:

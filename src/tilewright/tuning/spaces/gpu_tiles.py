@@ -1,13 +1,15 @@
-"""The hybrid tiles of a GPU: the feasible sizes, problem (31) of the time model, and every thread shape of each.
+"""The tiles of a GPU: hybrid ones of all feasible sizes with every thread shape, and streaming ones worth a look.
 
-The set of sizes is ``prod(t_Si + growth_i) <= values``, one factor per axis, so how far an axis may go follows from the
-sizes chosen before it: every axis multiplies out exactly the combinations that can be completed, and none is thrown
-away. Every point comes once, in pieces of bounded size.
+The set of hybrid sizes, problem (31) of the time model, is ``prod(t_Si + growth_i) <= values``, one factor per axis, so
+how far an axis may go follows from the sizes chosen before it: every axis multiplies out exactly the combinations that
+can be completed, and none is thrown away. Every point comes once, in pieces of bounded size.
 
 Thread blocks are part of the space: every feasible tile has every shape that it can keep busy. Shapes are powers of two
 per axis, the innermost at least a warp, so that accesses stay whole, and none larger than the tile along its axis;
 beside them the shape that the code takes where none is given (:func:`default_threads`). The model that knows both
 (:mod:`tilewright.costs.gpu.threads`) ranks them jointly.
+
+Streaming tiles are levels, cells of a thread, equal parts of a grid, and whole waves of blocks.
 """
 
 import functools
@@ -18,14 +20,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from tilewright.base.constants import WARP
+from tilewright.base.constants import WARP, WARP_UNIT
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
-from tilewright.costs.work import hexagonal
+from tilewright.costs.work import hexagonal, streaming
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.families import hybrid
+from tilewright.schedules.streaming.block import BlockGrowth
 from tilewright.schedules.tiling import Tiling
 
 Shape = tuple[int, ...]
@@ -42,6 +47,22 @@ PIECE_POINTS = 2**18
 """About this many points are yielded at a time, whatever the size of the set."""
 _MOST_PER_AXIS = 4096
 _PER_DOUBLING = 8
+# Of streaming tiles: levels by rank, and more of what a block may be.
+_LEVELS = {2: (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24), 3: (1, 2, 3, 4, 5, 6, 8)}
+_CELLS: dict[int, tuple[tuple[int, ...], ...]] = {
+    2: ((1,), (2,), (3,), (4,), (6,), (8,), (12,), (16,)),
+    3: ((1, 1), (1, 2), (2, 2), (1, 4), (2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (1, 8), (2, 8), (3, 8)),
+}
+"""Cells of a thread, which lie side by side, per axis that threads share."""
+_THREADS, _MOST_THREADS = 64, 512
+"""The fewest and the most threads of a block, where the grid has so many cells."""
+_WASTE = {2: 1.05, 3: 1.2}
+"""By how much the places of a block's warps, which are given in fours, may exceed its threads."""
+_MOST_PARTS = {2: 300, 3: 64}
+"""Parts into which an axis is cut at most, unless blocks of the most threads cut it into more than half of them."""
+_WAVES, _BLOCKS = (1, 2, 3), (1, 2, 3, 4)
+"""Waves of blocks into which a band may be cut, and resident blocks of a multiprocessor for which it is."""
+_LEAST_ROWS = 16
 
 
 def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[TileSizes]:
@@ -60,8 +81,7 @@ def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[TileSizes]:
         axes[0] = axes[0][axes[0] >= setting.facts.slopes[0]]
         everything = np.full(1, values, dtype=np.int64)
         for columns in _extend(axes, grown, least, (), everything):
-            count = np.full(len(columns[0]), time, dtype=np.int64)
-            yield TileSizes(time=count, space=columns, k=np.zeros_like(count))
+            yield TileSizes.of(np.full(len(columns[0]), time, dtype=np.int64), *columns)
 
 
 def grid(first: int, last: int, step: int, *, coarse: bool) -> Ints:
@@ -125,8 +145,8 @@ def default_threads(problem: Problem, tiling: Tiling) -> Shape:
         return _GRID[rank]
     if rank == 1:
         return (_HEXAGONS_1D,)
-    found = selector.default_threads(tuple(np.array([size], dtype=np.int64) for size in tiling.space))
-    return tuple(int(count[0]) for count in found)
+    threads = selector.default_threads(tuple(np.array([size], dtype=np.int64) for size in tiling.space))
+    return tuple(int(count[0]) for count in threads)
 
 
 def shapes(rank: int, most: int) -> tuple[Shape, ...]:
@@ -137,8 +157,8 @@ def shapes(rank: int, most: int) -> tuple[Shape, ...]:
     """
     outer = [2**n for n in range(_LARGEST_OUTER.bit_length())]
     inner = [WARP * 2**n for n in range(max(1, most // WARP).bit_length())]
-    every = itertools.product(*[outer] * (rank - 1), inner)
-    return tuple(shape for shape in every if math.prod(shape) <= most)
+    products = itertools.product(*[outer] * (rank - 1), inner)
+    return tuple(shape for shape in products if math.prod(shape) <= most)
 
 
 def points(setting: Setting, *, coarse: bool = False, rival: float = math.inf) -> Iterator[TileSizes]:
@@ -155,11 +175,11 @@ def best_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
     """Return hybrid tiles on a GPU, each with the shape that is expected to take least; shape (n,) as they."""
     plain = replace(setting, energy=None)
     best = np.stack(selector.default_threads(tiles.space))
-    every = _with_shapes(replace(tiles, k=np.arange(len(tiles.time))), setting)
-    seconds = evaluate(hybrid.FAMILY, replace(every, k=np.zeros_like(every.k)), plain).seconds
-    order = np.lexsort((seconds, every.k))
-    first = order[np.unique(every.k[order], return_index=True)[1]]
-    best[:, every.k[first]] = np.stack([count[first] for count in every.threads])
+    candidates = _with_shapes(replace(tiles, k=np.arange(len(tiles.time))), setting)
+    seconds = evaluate(hybrid.FAMILY, replace(candidates, k=np.zeros_like(candidates.k)), plain).seconds
+    order = np.lexsort((seconds, candidates.k))
+    first = order[np.unique(candidates.k[order], return_index=True)[1]]
+    best[:, candidates.k[first]] = np.stack([count[first] for count in candidates.threads])
     return replace(tiles, threads=tuple(best))
 
 
@@ -168,17 +188,14 @@ def _row(sizes: TileSizes, place: int) -> Shape:
 
 
 def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
-    none = np.zeros(0, dtype=np.int64)
-    empty = TileSizes(time=none, space=(none,) * len(setting.facts.shape), k=none)
+    empty = TileSizes.of(*[np.zeros(0, dtype=np.int64)] * (1 + len(setting.facts.shape)))
     return TileSizes.join([empty, *pieces(setting, coarse=coarse)])
 
 
 def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR, fewest: int = 0) -> TileSizes:
-    """Return what takes at most ``share`` longer than the best, of every size with every shape, at least ``fewest``.
-
-    Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
-    point that is wanted is missed.
-    """
+    """Return what takes at most ``share`` longer than the best, of every size with every shape, at least ``fewest``."""
+    # Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
+    # point that is wanted is missed.
     tiles = _joined(setting, coarse=False)
     none = _with_shapes(tiles.take(slice(0)), setting)
     if setting.gpu is None or not len(tiles.time):
@@ -186,7 +203,7 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
     plain = replace(setting, energy=None)
     bound = selector.least_seconds(setting.facts.problem.program, tiles, setting.facts, setting.gpu)
     order = np.argsort(bound, kind="stable")
-    found, best = [none], rival
+    parts, best = [none], rival
     costs: list[Floats] = [np.zeros(0)]
     for start in range(0, len(order), _TILES):
         some = order[start : start + _TILES]
@@ -197,16 +214,15 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
         part = _with_shapes(tiles.take(some), setting)
         seconds = evaluate(hybrid.FAMILY, part, plain).seconds
         best = min(best, float(np.min(seconds, initial=np.inf)))
-        kept = np.flatnonzero(np.isfinite(seconds) if fewest else seconds <= (1.0 + share) * best)
-        found.append(part.take(kept))
-        costs.append(seconds[kept])
-    every, cost = TileSizes.join(found), np.concatenate(costs)
+        near = np.flatnonzero(np.isfinite(seconds) if fewest else seconds <= (1.0 + share) * best)
+        parts.append(part.take(near))
+        costs.append(seconds[near])
+    pool, cost = TileSizes.join(parts), np.concatenate(costs)
     first = np.argsort(cost, kind="stable")
-    return every.take(first[: max(fewest, int((cost <= (1.0 + share) * best).sum()))])
+    return pool.take(first[: max(fewest, int((cost <= (1.0 + share) * best).sum()))])
 
 
 def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
-    """Return tiles with every shape that they can keep busy, and with the one of their code."""
     most = WARP if setting.gpu is None else setting.gpu.max_block_threads
     own = np.stack(selector.default_threads(tiles.space)) if len(tiles.time) else np.zeros((len(tiles.space), 0))
     extents = [tiles.space[0] + tiles.time * setting.facts.stages * max(1, setting.facts.slopes[0]), *tiles.space[1:]]
@@ -215,10 +231,76 @@ def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
     for shape in shapes(len(tiles.space), most):
         busy = functools.reduce(np.logical_and, [size >= count for size, count in zip(extents, shape, strict=True)])
         listed |= busy & (own == np.array(shape)[:, None]).all(axis=0)
-        parts.append(_of_shape(tiles.take(busy), [np.full(int(busy.sum()), count) for count in shape]))
+        parts.append(replace(tiles.take(busy), threads=tuple(np.full(int(busy.sum()), count) for count in shape)))
     rest = ~listed & (own.prod(axis=0) <= most)
-    return TileSizes.join([*parts, _of_shape(tiles.take(rest), list(own[:, rest].astype(np.int64)))])
+    return TileSizes.join([*parts, replace(tiles.take(rest), threads=tuple(own[:, rest].astype(np.int64)))])
 
 
-def _of_shape(tiles: TileSizes, threads: list[Ints]) -> TileSizes:
-    return replace(tiles, threads=tuple(threads))
+def stream_points(setting: Setting) -> TileSizes:
+    """Enumerate sizes with threads that a GPU can hold, in lexicographic order; possibly none."""
+    foot, rank = setting.facts.block, len(setting.facts.shape)
+    if foot is None:
+        raise UsageError("streaming tiles on a GPU are for 2D and 3D programs without recurrences")
+    wanted = sorted({*_LEVELS[rank], *_even_bands(setting.facts.steps, _LEVELS[rank][-1])})
+    times = sorted({int(t) for t in foot.whole(np.array(wanted)) if t <= max(1, setting.facts.steps)})
+    rows = []
+    for time, cells in itertools.product(times, _CELLS[rank]):
+        reads = foot.written(np.array(time), np.array(foot.rims(cells).rows), np.array(math.prod(cells)))
+        if int(reads) > foot.most_reads:
+            continue
+        axes = [list(_stream_axis(setting, foot, time, axis, count)) for axis, count in enumerate(cells, start=1)]
+        if not all(axes):
+            continue
+        most = math.prod(max(count for _, count in axis) for axis in axes)
+        for choice in itertools.product(*axes):
+            own, threads = [size for size, _ in choice], [count for _, count in choice]
+            if _counts(math.prod(threads), rank, most):
+                across = math.prod(ceil_div(n, size) for n, size in zip(setting.facts.shape[1:], own, strict=True))
+                rows += [(time, height, *own, 1, *threads) for height in _heights(setting, across)]
+    columns = np.unique(np.array(rows, dtype=np.int64).reshape(len(rows), 2 * rank + 1), axis=0).T.copy()
+    sizes = TileSizes.of(*columns[: rank + 1], threads=tuple(columns[rank + 1 :]))
+    block = streaming.blocks(sizes, setting.facts)
+    fits = (block.chip_bytes <= setting.rates.block_bytes) & (block.reads <= foot.most_reads)
+    return sizes.take(fits)
+
+
+def _even_bands(steps: int, most: int) -> list[int]:
+    """Levels of which bands make up all steps, in a number that ends in the right set of arrays: no band is shorter."""
+    return [levels for levels in range(1, most + 1) if steps % levels == 0 and (steps // levels - steps) % 2 == 0]
+
+
+def _stream_axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> Iterator[tuple[int, int]]:
+    """Own cells along an axis and the fewest threads for them, of tiles that cut the grid into equal parts."""
+    # Own cells and those that are loaded below them are multiples of what an instruction moves.
+    extent, rank = setting.facts.shape[axis], len(setting.facts.shape)
+    unit = math.gcd(cells, foot.lanes) if axis == rank - 1 else 1
+    grown = foot.halo_base[axis] + foot.halo_rate[axis] * time
+    low = round_up(ceil_div(grown, 2), unit)
+    cells_of: dict[int, int] = {}
+    most_parts = 0
+    for count in range(_MOST_THREADS, 0, -1):
+        room = count * cells - low - grown // 2
+        widest = extent if room >= extent else room - room % unit
+        parts = ceil_div(extent, widest) if widest > 0 else 0
+        most_parts = most_parts or max(_MOST_PARTS[rank], 2 * parts)
+        if not 0 < parts <= most_parts:
+            break
+        own = min(round_up(ceil_div(extent, parts), unit), extent)
+        cells_of.setdefault(ceil_div(low + own + grown // 2, cells), own)
+    return ((own, threads) for threads, own in cells_of.items())
+
+
+def _counts(threads: int, rank: int, most: int) -> bool:
+    """Whether a block is worth a look with so many threads: enough, or the most there are, and few places empty."""
+    if threads > _MOST_THREADS:
+        return False
+    filled = threads >= _THREADS and round_up(threads, WARP * WARP_UNIT) <= _WASTE[rank] * threads
+    return filled or threads == most
+
+
+def _heights(setting: Setting, across: int) -> list[int]:
+    """Rows of a tile such that the tiles of a band, so many beside each other, fill whole waves of blocks."""
+    extent, count = setting.facts.shape[0], 1 if setting.gpu is None else setting.gpu.sm_count
+    pieces = {max(1, waves * blocks * count // across) for waves, blocks in itertools.product(_WAVES, _BLOCKS)}
+    heights = {ceil_div(extent, number) for number in pieces}
+    return sorted(height for height in heights if height >= _LEAST_ROWS) or [extent]

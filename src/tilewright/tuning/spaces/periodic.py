@@ -47,11 +47,11 @@ def plan_blocks(
     problem: Problem, machine: Machine, choose: Callable[[Problem], Tiling], *, always: bool = False
 ) -> PeriodicBlocks | None:
     """Find the block length that the model expects to be fastest; None if sweeps are, unless ``always``."""
-    found: PeriodicBlocks | None = None
+    best: PeriodicBlocks | None = None
     failure: UsageError | None = None
     for length in sorted({min(length, problem.steps) for length in _LENGTHS}):
         extended = extend(problem, length)
-        if extended is None or (found and extended.problem.cells > max(_SMALL, _MOST_GROWTH * problem.cells)):
+        if extended is None or (best and extended.problem.cells > max(_SMALL, _MOST_GROWTH * problem.cells)):
             break
         try:
             tiling = choose(extended.problem)
@@ -59,15 +59,15 @@ def plan_blocks(
             failure = error
             continue
         candidate = None if tiling.family.untiled else _blocks(problem, extended, machine, tiling)
-        if candidate is not None and (found is None or candidate.costs.seconds < found.costs.seconds):
-            found = candidate
-    if always and found is None and failure is not None:
+        if candidate is not None and (best is None or candidate.costs.seconds < best.costs.seconds):
+            best = candidate
+    if always and best is None and failure is not None:
         raise failure
-    if always or found is None:
-        return found
+    if always or best is None:
+        return best
     plain = time_model.predict(problem, NONE, machine)
     threshold = machine.of_rank("periodic_threshold", problem.program.rank).value
-    return found if found.costs.seconds < threshold * plain.seconds else None
+    return best if best.costs.seconds < threshold * plain.seconds else None
 
 
 def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tiling) -> PeriodicBlocks:

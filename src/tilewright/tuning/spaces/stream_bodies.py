@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.machines.vectors import FEW, MANY, VectorUnits
+from tilewright.machines.numbers import FEW, MANY, VectorUnits
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart, columns, equal_box, equal_boxes
@@ -71,7 +71,6 @@ class _Stage:
         self.statements = {each.field: each for each in program.statements if each.field in self.fields}
 
     def code(self) -> StageCode:
-        """Decide how it is computed."""
         planes = plane_blocks(self.rows, few=self.few) if self.in_planes else ()
         if planes:
             most = _FEW_LINES if self.few else _MANY_LINES
@@ -97,7 +96,6 @@ class _Stage:
 
     @functools.cached_property
     def sums(self) -> list[tuple[Terms, ...]]:
-        """The weighted sums of every field's value."""
         if self.form == "outputs":
             return [() for _ in self.fields]
         every = [self.statements.get(field) for field in self.fields]
@@ -126,8 +124,8 @@ class _Stage:
         def taken(*, pairs: bool) -> float:
             total = 0.0
             for statement in self.statements.values():
-                found = apart(statement, pairs=pairs).sums
-                sums = tuple(fastest(terms, results, self._options(terms, results), MANY) for terms in found)
+                weighted = apart(statement, pairs=pairs).sums
+                sums = tuple(fastest(terms, results, self._options(terms, results), MANY) for terms in weighted)
                 total += statement_cycles(statement, results, sums, MANY, pairs=pairs)
             return total
 
@@ -158,16 +156,16 @@ class _Stage:
 
     def _options(self, terms: Terms, results: Block) -> list[Sum]:
         """How a sum may be written; of forms that take as long the first is taken."""
-        found = columns(terms) if CANDIDATES["winograd"].applies(terms, results) else None
+        paired = columns(terms) if CANDIDATES["winograd"].applies(terms, results) else None
         if self.in_planes and (self.form == "loop" or self.cut(terms)):
             loop = Sum(form="loop", weights=_HELD, loaded=self.few)
-            if found is None or results.rows != _MANY_PLANES or self.form == "loop":
+            if paired is None or results.rows != _MANY_PLANES or self.form == "loop":
                 return [loop]
-            return [Sum(form="winograd", weights=_HELD, alike=len(found[0]) > _ALIKE), loop]
+            return [Sum(form="winograd", weights=_HELD, alike=len(paired[0]) > _ALIKE), loop]
         inputs, by_columns = Sum(form="inputs"), column_sum(terms, results.count)
         if self.form in {"inputs", "columns"}:
             return [inputs if self.form == "inputs" else by_columns]
-        pairs = [] if found is None else [Sum(form="winograd")]
+        pairs = [] if paired is None else [Sum(form="winograd")]
         if self.form == "winograd":
             return pairs or [inputs]
         # Where registers are few compilers may hold no weight of a sum, but those of a column.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.operations import sum_cycles
-from tilewright.machines.vectors import FEW, VectorUnits
+from tilewright.machines.numbers import FEW, VectorUnits
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -24,29 +24,27 @@ _OVERLAPPING = 16
 
 def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
     """The form of weighted sums that a tiling asks for, or that must be; empty where every sum's own is chosen."""
-    asked, name = tiling.sums or "", problem.program.name
+    form, name = tiling.sums or "", problem.program.name
     if strict or not problem.rounds:
-        if asked not in {"", "outputs"}:
+        if form not in {"", "outputs"}:
             raise UsageError(
-                f"sums={asked} changes the order of sums, which strict runs and whole numbers keep", "leave sums out"
+                f"sums={form} changes the order of sums, which strict runs and whole numbers keep", "leave sums out"
             )
         return "outputs"
-    sums = (apart(each, pairs=asked == "winograd").sums for each in problem.program.statements)
-    if asked not in {"", "outputs"} and not any(sums):
-        raise UsageError(f"sums={asked} is for long weighted sums of different weights, which {name!r} has not")
-    if asked in {"columns", "winograd", "loop"} and problem.program.rank == 1:
-        raise UsageError(f"sums={asked} is for programs in 2D and 3D, {name!r} is 1D", "write sums=inputs")
-    return asked
+    sums = (apart(each, pairs=form == "winograd").sums for each in problem.program.statements)
+    if form not in {"", "outputs"} and not any(sums):
+        raise UsageError(f"sums={form} is for long weighted sums of different weights, which {name!r} has not")
+    if form in {"columns", "winograd", "loop"} and problem.program.rank == 1:
+        raise UsageError(f"sums={form} is for programs in 2D and 3D, {name!r} is 1D", "write sums=inputs")
+    return form
 
 
 def column_sum(terms: Terms, results: int) -> Sum:
-    """How a sum is written column by column for so many results.
-
-    With 16 registers weights come from memory, and written input by input every product loads its own: two vectors can
-    be loaded per cycle, and multiply-adds wait for them. A column's weights are held while its inputs go by, so that n
-    weights and m results take 2 n + m - 1 loads for n m products. Where few results are computed together, columns are
-    added to two sums of every one in turn.
-    """
+    """How a sum is written column by column for so many results."""
+    # With 16 registers weights come from memory, and written input by input every product loads its own: two vectors
+    # can be loaded per cycle, and multiply-adds wait for them. A column's weights are held while its inputs go by, so
+    # that n weights and m results take 2 n + m - 1 loads for n m products. Where few results are computed together,
+    # columns are added to two sums of every one in turn.
     two = len(terms) > _OVERLAPPING and 2 * results <= UNDER_WAY
     # Processors with more registers keep the weights of most sums in them all the time.
     most = max(2, FEW.registers - _WORK - results * (1 + two))
@@ -66,14 +64,14 @@ def statement_cycles(
     statement: Statement, results: Block, sums: tuple[Sum, ...], units: VectorUnits, *, pairs: bool = False
 ) -> float:
     """Return the cycles of one statement per vector; as it stands where ``sums`` has no forms."""
-    found = apart(statement, pairs=pairs or not sums)
+    split = apart(statement, pairs=pairs or not sums)
     if sums:
-        parts = [work(terms, results, form) for terms, form in zip(found.sums, sums, strict=True)]
+        parts = [work(terms, results, form) for terms, form in zip(split.sums, sums, strict=True)]
     else:
         loads = input_loads(statement.reads, results)
-        parts = [_grouped_work(terms, results) for terms in found.sums]
+        parts = [_grouped_work(terms, results) for terms in split.sums]
         parts.append(SumWork(products=0, additions=0, fused=0, loads=loads, weights=0))
-    rest = _plain_work(found.tape, results)
+    rest = _plain_work(split.tape, results)
     every = functools.reduce(_both, parts, rest)
     constants = {abs(node.value) for node in statement.tape if isinstance(node, Const)} - {1.0}
     return sum_cycles(every, units, results.count, len(constants)) / results.count

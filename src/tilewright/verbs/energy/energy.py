@@ -21,8 +21,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.report import energy as tables
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling, as_tiling
-from tilewright.tuning import energy as choices
-from tilewright.tuning import select as selection
+from tilewright.tuning import select as choices
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.verbs.dispatch import AnyProgram, workload_of
@@ -272,7 +271,7 @@ def compared(
         """Of equal points that of the first family counts, there the one of the smallest sizes."""
         part = int(np.searchsorted(starts, np.argmin(cost), side="right")) - 1
         start, end = starts[part : part + 2].tolist()
-        return point(start + (selection.best(cost[start:end], parts[part][1]) or 0))
+        return point(start + (choices.best(cost[start:end], parts[part][1]) or 0))
 
     costs = {metric: choices.value(metric, seconds, joules) for metric in choices.METRICS if metric != "traffic"}
     costs["traffic"] = np.where(np.isfinite(seconds), traffic, np.inf)

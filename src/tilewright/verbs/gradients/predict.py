@@ -10,8 +10,8 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape, parse_bytes
-from tilewright.costs.run import copy_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import copy_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.adjoint_parts import Adjoint

@@ -11,7 +11,7 @@ from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.interval import Interval, interval
 from tilewright.programs.stencil.problem import Problem
-from tilewright.report.waiting import waiting
+from tilewright.report.progress import waiting
 from tilewright.runtime.kernels import GpuKernel, Kernel
 from tilewright.schedules.tiling import Tiling
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.rates import entry_name
-from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import evaluate
+from tilewright.costs.time import evaluate, run_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
@@ -14,9 +13,9 @@ from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import choose_blocks
-from tilewright.tuning.energy import DEGREE
-from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.ranking import evaluated
+from tilewright.tuning.select import DEGREE
+from tilewright.tuning.select import cost as metric_cost
 from tilewright.tuning.sensitivity import machine_slopes
 from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.spaces import space

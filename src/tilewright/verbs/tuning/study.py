@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.documents import today, version
 from tilewright.base.errors import TilewrightError, ToolchainError
-from tilewright.base.made import today, version
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.costs.bottleneck import Roofline
 from tilewright.costs.setting import make_setting
@@ -18,7 +18,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.tiling import parse
-from tilewright.tuning import select as selection
+from tilewright.tuning import select as choices
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.stencil import StencilWorkload
@@ -79,7 +79,7 @@ def _families(work: StencilWorkload) -> tuple[StudiedTiling, ...]:
     setting, found = make_setting(work.problem, work.machine), []
     for family in families_of(work.problem, setting, work.model):
         sizes, result = evaluated(setting, family, work.model)
-        index = selection.best(result.seconds, sizes)
+        index = choices.best(result.seconds, sizes)
         if index is not None and result.joules is not None and np.isfinite(result.seconds[index]):
             tiling, seconds = str(space.tiling_at(family, sizes, index)), float(result.seconds[index])
             found.append(StudiedTiling(tiling=tiling, predicted=seconds, joules=float(result.joules[index])))

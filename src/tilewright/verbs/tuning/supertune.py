@@ -29,10 +29,9 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.report import energy as tables
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning import energy as choices
-from tilewright.tuning import select as selection
-from tilewright.tuning.energy import cost as metric_cost
+from tilewright.tuning import select as choices
 from tilewright.tuning.ranking import evaluated, families_of
+from tilewright.tuning.select import cost as metric_cost
 from tilewright.tuning.spaces import gpu_tiles, space
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
@@ -196,7 +195,7 @@ def supertune(
         if sizes is not None and family in tiled:
             table.append(np.full(len(sizes.time), np.inf))
             table[-1][inside] = cost
-        index = selection.best(cost, some)
+        index = choices.best(cost, some)
         if index is not None:
             found = Entry(
                 tiling=space.tiling_at(family, some, index),
@@ -251,7 +250,7 @@ def _points(setting: Setting, families: Sequence[Family], model: str, metric: st
     if sum(len(each.time) for each in spaces) > _MOST_POINTS:
         best = []
         for family, sizes in zip(families, spaces, strict=True):
-            index = selection.best(metric_cost(time_model.evaluate(family, sizes, setting, model), metric), sizes)
+            index = choices.best(metric_cost(time_model.evaluate(family, sizes, setting, model), metric), sizes)
             best += [] if index is None else [sizes.take(np.array([index]))]
         spaces = [*best, *(space.feasible(setting, coarse=True, family=family, model=model) for family in families)]
     return union(spaces)

@@ -9,7 +9,8 @@ these five schedules moves
 
 and so one minimiser serves all. Models:
 
-- ``published``: the closed forms as printed, R always kept: :mod:`tilewright.costs.published.chains`.
+- ``published``: the closed forms as printed where it matters: R is always kept (D.3), and a right fusion has the
+  printed beta = P0/P1 (D.12 to D.14). A left fusion (D.10) is right as printed, as is (D.3).
 - ``exact``: the closed forms with beta = P0/P2 (which (D.11) itself gives; counting confirms it), the least of the
   three schedules of a product ("keeping R is always best" is false), and where a closed form's block does not fit into
   the matrices (sizes below about sqrt(M)), the counts.
@@ -25,7 +26,6 @@ import numpy as np
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.published import chains as published
 from tilewright.workloads.chains.problem import Size
 
 MODELS = ("exact", "published", "counts")
@@ -87,8 +87,13 @@ def closed_form(schedule: str, p: Sequence[Floats], memory: int) -> tuple[Floats
 
 
 def printed_form(schedule: str, p: Sequence[Floats], memory: int) -> tuple[Floats, Floats]:
-    """Return :func:`closed_form` as printed."""
-    return published.right_fusion(p, memory) if schedule == "right" else closed_form(schedule, p, memory)
+    """Return :func:`closed_form` as printed: of a right fusion (D.14), whose beta is P0/P1."""
+    if schedule != "right":
+        return closed_form(schedule, p, memory)
+    beta = p[0] / p[1]
+    second = (1 + 2 * beta) / (1 + beta)
+    words = 2 * p[1] * p[2] * p[3] * (1 + beta) * np.sqrt(second / memory) - p[0] * p[3]
+    return words, np.sqrt(memory * second)
 
 
 def moves(model: str, memory: int, fusion: str, p: Sequence[Floats]) -> Moves:

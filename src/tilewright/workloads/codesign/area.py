@@ -1,8 +1,8 @@
 """Silicon area of a GPU: thesis of Prajapati, appendix C, equations (C.4) to (C.6), and ``tilewright area``.
 
 Every coefficient comes from a machine file. The L2 intercept counts once per SM: (C.6) misprints it as once per chip,
-which (C.7) and every printed area contradict. (C.7), the same with truncated coefficients, is the model
-``published``: :mod:`tilewright.costs.published.area`.
+which (C.7) and every printed area contradict. (C.7) is the model ``published``: the same with truncated coefficients,
+and with the intercepts of the memories gathered into those of the vector units and of the SMs.
 
 Areas are in mm^2, memories in kB of 1024 bytes: registers per vector unit, shared memory per SM, L1 per pair of SMs,
 L2 per chip. Every quantity of a chip may be an array; arrays broadcast.
@@ -21,7 +21,6 @@ from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
 from tilewright.costs.arrays import Floats
-from tilewright.costs.published import area as published
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.verbs.predict import MachineLike, as_machine
@@ -29,6 +28,19 @@ from tilewright.workloads.codesign import report
 
 KB = 1024
 MODELS = ("exact", "published")
+PRINTED: Mapping[str, float] = {
+    "vector_unit": 0.0447,
+    "register_kb": 0.0043,
+    "register": 0.0,
+    "shared_kb": 0.015,
+    "shared": 0.0,
+    "l1_kb": 0.16,
+    "l1": 0.0,
+    "l2_kb": 0.041,
+    "l2": 0.0,
+    "overhead": 7.317,
+}
+"""What (C.7) has in place of a machine's own, in mm^2 and mm^2 per kB."""
 Number = float | Floats
 
 
@@ -140,7 +152,7 @@ def parts(
 ) -> Parts:
     """Return the area of chips, per part: (C.6) at full precision, or as ``published`` (C.7), truncated."""
     one_of("the area model", model, MODELS)
-    by = by if model == "exact" else dataclasses.replace(by, **published.COEFFICIENTS)
+    by = by if model == "exact" else dataclasses.replace(by, **PRINTED)
     sms, lanes = np.asarray(what.sm_count, dtype=float), np.asarray(what.vector_width, dtype=float)
     l1, l2 = np.asarray(what.l1_pair_kb, dtype=float), np.asarray(what.l2_kb, dtype=float)
     extra = 0.0 if what.bandwidth is None else np.asarray(what.bandwidth, dtype=float) - by.stock_bandwidth

@@ -22,8 +22,7 @@ from pathlib import Path
 from tilewright.base import documents
 from tilewright.base.deprecations import GONE
 from tilewright.base.documents import Shape
-from tilewright.base.errors import UsageError, one_of
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant, one_of
 from tilewright.base.paths import read_bounded
 from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.problem import Problem, make_problem

@@ -15,7 +15,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.pareto import best_within, pareto
+from tilewright.tuning.select import best_within, pareto
 from tilewright.tuning.spaces import space
 from tilewright.workloads.codesign import area as area_model
 from tilewright.workloads.codesign.area import AreaCoefficients, Chip, Parts

@@ -33,7 +33,7 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tiling import NONE
-from tilewright.tuning import energy as choices
+from tilewright.tuning import select as choices
 from tilewright.tuning.spaces.space import families
 from tilewright.workloads.codesign import separable
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tilewright.base.arguments import checked
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.programs.stencil.expression import Value, apply, as_value
 from tilewright.workloads.pipelines.builder import GridBuilder, PipelineBuilder, scalar
 from tilewright.workloads.pipelines.problem import Pipeline

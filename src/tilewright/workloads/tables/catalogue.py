@@ -3,8 +3,7 @@
 import functools
 from collections.abc import Callable
 
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.programs.stencil.expression import Scalar, Value, apply
 from tilewright.programs.stencil.program import FieldBuilder
 from tilewright.workloads.tables.problem import COLUMN, ROW, Recurrence, lookup, recurrence

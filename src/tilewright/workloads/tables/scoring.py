@@ -7,8 +7,7 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
+from tilewright.base.errors import UsageError, meant
 from tilewright.base.units import whole_number
 
 MATRICES = ("BLOSUM45", "BLOSUM62", "BLOSUM80", "PAM250")

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, meant
 from tilewright.base.intmath import ceil_div
-from tilewright.base.names import meant
 from tilewright.base.tables import Pairs, Shown
 from tilewright.costs.bottleneck import Resource, ordered
 from tilewright.costs.energy.price import Usage
@@ -16,7 +15,7 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.energy import of_costs
+from tilewright.tuning.select import of_costs
 from tilewright.tuning.sensitivity import moved
 from tilewright.workload import Points, Request
 from tilewright.workloads.tables import catalogue, orthogonal, report

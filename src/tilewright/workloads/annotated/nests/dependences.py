@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import UsageError, needed
 from tilewright.workloads.annotated.nests.accesses import Access, AssignmentSite, collect, shown
 from tilewright.workloads.annotated.nests.affine import IslNames
 from tilewright.workloads.annotated.nests.limit import check_time

@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
+from tilewright.base.errors import UsageError, needed
 from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.nest import MAX_DEPTH, ONE, Assign, Binary, Block, Declare, Expr, Name, Stmt

@@ -23,7 +23,7 @@ _GAIN = 0.95
 
 def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> SizeResult | str | None:
     """Measure regions with loops on threads and blocked products; return why they stay, or None: none is parallel."""
-    from tilewright.tuning.spaces.unrolling import blocking
+    from tilewright.tuning.spaces.bodies import blocking
 
     if any(loop.stencil for loop in case.site.loops):
         return None

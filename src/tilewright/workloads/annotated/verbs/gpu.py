@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.print.source import CUDA, OPENCL
-from tilewright.machines.device import gpu_machine
+from tilewright.machines.defaults import gpu_machine
 from tilewright.machines.files import of_architecture
 from tilewright.machines.machine import Machine
 from tilewright.runtime.devices import nvrtc

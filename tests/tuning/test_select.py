@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.tuning import energy
+from tilewright.tuning import select
 
 SECONDS = np.array([1.0, 2.0, 3.0, np.inf])
 JOULES = np.array([9.0, 4.0, 3.0, np.inf])
@@ -21,23 +21,23 @@ JOULES = np.array([9.0, 4.0, 3.0, np.inf])
     ],
 )
 def test_what_a_metric_makes_of_time_and_energy(metric, expected):
-    found = energy.value(metric, SECONDS, JOULES)
+    found = select.value(metric, SECONDS, JOULES)
     assert found[:3].tolist() == expected
     assert np.isinf(found[3])
-    twice = energy.value(metric, 2 * SECONDS, 2 * JOULES)
-    assert twice[:3].tolist() == [2 ** energy.DEGREE[metric] * each for each in expected]
+    twice = select.value(metric, 2 * SECONDS, 2 * JOULES)
+    assert twice[:3].tolist() == [2 ** select.DEGREE[metric] * each for each in expected]
 
 
 def test_other_metrics_are_refused():
     with pytest.raises(UsageError, match="one of time, energy, power, edp, ed2p, got 'traffic'"):
-        energy.value("traffic", SECONDS, JOULES)
+        select.value("traffic", SECONDS, JOULES)
 
 
 def test_a_power_cap():
-    assert energy.within_cap(SECONDS, JOULES, 2.0).tolist() == [np.inf, 2.0, 3.0, np.inf]
-    assert energy.within_cap(SECONDS, JOULES, 0.5).tolist() == [np.inf] * 4
+    assert select.within_cap(SECONDS, JOULES, 2.0).tolist() == [np.inf, 2.0, 3.0, np.inf]
+    assert select.within_cap(SECONDS, JOULES, 0.5).tolist() == [np.inf] * 4
     with pytest.raises(UsageError, match="a power cap is above 0 W, got 0"):
-        energy.within_cap(SECONDS, JOULES, 0)
+        select.within_cap(SECONDS, JOULES, 0)
 
 
 def test_the_pareto_set_against_brute_force():
@@ -49,5 +49,5 @@ def test_the_pareto_set_against_brute_force():
             for mine, cost in zip(seconds, joules, strict=True)
         ]
         expected = sorted({(s, j) for s, j, lost in zip(seconds, joules, beaten, strict=True) if not lost})
-        found = energy.front(seconds, joules)
+        found = select.front(seconds, joules)
         assert [(seconds[i], joules[i]) for i in found] == expected

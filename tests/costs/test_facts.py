@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import tilewright as tw
-from tilewright.costs.regions import parts, row_ends
+from tilewright.costs.facts import parts, row_ends
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.programs.stencil.catalogue import program

@@ -10,13 +10,13 @@ from tilewright.codegen.gpu.emit import made
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
-from tilewright.machines.device import GpuDescription, gpu_machine
+from tilewright.machines.defaults import GpuDescription, gpu_machine
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.catalogue import check
 from tilewright.schedules.legality import Legal
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 

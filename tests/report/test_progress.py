@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from tilewright.report import waiting
+from tilewright.report import progress
 
 
 class _Terminal(io.StringIO):
@@ -32,7 +32,7 @@ def _until(text, terminal, seconds=20.0):
 
 def test_a_long_call_is_told_of_and_the_line_is_taken_away(monkeypatch):
     terminal = _terminal(monkeypatch)
-    with waiting.waiting("heat", lambda: (0.5, None), patience=0.05):
+    with progress.waiting("heat", lambda: (0.5, None), patience=0.05):
         _until("after", terminal)
     told = terminal.getvalue()
     assert "\rheat: 50 % after " in told
@@ -43,7 +43,7 @@ def test_a_long_call_is_told_of_and_the_line_is_taken_away(monkeypatch):
 def test_a_short_call_says_nothing_and_leaves_no_thread(monkeypatch):
     terminal = _terminal(monkeypatch)
     before = threading.active_count()
-    with waiting.waiting("heat", lambda: pytest.fail("nothing is to be said"), patience=5.0):
+    with progress.waiting("heat", lambda: pytest.fail("nothing is to be said"), patience=5.0):
         pass
     assert terminal.getvalue() == ""
     assert threading.active_count() == before
@@ -53,7 +53,7 @@ def test_an_error_ends_the_line(monkeypatch):
     terminal = _terminal(monkeypatch)
 
     def fail():
-        with waiting.waiting("heat", lambda: (-1.0, 30.0), patience=0.02):
+        with progress.waiting("heat", lambda: (-1.0, 30.0), patience=0.02):
             _until("of some", terminal)
             raise ValueError("no")
 
@@ -65,7 +65,7 @@ def test_an_error_ends_the_line(monkeypatch):
 def test_without_anybody_who_looks_no_thread_is_started(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(threading, "Thread", lambda **_: pytest.fail("nobody looks"))
-    with waiting.waiting("heat", lambda: (0.5, None), patience=0.0):
+    with progress.waiting("heat", lambda: (0.5, None), patience=0.0):
         time.sleep(0.02)
     assert sys.stderr.getvalue() == ""
 
@@ -74,6 +74,6 @@ def test_a_notebook_is_seen(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     shell = types.SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    assert waiting.seen()
+    assert progress.seen()
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
-    assert not waiting.seen()
+    assert not progress.seen()

@@ -1,1 +1,0 @@
-"""Cost models of disks and networks."""
