@@ -269,8 +269,10 @@ def test_files_are_read_beside_the_annotated_one_only(name, tmp_path):
         "no annotation at all",
         "/*@ begin PerfTuning( def build { } ) @*/ x; /*@ end @*/",
         "#pragma Orio Loop(" + "\\\n" * 50_000,
+        "void f(void) { int k; typedef ; ' /*@ begin Loop() @*/ k = 1; /*@ end @*/ }",
+        "int a[] = { /*@ begin Loop() @*/ k = 1; /*@ end @*/ };" + "@;" * 90,
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_hostile_files_are_refused(text):
     refused(lambda: read_file(text))

@@ -3,6 +3,7 @@
 ``transform NAME(…) statement`` is not C: it is read here, and stands for its place as a label while pycparser parses.
 """
 
+import contextlib
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -183,8 +184,10 @@ def parsed(text: str) -> Node:
     if said := re.match(r":?(\d+):(\d+):?\s*", message):
         line, column, reason = int(said[1]), int(said[2]), message[said.end() :]
     else:
-        # It is before the next token that would have been read.
-        token = reader.clex.token()
+        # It is before the next token that would have been read, if that is one.
+        token = None
+        with contextlib.suppress(Exception):
+            token = reader.clex.token()
         line, column = getattr(token, "lineno", text.count("\n") + 2), getattr(token, "column", 1)
         reason = message.lstrip(": ")
     place = -1

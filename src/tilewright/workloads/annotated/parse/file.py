@@ -225,7 +225,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}", around=True)
     loops = tuple(_loop_region(text, each, known, load) for each in inner)
-    if place is None:
+    if place is None or any(each.region.start not in places for each in loops):
         raise UsageError(f"what stands around the region of line {region.line} cannot be read as C")
     lasting = {name for name, each in place.scope.items() if each.lasting}
     types = {name: each.ctype for name, each in place.declared.items()}
