@@ -52,8 +52,6 @@ REACHING = {
                  "runtime/calibration/test_*", "faults/test_files_of_ours"),
     "programs": ("programs/**/test_*", "frontends/**/test_*", *COMPUTING, *GRADIENTS, "verbs/running/test_*",
                  "verbs/test_problems", "sparse/test_stencil", "codegen/loops/test_*"),
-    "frontends": ("frontends/**/test_*", "laws/test_random_frontends", "verbs/annotated/test_*",
-                  "workloads/pipelines/test_*", "workloads/tables/test_*", "codegen/loops/test_*", "faults/test_*"),
     "inputs": ("verbs/running/test_*", "runtime/devices/test_arrays", "runtime/formats/test_*", "verbs/test_bad_arrays",
                "verbs/test_element_types", "distributed/test_*", "faults/test_*", "cli/test_run"),
     "schedules": ("schedules/**/test_*", "codegen/**/test_*", *COMPUTING, "costs/test_strategies", "costs/work/test_*",
@@ -85,7 +83,10 @@ REACHING = {
     "cli": ("cli/test_*",),
 }  # fmt: skip
 """Files of tests that reach each folder that gets errors."""
-ALONE = ("test_*", "laws/test_cases", "verbs/running/test_*", "verbs/test_*", "verbs/tuning/test_*", "cli/test_*")
+ALONE = (
+    "test_*", "frontends/test_*", "laws/test_cases", "verbs/running/test_*", "verbs/test_*", "verbs/tuning/test_*",
+    "cli/test_*",
+)  # fmt: skip
 """The same of files that are in no folder."""
 RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}
 """Files whose tests run a folder in processes that they start, where no map is written: they reach all of it."""

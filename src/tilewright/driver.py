@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import TilewrightError, ToolchainError
+from tilewright.base.errors import TilewrightError
 from tilewright.codegen import emit as c
 from tilewright.codegen.source import KernelSource
 from tilewright.plan import Plan, Target
@@ -26,7 +26,6 @@ from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime import call, cpu
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchains.artifact import Artifact
-from tilewright.runtime.warn import warn_once
 from tilewright.schedules.code import CpuSchedule, GpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.bodies import cpu_schedule
@@ -53,13 +52,10 @@ def prepare(
             kernel = make(plan)
             if kernel.fits:
                 return kernel
-    try:
-        return make(last)
-    except ToolchainError as error:
-        if not target.fallback:
-            raise
-        warn_once(f"running with NumPy, which is many times slower: {error}")
+    made = call.or_by_numpy(functools.partial(make, last), fallback=target.fallback)
+    if made is None:
         return load(replace(last, target=replace(target, backend="numpy"), schedule=None, block=None), None)
+    return made
 
 
 def make(plan: Plan) -> Kernel:

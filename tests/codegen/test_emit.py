@@ -5,8 +5,8 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.codegen.emit import emit
+from tilewright.codegen.export import header
 from tilewright.codegen.expression import Leaves, lower_tape
-from tilewright.codegen.header import header
 from tilewright.codegen.print.c import c_literal
 from tilewright.codegen.tapes import fuse_roots
 from tilewright.driver import emit_tiling, emit_tilings

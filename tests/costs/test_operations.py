@@ -7,9 +7,9 @@ import pytest
 import tilewright as tw
 from tilewright.costs.operations import Operations, count_operations, hard_cycles
 from tilewright.costs.rates import iteration_seconds
-from tilewright.frontends.trace import trace
 from tilewright.machines.files import load as machine
 from tilewright.machines.parameters import Quantity
+from tilewright.tracing import trace
 
 
 def tape(body):

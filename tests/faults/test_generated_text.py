@@ -9,8 +9,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import TraceError, UsageError
+from tilewright.codegen.export import banner, header
 from tilewright.codegen.gpu.emit import emit_device
-from tilewright.codegen.header import banner, header
 from tilewright.codegen.print.base import in_comment
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil.expression import Scalar, Value

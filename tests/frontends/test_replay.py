@@ -3,8 +3,8 @@
 import pytest
 
 from tilewright.base.errors import TraceError
-from tilewright.frontends.trace import argument_names, trace
 from tilewright.inputs.stencil import body_of
+from tilewright.tracing import argument_names, trace
 
 
 def wave(c, u):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import TraceError
-from tilewright.frontends.trace import trace
 from tilewright.programs.stencil.expression import Read, apply
 from tilewright.programs.stencil.program import with_coefficients
+from tilewright.tracing import trace
 
 
 def test_fields_are_indexed_and_scalars_are_not():

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.codegen.print.source import CUDA, OPENCL
-from tilewright.codegen.products.product import product_text
+from tilewright.codegen.products.matmul import product_text
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem

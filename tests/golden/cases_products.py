@@ -6,12 +6,11 @@ import tilewright as tw
 from bratu_kernel import emit_bratu
 from energy import cpu as energy_micro
 from energy.kernels import energy_source
-from tilewright.codegen.copying import copy_source
-from tilewright.codegen.gpu.looks import look_source
 from tilewright.codegen.gpu.micro import at_rest, micro_source
-from tilewright.codegen.point_sums import sums_source
+from tilewright.codegen.gpu.reductions import look_source
 from tilewright.codegen.products.matmul import emit_fused
 from tilewright.codegen.products.matmul_gpu import emit_gpu
+from tilewright.codegen.rows import copy_source, sums_source
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem

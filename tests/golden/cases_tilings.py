@@ -1,8 +1,7 @@
 """The loops of every family of tilings, by dimensions: entries on CPUs, kernels on GPUs."""
 
+from tilewright.codegen.export import HostRun, banner, header, host_program
 from tilewright.codegen.gpu.emit import emit_device, launches
-from tilewright.codegen.gpu.host import HostRun, host_program
-from tilewright.codegen.header import banner, header
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem

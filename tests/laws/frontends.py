@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.frontends.trace import trace
 from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Value, apply, as_value
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_REACH, Program, Statement
+from tilewright.tracing import trace
 from tilewright.workloads.annotated.parse.c import parse_code
 from tilewright.workloads.annotated.parse.sweeps import read_stencil, recognise
 

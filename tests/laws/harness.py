@@ -24,7 +24,7 @@ from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain
 from tilewright.schedules import catalogue
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 
 from .generator import LawCase
 

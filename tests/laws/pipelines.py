@@ -17,10 +17,10 @@ import numpy as np
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen.source import KernelSource
-from tilewright.frontends.trace import trace
 from tilewright.programs.stencil.expression import Value, apply
 from tilewright.runtime.call import CompiledFunction
 from tilewright.runtime.toolchains.cpu import Toolchain
+from tilewright.tracing import trace
 from tilewright.workloads.pipelines import fusions
 from tilewright.workloads.pipelines.builder import trace_pipeline
 from tilewright.workloads.pipelines.call import Step, execute

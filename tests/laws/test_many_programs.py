@@ -25,7 +25,7 @@ from tilewright.runtime.devices import gpu, opencl
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import Toolchain
 from tilewright.schedules import catalogue
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.workloads.pipelines import call as runtime_pipelines

@@ -14,7 +14,7 @@ from tilewright.codegen.gpu.emit import emit_device
 from tilewright.runtime.devices import gpu, opencl
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 

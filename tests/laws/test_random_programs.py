@@ -18,8 +18,8 @@ from tests.oracles.counting import exact_counts
 from tests.sampling import covering, some
 
 from tilewright.schedules import catalogue, prism
+from tilewright.schedules.family import Legal
 from tilewright.schedules.geometry import Hexagon, Skew
-from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import NONE
 
 from .generator import OTHER, OTHER_SEED, WHOLE, WHOLE_SEED, LawCase, make_case

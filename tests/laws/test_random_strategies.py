@@ -17,9 +17,8 @@ from tilewright.programs.stencil.dependences import slopes
 from tilewright.runtime import cpu
 from tilewright.schedules import catalogue, prism
 from tilewright.schedules.families import diamond, skewed
-from tilewright.schedules.family import family_named
+from tilewright.schedules.family import Legal, family_named
 from tilewright.schedules.geometry import Diamond, Skew
-from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import Tiling
 
 from .generator import LawCase, make_case

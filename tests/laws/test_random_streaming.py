@@ -17,7 +17,7 @@ from tilewright.runtime import cpu, direct
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.streaming import levels as pipeline
 from tilewright.schedules.tiling import Tiling
 

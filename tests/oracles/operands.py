@@ -1,7 +1,7 @@
 """Which operands every operator takes, and of which types, given the type that it works in."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tilewright.codegen.ir.expressions import real_type
 from tilewright.codegen.ir.operators import Operator
@@ -24,6 +24,37 @@ from tilewright.codegen.ir.types import (
     weight_of,
 )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntrinsicSignature:
+    """What an intrinsic takes."""
+
+    # a letter each: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index, ``e`` a number,
+    # ``v`` a vector, ``b`` a pointer to bytes that are read
+    operands: str
+    returns: bool = False  # whether it gives the pointer back that it took
+    gpu: bool = False  # whether GPUs have it, not CPUs
+
+
+INTRINSICS: dict[str, IntrinsicSignature] = {
+    "copy": IntrinsicSignature(operands="wri"),
+    "fill": IntrinsicSignature(operands="wei"),
+    "stream": IntrinsicSignature(operands="wri"),
+    "lift": IntrinsicSignature(operands="wri"),
+    "lower": IntrinsicSignature(operands="wri"),
+    "wrap": IntrinsicSignature(operands="wiii"),
+    "prefetch": IntrinsicSignature(operands="r"),
+    "fence": IntrinsicSignature(operands=""),
+    "again": IntrinsicSignature(operands="r", returns=True),
+    "past": IntrinsicSignature(operands="wv"),
+    "await": IntrinsicSignature(operands="ri"),
+    "publish": IntrinsicSignature(operands="wi"),
+    "put": IntrinsicSignature(operands="wrii"),
+    "prefetch_near": IntrinsicSignature(operands="r"),
+    "translate": IntrinsicSignature(operands="wbrii"),
+    "count": IntrinsicSignature(operands="w", gpu=True),
+}
+"""What the functions of dialects take."""
 Kinds = list[Type | None]
 """Types of the operands of an operator."""
 

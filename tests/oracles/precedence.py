@@ -37,7 +37,7 @@ from tilewright.schedules.tree.nodes import (
     Range,
     Wavefronts,
     children,
-    nodes,
+    walk,
 )
 
 _FAR = 2**40
@@ -137,7 +137,7 @@ def _ranges(node: Parallel | Wavefronts) -> tuple[Range, ...]:
 
 def _divisors(tree: Node) -> Mapping[str, int]:
     """By what names are divided: their numbers are taken as a quotient and a remainder."""
-    values = (node.value for node in nodes(tree) if isinstance(node, Let))
+    values = (node.value for node in walk(tree) if isinstance(node, Let))
     found = (part for value in values for part in _parts(value))
     return {
         part.first.name: part.second.value
@@ -465,7 +465,7 @@ def broken(problem: Problem, tree: Node) -> Dependence | None:
     The order has to keep it in a grid without end, so that a tiling is legal for any number of steps and any size, and
     in this grid where the order itself hangs on the size. ``mirror`` and ``reflect`` bend reads to the other side,
     ``nearest`` makes them shorter, which is taken to happen anywhere; ``wrap`` is not looked at, see
-    :func:`tilewright.schedules.legality.untileable`.
+    :func:`tilewright.schedules.family.untileable`.
 
     Args:
         problem: The problem.
@@ -473,7 +473,7 @@ def broken(problem: Problem, tree: Node) -> Dependence | None:
     """
     analysis = problem.program.analysis
     shapes = [(_ENDLESS,) * problem.program.rank]
-    if any(isinstance(node, Wavefronts) for node in nodes(tree)):
+    if any(isinstance(node, Wavefronts) for node in walk(tree)):
         shapes.append(problem.shape)
     groups: dict[tuple[int, int], list[Dependence]] = {}
     for dependence in analysis.dependences:

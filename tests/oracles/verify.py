@@ -13,10 +13,10 @@
 from collections.abc import Callable, Iterable
 
 from tests.oracles.divergence import divergent_barrier
-from tests.oracles.operands import OPERATORS, fits
+from tests.oracles.names import free_names
+from tests.oracles.operands import INTRINSICS, OPERATORS, fits
 
 from tilewright.codegen.ir.expressions import (
-    INTRINSICS,
     Call,
     Expr,
     Int,
@@ -53,7 +53,7 @@ from tilewright.codegen.ir.nodes import (
     While,
 )
 from tilewright.codegen.ir.operators import Operator
-from tilewright.codegen.ir.rewrite import free_names, walk
+from tilewright.codegen.ir.rewrite import walk
 from tilewright.codegen.ir.types import (
     BOOL,
     ELEMENTS,
@@ -69,7 +69,7 @@ from tilewright.codegen.ir.types import (
     Type,
     Vector,
 )
-from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
+from tilewright.codegen.print.elements import MATH_FUNCTIONS
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}

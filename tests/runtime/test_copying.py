@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.copying import copy_source
+from tilewright.codegen.rows import copy_source
 from tilewright.runtime import call, cpu
 
 pytestmark = pytest.mark.usefixtures("private_folders")

@@ -19,7 +19,7 @@ from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules.catalogue import check
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.tiling import parse
 
 PROGRAMS = ("jacobi1d", "gradient2d", "j2d9pt", "wave2d", "fdtd2d", "j3d7pt")

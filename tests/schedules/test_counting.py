@@ -11,7 +11,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of, floor_div, least, most, value
 

@@ -17,8 +17,7 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue, families
-from tilewright.schedules.family import FAMILIES, HOMES, Family, Parts, family_named
-from tilewright.schedules.legality import Legal, Violation
+from tilewright.schedules.family import FAMILIES, HOMES, Family, Legal, Parts, Violation, family_named
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule

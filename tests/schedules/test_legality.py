@@ -12,9 +12,8 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.storage import Storage
 from tilewright.schedules import catalogue, prism
-from tilewright.schedules.family import family_named
+from tilewright.schedules.family import Legal, Violation, family_named
 from tilewright.schedules.geometry import Skew
-from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces.bodies import cpu_schedule
 

@@ -9,8 +9,8 @@ from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
+from tilewright.schedules.family import Legal, Violation
 from tilewright.schedules.geometry import Hexagon, Skew
-from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.schedules.tree.affine import ceiling, least, most
 

@@ -13,9 +13,8 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import diamond
-from tilewright.schedules.family import family_named
+from tilewright.schedules.family import Legal, Violation, family_named
 from tilewright.schedules.geometry import Diamond, Skew
-from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import least
 

@@ -10,7 +10,7 @@ from tilewright.codegen.sums.registers import OperandTable, RegisterBlock
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.stencil.weights import columns, weighted_sum
+from tilewright.programs.stencil.weights import columns, linear_sum
 from tilewright.schedules import sums
 from tilewright.schedules.code import FORMS, Block, Sum
 from tilewright.schedules.sums import SumWork, work
@@ -23,10 +23,8 @@ def rank_of(terms):
 
 
 FLOAT = ir.element("float32")
-SUMS = {
-    name: weighted_sum(program(name).statements[0].tape) for name in ("j2d9pt-gol", "box2d2r", "star2d3r", "j3d27pt")
-}
-SUMS |= {name: weighted_sum(program(name).statements[0].tape) for name in ("box3d2r", "star3d2r", "box1d4r")}
+SUMS = {name: linear_sum(program(name).statements[0].tape) for name in ("j2d9pt-gol", "box2d2r", "star2d3r", "j3d27pt")}
+SUMS |= {name: linear_sum(program(name).statements[0].tape) for name in ("box3d2r", "star3d2r", "box1d4r")}
 SUMS["ones"] = {Read("u", 0, (y, x)): 1.0 if y == x else 0.1 * y + x for y in (-1, 0, 1) for x in (-2, 0, 1)}
 SUMS["opposite"] = {Read("u", 0, (k - 2, 0)): w for k, w in enumerate((0.2, 0.3, 0.25, 0.4, -0.4))}  # a factor is 0
 SUMS["two fields"] = {Read(f, 0, (y, x)): 0.3 + y + 0.1 * x for f in "uv" for y in range(-2, 3) for x in (-1, 0, 1)}

@@ -15,7 +15,7 @@ from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.catalogue import check
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.tuning.choice import gpu_defaults
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule

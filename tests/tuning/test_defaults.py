@@ -26,7 +26,7 @@ from tilewright.machines import files
 from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import choose_blocks, choose_tiling
 from tilewright.tuning.ranking import families_of

@@ -41,12 +41,12 @@ def map_name(kind: str) -> str:
 
 def map_functions(kinds: Iterable[str]) -> tuple[ir.Function, ...]:
     """Return functions ``(index, extent) -> index`` for kernels that map often; none for kinds without a cell."""
-    found = []
+    functions = []
     for kind in sorted(set(kinds) - {"fixed", "constant"}):
         b = ir.Builder(map_name(kind), kind="inline")
         index, size = b.param("i"), b.param("n")
-        found.append(b.function(mapped(index, size, kind), ir.INDEX))
-    return tuple(found)
+        functions.append(b.function(mapped(index, size, kind), ir.INDEX))
+    return tuple(functions)
 
 
 def outside(sides: Sides) -> bool:

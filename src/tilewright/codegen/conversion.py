@@ -19,14 +19,14 @@ def converted(b: ir.Builder, value: ir.Expr, target: ir.Element, rounding: str) 
     whole = b.let("whole", value.apply(_ROUND[rounding], source))
     # The bounds as numbers that the source's type has: the first ones beyond the target's.
     above = whole >= float(high + 1) if target.bits >= source.bits else whole >= float(high)
-    found = ir.select(whole <= float(low), least, whole.to(target))
-    return ir.select(value.differs(value), ir.Real(0, target), ir.select(above, most, found))
+    rounded = ir.select(whole <= float(low), least, whole.to(target))
+    return ir.select(value.differs(value), ir.Real(0, target), ir.select(above, most, rounded))
 
 
 def _clamped(value: ir.Expr, source: ir.Element, target: ir.Element) -> ir.Expr:
     """A whole number, or the nearest bound of the target's type where the source's goes beyond it."""
-    found = value
+    clamped = value
     for bound, beyond in zip(target.range, (value.__lt__, value.__gt__), strict=True):
         if source.range[0] <= bound <= source.range[1]:
-            found = ir.select(beyond(bound), bound, found)
-    return found.to(target)
+            clamped = ir.select(beyond(bound), bound, clamped)
+    return clamped.to(target)

@@ -1,19 +1,17 @@
 """``emit(problem, schedule, dialect)``: the one way from a problem and its schedule to the text of a kernel."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import ir, points
+from tilewright.codegen import ir, lower, points
 from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.kernel import STEP, BoxKernel
-from tilewright.codegen.lower import cpu
 from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
 from tilewright.codegen.sites import PLACES, Site
-from tilewright.codegen.source import EntryPoint, KernelSource
+from tilewright.codegen.source import EntryPoint, KernelSource, unit_prefix
 from tilewright.codegen.streaming.kernel import StreamKernel
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
@@ -88,15 +86,14 @@ def emit_all(
 
 
 def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: bool) -> tuple[Site, StencilLayout]:
-    tiling, storage, given = schedule.tiling, schedule.storage, problem.points
-    about = (given.sources, given.receivers, given.faces, problem.varying, problem.regions)
+    tiling, storage, point_fields = schedule.tiling, schedule.storage, problem.points
+    about = (point_fields.sources, point_fields.receivers, point_fields.faces, problem.varying, problem.regions)
     key = fingerprint(problem.fingerprint, about, schedule, dialect, strict)
-    name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     streams = tiling.family.streams
     packed = bool(storage.subdomains) and not streams
     site = Site(
         problem=problem,
-        prefix=f"tw_{name}_{key[:12]}",
+        prefix=unit_prefix(problem.program.name, key),
         strict=strict,
         body=schedule.body,
         packed=packed,
@@ -138,21 +135,21 @@ def _cells(site: Site) -> tuple[ir.Function, ...]:
     """What reads a cell that may lie outside the grid, of every field, where any does."""
     program, inner = site.problem.program, () if site.problem.program.analysis.sweep else site.inner
     sites = [site, *(each for _, each in (inner if site.packed else inner[:1]))]
-    found = [each.cell_function(field) for each in sites for field in program.fields]
-    return tuple(each for each in found if each is not None)
+    functions = [each.cell_function(field) for each in sites for field in program.fields]
+    return tuple(each for each in functions if each is not None)
 
 
 def _statements(site: Site) -> tuple[ir.Function, ...]:
     """What computes statements over rows and, but for recurrences, over boxes."""
-    found: list[ir.Function] = []
+    functions: list[ir.Function] = []
     for number, statement in enumerate(site.problem.program.statements):
         kernel = BoxKernel(site, number)
-        found.append(kernel.cells_function())
+        functions.append(kernel.cells_function())
         if not site.problem.program.analysis.sweep:
-            found += kernel.functions()
+            functions += kernel.functions()
         elif points.touches(site.problem, statement.field):
-            found.append(points.points_function(site, statement.field, STEP))
-    return tuple(found)
+            functions.append(points.points_function(site, statement.field, STEP))
+    return tuple(functions)
 
 
 def _entry(site: Site, schedule: CpuSchedule) -> ir.Function:
@@ -160,6 +157,6 @@ def _entry(site: Site, schedule: CpuSchedule) -> ir.Function:
     problem = site.problem
     parts = catalogue.sweep(problem, schedule.tiling) if schedule.swept else None
     if parts is not None:
-        return cpu.entry_function(site, parts.tree, site.prefix, further=(BEGIN.name, END.name))
+        return lower.entry_function(site, parts.tree, site.prefix, further=(BEGIN.name, END.name))
     tiling = NONE if problem.program.analysis.sweep else schedule.tiling
-    return cpu.entry_function(site, catalogue.tree(problem, tiling), site.prefix)
+    return lower.entry_function(site, catalogue.tree(problem, tiling), site.prefix)

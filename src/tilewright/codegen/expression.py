@@ -14,18 +14,7 @@ from dataclasses import dataclass
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.programs.stencil.expression import (
-    LOOKUP,
-    Apply,
-    Const,
-    Index,
-    Node,
-    Placed,
-    Profile,
-    Read,
-    Scalar,
-    Tape,
-)
+from tilewright.programs.stencil.expression import LOOKUP, Apply, Const, Inside, Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import BITWISE, OF_TRUTHS, OPERATORS, ORDERED, ROUNDINGS
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
@@ -97,7 +86,6 @@ class _Lowering:
             self.values.append(self.apply(node.op, [self.values[arg] for arg in node.args]))
 
     def let(self, value: ir.Expr) -> ir.Var:
-        """Name a value of the node that is lowered."""
         self.count += 1
         var = self.named(f"_{self.count}" if self.count > 1 else "", ir.type_of(value))
         self.body.append(ir.Let(var, value))
@@ -107,11 +95,10 @@ class _Lowering:
         return ir.Var(f"{self.prefix}{self.position}{suffix}", kind)
 
     def place(self, node: Placed) -> ir.Expr:
-        """What depends on the cell's place alone."""
         if self.leaves.placed is None:
             raise UsageError("tw.index and tw.inside have no place here", "pass the numbers as an array")
         var = self.let(self.leaves.placed(node))
-        if isinstance(node, Index | Profile) or self.is_truth(var):
+        if not isinstance(node, Inside) or self.is_truth(var):
             return var
         condition = self.truth(var)
         truth = self.named("_in", ir.type_of(condition))
@@ -151,7 +138,6 @@ class _Lowering:
         return self.operate("where", [condition, a, b])
 
     def arithmetic(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
-        """An operation on numbers."""
         if op in _PARTS:
             return ir.Real(0, self.scalar_type) if op == "imag" else numbers[0]
         if op in ROUNDINGS and not self.scalar_type.rounds:
@@ -218,8 +204,8 @@ class _Lowering:
 
 def _wider(kinds: Iterable[ir.Type]) -> ir.Element:
     """The type in which numbers of several types meet: a rounded one, or the widest."""
-    found = [kind for kind in kinds if isinstance(kind, ir.Element)]
-    return max(found, key=lambda kind: (kind.is_float, kind.bits))
+    elements = [kind for kind in kinds if isinstance(kind, ir.Element)]
+    return max(elements, key=lambda kind: (kind.is_float, kind.bits))
 
 
 class _ComplexLowering(_Lowering):
@@ -250,7 +236,6 @@ class _ComplexLowering(_Lowering):
         return self.operate(op, numbers)
 
     def of_complex(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
-        """An operation of which an operand is a complex number."""
         if op in ORDERED:
             raise UsageError(f"{op} is not for complex numbers", "apply it to u.real and u.imag")
         if op in {"real", "imag", "abs"}:

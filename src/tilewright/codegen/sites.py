@@ -27,15 +27,12 @@ PLACES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """A kernel's problem (shape and steps apart) and the names of its parts."""
+class KernelSite:
+    """What kernels of processors and of GPUs have; nothing here depends on shape, steps or scalars' values."""
 
-    problem: Problem  # nothing here depends on its shape or steps
+    problem: Problem
     prefix: str  # start of every function's name
     strict: bool  # whether every operation keeps its own rounding
-    body: KernelCode  # how the kernel's code is written
-    storage: Storage = PLAIN  # where the fields' versions and cells lie
-    packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
     @property
     def rank(self) -> int:
@@ -46,6 +43,15 @@ class Site:
     def dtype(self) -> ir.Element:
         """Element type."""
         return ir.element(self.problem.dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site(KernelSite):
+    """The surroundings of a kernel for a processor, and the names of its parts."""
+
+    body: KernelCode  # how the kernel's code is written
+    storage: Storage = PLAIN  # where the fields' versions and cells lie
+    packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
     @property
     def keeps_order(self) -> bool:
@@ -93,13 +99,13 @@ class Site:
     @property
     def versions(self) -> tuple[int, ...]:
         """All versions of each field in memory; 0 of those that have one per step, which lie elsewhere."""
-        problem, found = self.problem, []
+        problem, counts = self.problem, []
         for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
             many = max(copies, self.storage.kept) if field in problem.program.updated else copies
-            found.append(
+            counts.append(
                 0 if field in self.storage.series else copies + self.states(field) if self.streams_states else many
             )
-        return tuple(found)
+        return tuple(counts)
 
     def layout(self, field: str) -> Layout:
         """Where a field lies that box kernels read and write."""
@@ -163,19 +169,19 @@ class Site:
         names = [name for name, _ in self.storage.subdomains]
         rank, axis, cells = self.rank, dict(self.storage.subdomains)[field].axis, self._region_cells
         titles = ("low", "high", "left", "slot", *(f"stride{axis}" for axis in range(rank - 1)))
-        found = [ir.Var(f"{title}_of_{field}") for title in titles]
+        variables = [ir.Var(f"{title}_of_{field}") for title in titles]
         first = 2 * rank + names.index(field) * len(titles)
         return Packed(
             base=self.field[self.problem.program.fields.index(field)],
             copies=copies,
             axis=axis,
-            low=found[0],
-            high=found[1],
-            left=found[2],
-            apart=found[3],
-            strides=tuple(found[4:]),
+            low=variables[0],
+            high=variables[1],
+            left=variables[2],
+            apart=variables[3],
+            strides=tuple(variables[4:]),
             moved=ir.Var(f"moved_{field}") if self.packed and axis == rank - 1 else None,
-            lets=tuple(ir.Let(var, cells[first + place]) for place, var in enumerate(found)),
+            lets=tuple(ir.Let(var, cells[first + place]) for place, var in enumerate(variables)),
         )
 
     @property
@@ -209,12 +215,12 @@ class Site:
 
     def bounds(self, statement: Statement) -> tuple[Pair, ...]:
         """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
-        found: list[Pair] = []
+        spans: list[Pair] = []
         for axis, (low, high) in enumerate(self.problem.spans(statement)):
             first = ir.Int(low) if low >= 0 else ir.largest(extent(axis) + low, 0)
             last = extent(axis) + high if high <= 0 else ir.smallest(extent(axis), high)
-            found.append((first, last))
-        return tuple(found)
+            spans.append((first, last))
+        return tuple(spans)
 
     def scalars_of(self, step: ir.Expr) -> ir.Expr:
         """Where the scalars of a step lie."""

@@ -1,5 +1,6 @@
 """What every emitter returns: a text of kernels, for a processor or a GPU, and how they are called."""
 
+import re
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -62,6 +63,15 @@ class KernelSource(Generic[LayoutT]):
     def fingerprint(self) -> str:
         """Content fingerprint of the text and of how it is compiled."""
         return fingerprint(self.text, self.dialect, self.strict)
+
+
+def unit_prefix(name: str, key: str) -> str:
+    """Return the start of the names of all functions of a program's unit.
+
+    >>> unit_prefix("Heat-2D", "0123456789abcdef")
+    'tw_heat_2d_0123456789ab'
+    """
+    return f"tw_{re.sub(r'[^a-z0-9]+', '_', name.lower())[:40].strip('_')}_{key[:12]}"
 
 
 def c_source(text: str, *entries: str, strict: bool = False) -> KernelSource[None]:

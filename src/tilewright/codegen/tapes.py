@@ -107,8 +107,7 @@ class _Builder:
         return len(self.nodes) - 1
 
     def terms(self, position: int) -> list[int]:
-        """The terms of a sum, in order."""
-        found: list[int] = []
+        terms: list[int] = []
         stack = [position]
         while stack:
             at = stack.pop()
@@ -116,8 +115,8 @@ class _Builder:
             if (at == position or at in self.inner) and isinstance(node, Apply):
                 stack.extend(reversed(node.args))
             else:
-                found.append(at)
-        return found
+                terms.append(at)
+        return terms
 
     def groups(self, terms: list[int]) -> list[int]:
         """Partial sums, as positions of new nodes."""
@@ -144,7 +143,6 @@ class _Builder:
         return result
 
     def total(self, parts: Sequence[int]) -> int:
-        """Add from left to right."""
         result = parts[0]
         for part in parts[1:]:
             result = self.push(Apply("add", (result, part)))

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded, native, numpy_type, real_whole_numbers
 from tilewright.base.errors import ArrayError, UsageError, meant
 from tilewright.base.units import format_shape
-from tilewright.frontends.trace import RESERVED
 from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
@@ -22,6 +21,7 @@ from tilewright.programs.stencil.program import STEP, Program, with_coefficients
 from tilewright.runtime.devices.arrays import DeviceArray, view
 from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.session import Inputs
+from tilewright.tracing import RESERVED
 
 Array = npt.NDArray[Any]
 _TWO_BYTES = np.dtype("V2")

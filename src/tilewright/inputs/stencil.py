@@ -6,15 +6,15 @@ from inspect import Parameter, Signature
 from typing import Any, overload
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.trace import argument_names, trace
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.expression import Apply, Read, Scalar, Tape, Value, apply, as_value
+from tilewright.programs.stencil.expression import LEVEL_NAMES, Leaf, Read, Scalar, Value, as_value
 from tilewright.programs.stencil.printing import describe
 from tilewright.programs.stencil.program import STEP, FieldBuilder, Program
+from tilewright.programs.stencil.slopes import values_of
+from tilewright.tracing import argument_names, trace
 
 _FUNCTION = frozenset({"__wrapped__", "__annotations__", "__type_params__"})
 """Attributes that a decorated function has of the function itself."""
-_LEVELS = {1: "new", -1: "prev", -2: "prev2"}
 
 
 class WholeGrid(FieldBuilder):
@@ -174,8 +174,8 @@ def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
     def body(*values: Any, **named: Any) -> Any:  # noqa: ANN401  (what a body is given and returns)
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        given = bound.arguments
-        results = {statement.field: _value(statement.tape, given) for statement in program.statements}
+        leaf = functools.partial(_argument, bound.arguments)
+        results = {statement.field: values_of(statement.tape, leaf)[-1] for statement in program.statements}
         if tuple(results) != arguments[: len(results)]:
             return results
         return results[arguments[0]] if len(results) == 1 else tuple(results.values())
@@ -184,17 +184,12 @@ def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
     return body
 
 
-def _value(tape: Tape, given: Mapping[str, Any]) -> Value:
-    """Build a tape's value over other fields and scalars than its own."""
-    values: list[Value] = []
-    for node in tape:
-        if isinstance(node, Apply):
-            values.append(apply(node.op, *(values[arg] for arg in node.args)))
-        elif isinstance(node, Scalar) and node.name != STEP:
-            values.append(as_value(given[node.name]))
-        elif isinstance(node, Read):
-            field = given[node.field]
-            values.append((getattr(field, _LEVELS[node.level]) if node.level else field)[node.offset])
-        else:
-            values.append(Value(node))
-    return values[-1]
+def _argument(arguments: Mapping[str, Any], leaf: Leaf) -> Value:
+    """What an argument stands for of a program's leaf."""
+    if isinstance(leaf, Scalar) and leaf.name != STEP:
+        return as_value(arguments[leaf.name])
+    if not isinstance(leaf, Read):
+        return Value(leaf)
+    field = arguments[leaf.field]
+    value: Value = (getattr(field, LEVEL_NAMES[leaf.level]) if leaf.level else field)[leaf.offset]
+    return value

@@ -14,7 +14,7 @@ from tilewright.report.drawing_stream import Rows, draw_stream, outline, spans
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import Expr, names_in
-from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, Parallel, children, nodes
+from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, Parallel, children, walk
 from tilewright.schedules.tree.order import Piece
 
 if TYPE_CHECKING:
@@ -259,14 +259,14 @@ def _table_tile(panel: "Axes", wavefront: int, boxes: list[tuple[tuple[int, int]
 def _axis_of_tiles(tree: Node) -> int:
     """Return the axis along which tiles of a wavefront lie side by side, the first if there are several; 0 for none."""
     axes = _axes_of(tree)
-    tile_axes = (axes.get(each.ranges[0].name, 0) for each in nodes(tree) if isinstance(each, Parallel))
+    tile_axes = (axes.get(each.ranges[0].name, 0) for each in walk(tree) if isinstance(each, Parallel))
     return next(tile_axes, 0)
 
 
 def _axes_of_subtiles(tree: Node) -> tuple[int, ...]:
     """Return the axis along which the sub-tiles of every loop over sub-tiles lie, outermost loop first."""
     axes = _axes_of(tree)
-    loops = dict.fromkeys(each.name for each in nodes(tree) if isinstance(each, Loop) and each.subtile)
+    loops = dict.fromkeys(each.name for each in walk(tree) if isinstance(each, Loop) and each.subtile)
     return tuple(axes.get(name, 0) for name in loops)
 
 

@@ -10,7 +10,7 @@ from tilewright.costs.interval import Interval
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
-from tilewright.programs.stencil.printing import arguments_of, lines, read_text
+from tilewright.programs.stencil.printing import arguments_of, lines
 from tilewright.programs.stencil.program import Program
 
 AUTHORS = "measured on the authors' code"
@@ -57,7 +57,7 @@ def program_dict(one: Program) -> dict[str, object]:
         "scalars": list(arguments_of(one)),
         "defaults": {name: str(v) if isinstance(v, complex) else v for name, v in one.defaults},
         "expression": list(lines(one)),
-        "reads": {s.field: [read_text(read) for read in s.reads] for s in one.statements},
+        "reads": {s.field: [read.text for read in s.reads] for s in one.statements},
         "loads": one.loads,
         "flops": one.flops,
         "reach": [list(pair) for pair in one.reach],

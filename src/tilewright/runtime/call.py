@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,9 @@ from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, allocate, check_memory
 from tilewright.runtime.toolchains.artifact import Artifact, open_library
 from tilewright.runtime.toolchains.cpu import Toolchain, shared_object, toolchain
+from tilewright.runtime.warn import warn_once
 
+ResultT = TypeVar("ResultT")
 _VERSION = 1
 """Raised when a stored kernel could no longer be called."""
 
@@ -171,6 +173,17 @@ def if_compiled(emit: Callable[..., KernelSource[Any]], *arguments: Hashable) ->
     try:
         return compiled(emit, *arguments)[0]
     except ToolchainError:
+        return None
+
+
+def or_by_numpy(compute: Callable[[], ResultT], *, fallback: bool = True) -> ResultT | None:
+    """Return what needs a compiler; None, and a warning, where there is none and NumPy computes it instead."""
+    try:
+        return compute()
+    except ToolchainError as error:
+        if not fallback:
+            raise
+        warn_once(f"running with NumPy, which is many times slower: {error}")
         return None
 
 

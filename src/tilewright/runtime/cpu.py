@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.codegen.copying import copy_source
 from tilewright.codegen.emit import StencilLayout, StencilSource
+from tilewright.codegen.rows import copy_source
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.call import CompiledFunction, compile_source, if_compiled, load
 from tilewright.runtime.memory import Array

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.point_sums import sums_source
+from tilewright.codegen.rows import sums_source
 from tilewright.programs.stencil import points
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index, Sums, Weights, numbered

@@ -417,7 +417,7 @@ def _static(
 
 def _lead(problem: Problem, storage: Storage) -> int:
     """Bytes before the first cell: so many that the first one that steps update starts a cache line."""
-    # Where all statements update in place the vectors of a row begin there (codegen.boxes.ends.split_row), and one that
+    # Where all statements update in place the vectors of a row begin there (codegen.boxes.rows.split_row), and one that
     # crosses a line takes as long as two. Others begin at multiples of a vector's length.
     program = problem.program
     firsts = {problem.spans(each)[-1][0] for each in program.statements}

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import FAMILIES, Family, Parts, Tiling, family_named
-from tilewright.schedules.legality import Verdict, require
+from tilewright.schedules.family import FAMILIES, Family, Parts, Tiling, Verdict, family_named, require
 from tilewright.schedules.tree.nodes import Node
 from tilewright.schedules.tree.order import Piece, order
 
 if TYPE_CHECKING:  # runs count nothing
-    from tilewright.schedules.counting.counts import Counts
+    from tilewright.schedules.counting import Counts
 
 
 def names() -> tuple[str, ...]:
@@ -51,7 +50,7 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
 
 def counts(problem: Problem, tiling: Tiling) -> "Counts":
     """Count what a tiling runs and moves, tile by tile."""
-    from tilewright.schedules.counting.counts import counts_of
+    from tilewright.schedules.counting import counts_of
 
     return counts_of(problem, tree(problem, tiling))
 

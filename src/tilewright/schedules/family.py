@@ -3,6 +3,8 @@
 A family is a value: ``FAMILY`` of a module of :mod:`tilewright.schedules.families`, which has the family's name and
 stands in :data:`FAMILIES`. No other place lists them, and none needs to know that another one has come: whatever others
 may ask of a family is a member of :class:`Family`.
+
+Whether a tiling is legal follows from the dependences of the program; the rules that families share are here as well.
 """
 
 import functools
@@ -12,16 +14,17 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.deprecations import GONE
-from tilewright.base.errors import UsageError, meant
+from tilewright.base.errors import IllegalTilingError, UsageError, meant
+from tilewright.base.facts import fact
 from tilewright.base.units import format_shape
+from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.legality import Legal, Verdict, untileable
 from tilewright.schedules.tree.affine import Name
 from tilewright.schedules.tree.nodes import Node
 
 if TYPE_CHECKING:  # runs count nothing
-    from tilewright.schedules.counting.counts import TileWork
+    from tilewright.schedules.counting import TileWork
 
 FAMILIES = ("none", "hexagonal", "hybrid", "streaming", "skewed", "diamond", "orthogonal")
 """The families, in the order in which they are listed: modules of ``schedules/families``."""
@@ -31,6 +34,58 @@ UNUSED = {"variant": "fixed", "reuse": "place"}
 """Keys that meant something until version 0.3.0: read, written as they always were, and without a meaning."""
 BEGIN, END = Name("begin"), Name("end")
 """The parts of a sweep that run, half-open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Legal:
+    """The tiling computes what the program says."""
+
+    sequential: Dependence | None = None  # the recurrence that makes a sweep run cell by cell in order, if there is one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """The tiling would compute something else."""
+
+    reason: str  # one sentence for the user
+    dependence: Dependence | None = None  # the broken dependence, flow or memory; None where the reason is another
+    hint: str = ""  # what to do about it
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+Verdict = Legal | Violation
+
+
+def require(verdict: Verdict) -> None:
+    """Refuse a tiling that would compute something else."""
+    if isinstance(verdict, Violation):
+        raise IllegalTilingError(verdict.reason, verdict.hint)
+
+
+@fact
+def untileable(problem: Problem) -> Violation | None:
+    """Say why no time tile can be legal: a recurrence inside the sweep, or a read that wraps around the grid."""
+    name = problem.program.name
+    sweep = problem.program.analysis.sweep
+    if sweep:
+        return Violation(
+            reason=f"{name!r} cannot be tiled in time: the {sweep[0]} lies inside one sweep (a recurrence)",
+            dependence=sweep[0],
+            hint="use the tiling none",
+        )
+    for statement in problem.program.statements:
+        for read in statement.reads:
+            for axis, (below, _) in enumerate(problem.sides(read.field)):
+                if below.kind == "wrap" and read.offset[axis]:
+                    where = f"{read.field}[{', '.join(map(str, read.offset))}]"
+                    return Violation(
+                        reason=f"{name!r} cannot be tiled in time here: with the boundary wrap on axis {axis}, "
+                        f"{where} depends on cells at the far end of the grid (a long-range dependence)",
+                        hint="use the tiling none, or another boundary",
+                    )
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +183,7 @@ class Family(str):
 
     def work(self, problem: Problem, tiling: "Tiling") -> "TileWork":
         """Return what tiles compute and move, and how many there are; by default by running the order of one."""
-        from tilewright.schedules.counting.counts import work_of
+        from tilewright.schedules.counting import work_of
 
         return work_of(problem, self.tree(problem, tiling))
 
@@ -156,9 +211,9 @@ HOMES = {"orthogonal": "tilewright.workloads.tables.orthogonal"}
 @functools.cache
 def _loaded(name: str) -> Family:
     if name in FAMILIES:
-        found = importlib.import_module(HOMES.get(name, f"tilewright.schedules.families.{name}")).FAMILY
-        assert isinstance(found, Family)  # noqa: S101
-        return found
+        family = importlib.import_module(HOMES.get(name, f"tilewright.schedules.families.{name}")).FAMILY
+        assert isinstance(family, Family)  # noqa: S101
+        return family
     if name in GONE:
         raise GONE[name].error()
     hint = meant(name, FAMILIES, f"the families are {', '.join(FAMILIES)}")

@@ -39,7 +39,6 @@ class _TwoColours:
 
     @property
     def half(self: _Shape[Integer]) -> Integer:
-        """Half the height."""
         return self.height // 2
 
     @property

@@ -17,9 +17,8 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import BEGIN, END, Family, Parts, Tiling
+from tilewright.schedules.family import BEGIN, END, Family, Legal, Parts, Tiling, Verdict, Violation, untileable
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
-from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 

@@ -53,8 +53,8 @@ def work(terms: Terms, results: Block, form: Sum) -> SumWork:
     """Return what a sum takes in a form other than ``outputs``.
 
     >>> from tilewright.programs.stencil.catalogue import program
-    >>> from tilewright.programs.stencil.weights import weighted_sum
-    >>> terms, four = weighted_sum(program("j2d9pt-gol").statements[0].tape), Block(axis=0, rows=4)
+    >>> from tilewright.programs.stencil.weights import linear_sum
+    >>> terms, four = linear_sum(program("j2d9pt-gol").statements[0].tape), Block(axis=0, rows=4)
     >>> [work(terms, four, Sum(form=form)).products for form in ("inputs", "winograd")]
     [36, 24]
     """
@@ -88,14 +88,14 @@ def inputs(
     uses: dict[Vector, list[tuple[Place, float]]] = {}
     for at, (read, weight) in itertools.product(places, terms.items()):
         uses.setdefault(vector(read, at), []).append((at, weight))
-    found: list[tuple[list[Vector], list[tuple[Place, float]]]] = []
+    groups: list[tuple[list[Vector], list[tuple[Place, float]]]] = []
     alike: dict[tuple[Place, float], list[Vector]] = {}
     for each, its in sorted(uses.items(), key=lambda use: order(use[0])) if order else uses.items():
         vectors = alike.setdefault(its[0], []) if len(its) == 1 else []
         if not vectors:
-            found.append((vectors, its))
+            groups.append((vectors, its))
         vectors.append(each)
-    return found
+    return groups
 
 
 def _input_work(terms: Terms, results: Block, form: Sum) -> SumWork:
@@ -132,15 +132,15 @@ class SumPart:
 
 def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[SumPart]:
     """Cut a weighted sum into parts of at most so many weights, of columns along an axis."""
-    found: dict[object, list[Read]] = {}
+    by_column: dict[object, list[Read]] = {}
 
     def column(read: Read) -> tuple[object, ...]:
         return read.field, -read.level, read.offset[:axis], read.offset[axis + 1 :]
 
     for read in sorted(terms, key=lambda read: (*column(read), read.offset[axis])):
-        found.setdefault(column(read), []).append(read)
+        by_column.setdefault(column(read), []).append(read)
     alone: dict[float, list[Read]] = {}
-    for reads in found.values():
+    for reads in by_column.values():
         if len(reads) == 1:
             alone.setdefault(terms[reads[0]], []).append(reads[0])
             continue
@@ -181,15 +181,15 @@ def turned(column: WeightColumn) -> Mapping[int, tuple[Callable[[Any, Any], Any]
 
 
 def _winograd_work(terms: Terms, results: Block, form: Sum) -> SumWork:
-    found = columns(terms)
-    if found is None:
+    split = columns(terms)
+    if split is None:
         raise ValueError("there is no column of three weights in this sum")
     if len(next(iter(terms)).offset) > 2:
         return _paired_loop_work(terms, results, form)
-    pairs, cut = results.rows // 2, [(column.factors, turned(column)) for column in found[0]]
+    pairs, cut = results.rows // 2, [(column.factors, turned(column)) for column in split[0]]
     factors = [weights[k] for weights, some in cut for k in some]
     added = sum(operation is not None for _, some in cut for operation, _, _ in some.values())
-    rest = _by_input(found[1], results, results.places[: 2 * pairs], 0)
+    rest = _by_input(split[1], results, results.places[: 2 * pairs], 0)
     left = _by_input(terms, results, results.places[2 * pairs :], 1)
     # b and c start sums, b + c and b - c two more, onto which the others go.
     return SumWork(
@@ -262,10 +262,10 @@ def paired(terms: Terms, *, alike: bool) -> tuple[Near, ...]:
 @functools.lru_cache(maxsize=64)
 def _paired(items: tuple[tuple[Read, float], ...], alike: bool) -> tuple[Near, ...]:
     terms = dict(items)
-    found = columns(terms)
-    if found is None:
+    split = columns(terms)
+    if split is None:
         return ()
-    some, rest = found
+    some, rest = split
     if alike:
         some = _alike(terms, some)
         done = {read for column in some for read in column.reads}
@@ -286,7 +286,6 @@ def _alike(terms: Terms, found: Sequence[WeightColumn]) -> tuple[WeightColumn, .
 
 
 def _along(read: Read, offset: int) -> Read:
-    """A read at another offset along the rows."""
     return Read(read.field, read.level, (*read.offset[:-1], offset))
 
 

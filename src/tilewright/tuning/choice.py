@@ -17,8 +17,7 @@ from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
-from tilewright.schedules.family import Family
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Family, Legal
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as choices
 from tilewright.tuning.ranking import best_tiling, contenders

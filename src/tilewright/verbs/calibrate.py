@@ -48,7 +48,7 @@ from tilewright.runtime.store import hosts
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.cpu import Toolchain, toolchain
 from tilewright.runtime.workers.pool import pool
-from tilewright.schedules.legality import untileable
+from tilewright.schedules.family import untileable
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities

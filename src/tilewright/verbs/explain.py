@@ -10,7 +10,7 @@ from tilewright.base.tables import Pairs, Shown
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.counting.counts import Counts
+from tilewright.schedules.counting import Counts
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.spaces.bodies import choose_body

@@ -11,10 +11,9 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.paths import make_folder, write_text
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
+from tilewright.codegen.export import HostRun, banner, header, host_program
 from tilewright.codegen.gpu.emit import launches
-from tilewright.codegen.gpu.host import HostRun, host_program
 from tilewright.codegen.gpu.site import DeviceLayout, dated
-from tilewright.codegen.header import banner, header
 from tilewright.codegen.print.base import MARK
 from tilewright.codegen.source import KernelSource
 from tilewright.driver import emit, emit_tiling

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen.gpu.emit import wrap_launch
 from tilewright.codegen.gpu.sweep import sweep_launches
-from tilewright.codegen.gpu.wrap import wrap_launch
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import plane_weights
 from tilewright.programs.stencil.expression import apply

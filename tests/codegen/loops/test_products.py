@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from tilewright.codegen.products.product import product_text
+from tilewright.codegen.products.matmul import product_text
 from tilewright.schedules.code import Blocking
 from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
 from tilewright.workloads.annotated.lower.products import block_products

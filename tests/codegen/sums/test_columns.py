@@ -12,7 +12,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.programs.stencil.weights import weighted_sum
+from tilewright.programs.stencil.weights import linear_sum
 from tilewright.runtime.toolchains.cpu import compile_shared, toolchain
 from tilewright.schedules import catalogue
 from tilewright.schedules.sums import parts
@@ -31,7 +31,7 @@ def tools():
 @pytest.mark.parametrize("most", [2, 6, 9])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_parts_hold_every_read_once_and_no_more_weights_than_asked_for(name, most, axis):
-    terms = weighted_sum(program(name).statements[0].tape)
+    terms = linear_sum(program(name).statements[0].tape)
     found = list(parts(terms, most, axis))
     assert sorted((read for part in found for read in part.reads), key=str) == sorted(terms, key=str)
     for part in found:
@@ -53,7 +53,7 @@ def test_rows_of_sweeps_load_what_they_share_once(name, rows):
     loop = loop[asked.end() :] if asked else loop
     body = loop[: loop.index("}")]
     assert len(re.findall(r"\*\(const tw_u_f32 \*\)\(?r\d+", body)) == rows
-    weights = len(weighted_sum(program(name).statements[0].tape))
+    weights = len(linear_sum(program(name).statements[0].tape))
     many = name != "box2d1r"  # 12 shared vectors fit into registers, and so do nine weights
     assert body.count("tw_fresh_v_f32(") == (weights if many else 0)
     held = len(re.findall(r"tw_hold_v_f32\(\*", body))

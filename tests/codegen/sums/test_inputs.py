@@ -23,7 +23,7 @@ from tilewright.programs.stencil.weights import (
     WeightColumn,
     apart,
     columns,
-    weighted_sum,
+    linear_sum,
 )
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import execute
@@ -42,7 +42,7 @@ _U = FieldBuilder("u")
 @pytest.mark.parametrize("name", ["j2d9pt-gol", "star2d2r", "j3d27pt", "box2d2r"])
 def test_the_weights_are_those_that_single_cells_show(name):
     chosen = program(name)
-    terms = weighted_sum(chosen.statements[0].tape)
+    terms = linear_sum(chosen.statements[0].tape)
     shape = (9,) * chosen.rank
     for read, weight in terms.items():
         values = np.zeros(shape)
@@ -54,7 +54,7 @@ def test_the_weights_are_those_that_single_cells_show(name):
 
 @pytest.mark.parametrize("name", ["gradient2d", "heat3d", "j2d5pt", "wave2d", "fdtd2d"])
 def test_other_programs_are_written_output_by_output(name):
-    assert all(weighted_sum(statement.tape) is None for statement in program(name).statements)
+    assert not any(apart(statement).sums for statement in program(name).statements)
 
 
 def test_strict_kernels_keep_the_order():
@@ -97,7 +97,7 @@ def test_no_weight_grows_by_more_than_it_says():
     ],
 )
 def test_boxes_are_columns_of_three(name, found, left):
-    cut = columns(weighted_sum(program(name).statements[0].tape))
+    cut = columns(linear_sum(program(name).statements[0].tape))
     assert (cut and (len(cut[0]), len(cut[1]))) == (found and (found, left))
 
 
@@ -137,7 +137,7 @@ def test_a_single_column_is_a_candidate_where_it_keeps_accuracy(weights, cut):
 
 
 def test_boxes_take_the_three_of_a_long_column_whose_weights_grow_least():
-    found, rest = columns(weighted_sum(program("box2d2r").statements[0].tape))
+    found, rest = columns(linear_sum(program("box2d2r").statements[0].tape))
     assert [(column.read.offset, len(column.weights)) for column in found] == [((-1, x), 3) for x in range(-2, 3)]
     assert max(column.growth for column in found) < 3.3
     assert len(rest) == 10
@@ -145,7 +145,7 @@ def test_boxes_take_the_three_of_a_long_column_whose_weights_grow_least():
 
 @pytest.mark.parametrize(("name", "weights", "left"), [("star2d2r", [3, 2], 4), ("star2d3r", [3, 3], 7)])
 def test_the_long_column_of_a_star_is_cut_into_several(name, weights, left):
-    found, rest = columns(weighted_sum(program(name).statements[0].tape))
+    found, rest = columns(linear_sum(program(name).statements[0].tape))
     assert [len(column.weights) for column in found] == weights
     assert all(column.growth <= MOST_GROWTH_OF_FEW for column in found)
     assert len(rest) == left
@@ -208,7 +208,7 @@ def test_every_plane_and_line_of_a_box_is_right(tiling):
 
 
 def test_a_box_is_one_loop_over_the_places_along_the_rows():
-    near = paired(weighted_sum(program("box3d3r").statements[0].tape), alike=False)
+    near = paired(linear_sum(program("box3d3r").statements[0].tape), alike=False)
     assert [each.offset for each in near] == list(range(-3, 4))
     assert [len(run) for run in runs(near)] == [7]
     text = emit_tiling(
@@ -222,7 +222,7 @@ def test_a_box_is_one_loop_over_the_places_along_the_rows():
 
 
 def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():
-    terms = dict(weighted_sum(program("box3d3r").statements[0].tape))
+    terms = dict(linear_sum(program("box3d3r").statements[0].tape))
     terms[Read("u", 0, (-3, 0, 0))] = 1e-9  # what two results at a time would do to this one's accuracy is too much
     near = paired(terms, alike=True)
     assert [len(run) for run in runs(near)] == [7]
@@ -324,7 +324,7 @@ def evaluated(tape, values):
 def test_sums_are_taken_apart_where_order_is_free(dtype, kept):
     star = program("star2d2r")
     if dtype == "int32":  # the same reads, of whole weights
-        reads = [read.offset for read in weighted_sum(star.statements[0].tape)]
+        reads = [read.offset for read in linear_sum(star.statements[0].tape)]
         star = stencil("whole", 2, {"u": sum(n * _U[offset] for n, offset in enumerate(reads, 1))})
     problem = make_problem(star, (64, 64), 4, dtype)
     (stage,) = choose_body(problem, parse("streaming:t=2,s=32x64,rows=2"), strict=kept).stages

@@ -27,8 +27,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import cuda, gpu
 from tilewright.schedules import catalogue
-from tilewright.schedules.family import family_named
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal, family_named
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces import space

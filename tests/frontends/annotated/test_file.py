@@ -24,8 +24,7 @@ from tilewright.workloads.annotated.nests.values import evaluate
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code
 from tilewright.workloads.annotated.parse.evaluate import formula
-from tilewright.workloads.annotated.parse.file import LoopRegion, read_file, read_input_files, read_text
-from tilewright.workloads.annotated.parse.language import regions
+from tilewright.workloads.annotated.parse.file import LoopRegion, read_file, read_input_files, read_text, regions
 from tilewright.workloads.annotated.parse.spec import arguments, read_spec
 
 COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

@@ -117,6 +117,7 @@ def test_what_cannot_be_followed_reads_everything():
         "#ifndef HEAD\n#define HEAD\n#define SQUARE(k) ((k)*(k))",
         "int g(x, t) double *x; real t; { return k; }",
         "MPI_Comm comm; static Vec X, *Y; struct s { int t; } s1 = {.t = 3}; enum { A, B = 2 };",
+        "struct q { thing *x; void (*h)(other *); }; third **h(int n, fourth *x, fifth y[n]) { return (sixth *)x; }",
         "void g(FILE *f, MPI_Comm c) { CHECK(f); kern<<<1, 2>>>(t); std::cout << k; }",
     ],
 )

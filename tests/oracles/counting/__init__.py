@@ -8,11 +8,10 @@ from tests.oracles.forms import number
 
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.counting.block import block_of, endless
-from tilewright.schedules.counting.counts import Counts
+from tilewright.schedules.counting import Counts, block_of, endless
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, extent_of
-from tilewright.schedules.tree.nodes import Loop, Node, Private, nodes
+from tilewright.schedules.tree.nodes import Loop, Node, Private, walk
 from tilewright.workloads.tables.orthogonal import live, table_tree
 from tilewright.workloads.tables.problem import Recurrence
 
@@ -61,7 +60,7 @@ def run_of(tree: Node, grid: Grid) -> Counts:
     names |= {extent_of(axis).name: number(cells) for axis, cells in enumerate(grid.shape)}
     counter = Counter(grid.shape, grid.reach)
     run, split = counter.run(tree, names), endless(tree)
-    parts = any(isinstance(each, Loop) and each.subtile for each in nodes(tree))
+    parts = any(isinstance(each, Loop) and each.subtile for each in walk(tree))
     return Counts(
         wavefronts=run.wavefronts,
         tiles_per_wavefront=run.widest,
@@ -71,7 +70,7 @@ def run_of(tree: Node, grid: Grid) -> Counts:
         full=run.work.full_subtiles if split else run.work.full_tiles,
         total_points=grid.steps * len(grid.reach) * math.prod(grid.shape),
         blocks=run.work.tiles if parts and not split else None,
-        computed=counter.area(tree, names) if any(isinstance(each, Private) for each in nodes(tree)) else None,
+        computed=counter.area(tree, names) if any(isinstance(each, Private) for each in walk(tree)) else None,
     )
 
 

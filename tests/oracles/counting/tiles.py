@@ -29,7 +29,7 @@ from tilewright.schedules.tree.nodes import (
     Sequence,
     Unit,
     Wavefronts,
-    nodes,
+    walk,
 )
 from tilewright.schedules.tree.order import Box, volume
 
@@ -244,7 +244,7 @@ class Counter:
 
     def tile(self, node: Node, names: Names) -> Tiles:
         """Count the sub-tiles of a tile."""
-        if not any(isinstance(each, Loop) and each.subtile for each in nodes(node)):
+        if not any(isinstance(each, Loop) and each.subtile for each in walk(node)):
             return self._block(node, names)
         match node:
             case Mark(_, child):

@@ -14,10 +14,10 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.base.fingerprint import canonical, fingerprint
-from tilewright.frontends.trace import trace
 from tilewright.programs.stencil.expression import Const, Scalar, Value, apply, as_value
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.stability import growth
+from tilewright.tracing import trace
 
 X = np.linspace(-1, 1, 40)
 

@@ -19,7 +19,7 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.reference import map_index
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
-from tilewright.schedules.legality import Legal, Violation
+from tilewright.schedules.family import Legal, Violation
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming import levels as pipeline
 from tilewright.schedules.tiling import Tiling, parse

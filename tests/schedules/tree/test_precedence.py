@@ -16,8 +16,8 @@ from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
+from tilewright.schedules.family import Legal, Violation
 from tilewright.schedules.geometry import Hexagon, Skew
-from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Private, Range, Sequence

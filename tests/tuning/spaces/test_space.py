@@ -11,8 +11,7 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue as tilings
-from tilewright.schedules.family import family_named
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal, family_named
 from tilewright.tuning.select import best, rank, select
 from tilewright.tuning.spaces import space
 

@@ -11,7 +11,7 @@ from tilewright.programs.stencil.expression import apply
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
-from tilewright.schedules.legality import Legal, Violation
+from tilewright.schedules.family import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.order import walk
 from tilewright.workloads.tables import orthogonal

@@ -19,10 +19,9 @@ from contextlib import ExitStack
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir, points
-from tilewright.codegen.boxes import ends, neighbours
+from tilewright.codegen.boxes import vectors
 from tilewright.codegen.boxes.loops import LoopSum
-from tilewright.codegen.boxes.rows import BoxStatement
-from tilewright.codegen.boxes.vectors import AHEAD, RowGroup
+from tilewright.codegen.boxes.rows import AT_HIGH, AT_LOW, START, STOP, BoxStatement, split_row
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.layouts import Kept, stride
 from tilewright.codegen.sites import Pair, Site, extent
@@ -57,7 +56,6 @@ class BoxKernel:
     """What computes a statement over boxes of cells."""
 
     def __init__(self, site: Site, number: int) -> None:
-        """Write what computes the statement of a number."""
         self.site, self.of = site, BoxStatement(site, number)
         self.statement, self.code, self.places = self.of.statement, self.of.code, self.of.places
 
@@ -254,14 +252,13 @@ class BoxKernel:
         long = _VectorLoops(self, f"{name}_long", together=True).function(block.rows)
         b, box = self.begin(name, "inline")
         low, high = box[-1]
-        with b.when(neighbours.long(self.of, high - low)):
+        with b.when(vectors.are_long(self.of, high - low)):
             self.call(b, long, box)
         with b.otherwise():
             self.call(b, short, box)
         return (short, long, b.function())
 
     def _cell_loops(self, name: str) -> ir.Function:
-        """The function for boxes of few cells a row."""
         b, box = self.begin(name)
         self.site.name_sizes(b)
         cells = self.clip(b, box)
@@ -309,15 +306,14 @@ class _VectorLoops:
         self.b, box = kernel.begin(name)
         kernel.name_fields(self.b, box[-1][0])
         self.box = kernel.clip(self.b, box)
-        ends.split_row(self.b, self.of, self.box[-1])
+        split_row(self.b, self.of, self.box[-1])
         self.bytes = extent(0) * stride(0) * self.of.site.problem.itemsize  # of a field
         if self.code.asked is not None:
-            self.b.let(AHEAD.name, ir.select(ir.Int(self.code.asked) < self.bytes, ir.Int(1), 0))
+            self.b.let(vectors.AHEAD.name, ir.select(ir.Int(self.code.asked) < self.bytes, ir.Int(1), 0))
         if together:
-            neighbours.name_bounds(self.b, self.of)
+            vectors.name_bounds(self.b, self.of)
 
     def function(self, block: int) -> ir.Function:
-        """The function, for blocks of so many rows."""
         if not self.of.places:
             self._block(1)
             return self.b.function()
@@ -366,8 +362,8 @@ class _VectorLoops:
         """
         b, of, (start, stop) = self.b, self.of, self.box[-1]
         rows = of.rows(of.places, block)
-        carried = neighbours.carried(of, rows, self.code.of(block)) if self.together else ()
-        group = RowGroup(b=b, of=of, rows=rows, carried=carried, block=block)
+        carried = vectors.carried_rows(of, rows, self.code.of(block)) if self.together else ()
+        group = vectors.RowGroup(b=b, of=of, rows=rows, carried=carried, block=block)
         beside = [
             tuple(place + shift if axis == rows.axis else place for axis, place in enumerate(of.places))
             for shift in range(block)
@@ -382,7 +378,7 @@ class _VectorLoops:
                 for places in beside:
                     self.kernel.call_cells(b, places, (low, high))
 
-        sides = ((True, ends.AT_LOW, (start, ends.START)), (False, ends.AT_HIGH, (ends.STOP, stop)))
+        sides = ((True, AT_LOW, (start, START)), (False, AT_HIGH, (STOP, stop)))
         for (low_side, at_end, span), as_vector in zip(sides, of.vectors_at_ends, strict=True):
             if not as_vector:
                 slow(*span)

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import inside
-from tilewright.codegen.boxes.ends import vector_beyond
-from tilewright.codegen.boxes.rows import BoxStatement, RowPointers
+from tilewright.codegen.boxes.rows import BoxStatement, RowPointers, vector_beyond
 from tilewright.codegen.layouts import stride
 from tilewright.codegen.sites import extent
 from tilewright.codegen.sums.loop import write_lines
@@ -29,7 +28,6 @@ class LoopSum:
     """A statement that is one sum in a loop, if it is one."""
 
     def __init__(self, of: BoxStatement) -> None:
-        """Find the sum."""
         self.of = of
         number = of.site.problem.program.statements.index(of.statement)
         self.name = f"{of.site.prefix}_sum_{number}"
@@ -133,5 +131,5 @@ class LoopSum:
         """Compute one vector of so many rows; ``where``: the rows, the place in them, and where it is stored."""
         keeps = ((ir.Int(0) if done is None else done),) if self.of.in_place else ()
         rows, place, into = where
-        given = (self.of.target(0), stride(self.of.site.rank - 2), place, into)
-        b.call(f"{self.name}_of_{lines}", rows, *given, *keeps)
+        arguments = (self.of.target(0), stride(self.of.site.rank - 2), place, into)
+        b.call(f"{self.name}_of_{lines}", rows, *arguments, *keeps)

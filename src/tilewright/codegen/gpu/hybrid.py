@@ -14,39 +14,28 @@ Source: Prajapati et al. 2017, sections 3 and 4; Grosser et al. 2014.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField, chip_of
-from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, Launch, NewCell, row_index, stride, unpack
-from tilewright.codegen.gpu.tiles import told, wavefront, wavefront_launches
-from tilewright.codegen.lower.index import Names, bound, index
+from tilewright.codegen.gpu.site import Cell, GpuSite, Kernel, NewCell, row_index, stride, unpack
+from tilewright.codegen.gpu.tiles import launch_numbers, wavefront
+from tilewright.codegen.lower import Names, bound, index
 from tilewright.codegen.sites import extent
-from tilewright.programs.stencil.expression import Read
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.expression import Read, level_name
 from tilewright.programs.stencil.program import Statement
+from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
-from tilewright.schedules.prism import geometry, wavefronts
+from tilewright.schedules.prism import geometry
 from tilewright.schedules.tree.affine import Name
-from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, nodes
+from tilewright.schedules.tree.nodes import Compute, Let, Loop, Node, walk
 
 Span = tuple[ir.Expr | int, ir.Expr | int]
 _LEFT, _START, _ROW, _STEP = ir.Var("left"), ir.Var("start"), ir.Var("row"), ir.Var("step")
 """Where the face's first row begins and when; the row of the loop, and its step from the tile's first one on."""
 _X, _LOW, _HIGH = ir.Var("x"), ir.Var("low"), ir.Var("high")
 """A cell along axis 0 and those of a row, from the face's left end on."""
-
-
-def hybrid_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
-    """Make the kernel of a prism tiling."""
-    return (HybridKernel(site, schedule).kernel(),)
-
-
-def hybrid_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
-    """Yield one launch per wavefront with any tile, for some steps that start at version 0."""
-    cut = geometry(problem, schedule.tiling)
-    yield from wavefront_launches(wavefronts(cut.symbolic()), problem, {"steps": steps})
 
 
 class HybridKernel:
@@ -56,14 +45,14 @@ class HybridKernel:
         self.site, self.schedule, self.rank = site, schedule, site.rank
         self.cut = geometry(site.problem, schedule.tiling)
         self.face, self.skews = self.cut.hexagon, self.cut.skews
-        self.tiles = wavefront(wavefronts(self.cut.symbolic()))[1]
-        self.rows = next(node for node in nodes(self.tiles) if isinstance(node, Loop) and not node.subtile)
+        self.tiles = wavefront(catalogue.tree(site.problem, schedule.tiling))[1]
+        self.rows = next(node for node in walk(self.tiles) if isinstance(node, Loop) and not node.subtile)
         self.chip = chip_of(site.problem, self.cut, schedule.pieces)
 
     def kernel(self) -> Kernel:
         """Make the kernel."""
         shape, height = self.schedule.threads, self.face.height
-        self.b, entry = self.site.begin(0, math.prod(shape), told(self.tiles), self.chip.values)
+        self.b, entry = self.site.begin(0, math.prod(shape), launch_numbers(self.tiles), self.chip.values)
         b = self.b
         b.comment(f"{self.face.note}, {self.schedule.tiling}")
         unpack(b, ir.THREAD, self.site.axes("i"), shape)
@@ -102,11 +91,11 @@ class HybridKernel:
             tests.append(place + self._row(self.face.height - 1, {})[axis][0] + low >= 0)
             # Columns that keep their first values are loaded over their whole length, which the fast load does not do.
             high += max(self.site.problem.margins(s)[axis][1] for s in self.site.problem.program.statements)
-            tests.append(place + self._size(axis) + high <= extent(axis))
+            tests.append(place + self._classic_size(axis) + high <= extent(axis))
         if self.rank > 1:
             extent_on_chip = self.chip.extent(last)
             tests.append(ir.Var(f"classic{last}") > 0)  # the tile before has filled the ring up to what is fresh
-            fresh = b.let("fresh", ir.select(tests[-1], ir.Int(extent_on_chip - self._size(last)), 0))
+            fresh = b.let("fresh", ir.select(tests[-1], ir.Int(extent_on_chip - self._classic_size(last)), 0))
             b.let("ring", ir.Var(f"z{last}") % extent_on_chip)
         else:
             fresh = b.let("fresh", 0)
@@ -123,7 +112,7 @@ class HybridKernel:
 
     def _load_whole(self) -> None:
         last = self.rank - 1
-        fresh = self.chip.extent(last) - self._size(last) if last else 0
+        fresh = self.chip.extent(last) - self._classic_size(last) if last else 0
         windows = [(fresh if axis == last else 0, self.chip.extent(axis)) for axis in range(1, self.rank)]
         for field in self.chip.fields:
             for number, slot in enumerate(field.slots):
@@ -189,9 +178,8 @@ class HybridKernel:
             self.b.let(self._slot_name(name, level).name, slot)
 
     def _over_columns(self, nest: ExitStack) -> None:
-        """Go through a thread's columns of a row."""
         for axis in range(1, self.rank):
-            nest.enter_context(self._strided(f"y{axis}", (0, self._size(axis)), axis))
+            nest.enter_context(self._strided(f"y{axis}", (0, self._classic_size(axis)), axis))
 
     # Rows of whole tiles.
 
@@ -228,7 +216,6 @@ class HybridKernel:
                 self.b.let(_beside(distance).name, self._on_ring(own + distance))
 
     def _cells(self, statement: Statement, block: int) -> None:
-        """Some cells of a column: loads, operations, stores on chip."""
         site, work, loads = self.site, ir.Builder(), dict[tuple[object, ...], ir.Let]()
         own, stores = (0,) * self.rank, list[tuple[ir.Expr, ir.Expr]]()
         for cell in range(block):
@@ -319,8 +306,7 @@ class HybridKernel:
         """The step of a row, counted from the first launch's."""
         return self._first_step + _STEP
 
-    def _size(self, axis: int) -> int:
-        """Size of a classic tile."""
+    def _classic_size(self, axis: int) -> int:
         return self.skews[axis - 1].size
 
     def _grown(self, row: ir.Expr) -> ir.Expr:
@@ -336,7 +322,7 @@ class HybridKernel:
         if self.rank < 3:
             return test
         again = self.site.copies(statement.field) * self.cut.stages
-        return test | (ir.Var("y1") >= self._size(1) - self.skews[0].slope * again)
+        return test | (ir.Var("y1") >= self._classic_size(1) - self.skews[0].slope * again)
 
     def _row(self, row: ir.Expr | int, numbers: Names) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
         """Cells of a row as the tree states them, of tiles 0 unless they are numbered and from the left end on."""
@@ -416,8 +402,7 @@ class HybridKernel:
         return start + ir.Int(plane) * slot
 
     def _slot_name(self, field: str, level: int) -> ir.Var:
-        suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
-        return ir.Var(f"u{self.site.number(field)}{suffix}", ir.shared_pointer(self.site.dtype))
+        return ir.Var(level_name(f"u{self.site.number(field)}", level), ir.shared_pointer(self.site.dtype))
 
     def _memory(self, field: str, slot: ir.Expr) -> ir.Expr:
         """Pointer to cell zero in memory of a slot on chip."""

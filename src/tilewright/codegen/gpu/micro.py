@@ -120,7 +120,6 @@ def _quiet(node: ir.Stmt) -> tuple[ir.Stmt, ...]:
 
 
 def _space(address: ir.Expr) -> ir.AddressSpace | None:
-    """The memory that something points into, if it is a pointer."""
     kind = ir.type_of(address)
     return kind.space if isinstance(kind, ir.Pointer) else None
 

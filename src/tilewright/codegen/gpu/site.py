@@ -2,6 +2,16 @@
 
 A schedule (a tiling family's module) makes kernels from these parts and says how they are launched; a runtime needs
 nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
+
+The tables of sources and receivers are those of :mod:`tilewright.codegen.points`, behind one another, in whole numbers
+of 32 bits::
+
+    points[0], points[1]    steps of the table of numbers, and the first of them, as the run counts steps
+    points[2 + 3 i …]       where table i's rows and its places along rows start in ``points``, and its numbers
+    numbers                 of every cell of every table a number per step: what sources add, what receivers record
+
+A value passes through a function where it is new, before anything reads it, so that every schedule that computes a cell
+adds to it; those that compute cells of other groups, too, say which ones are theirs to record.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,10 +22,11 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir, layouts
 from tilewright.codegen.boundary import bounded
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.points import function_name, pieces, row_number, touches
-from tilewright.codegen.sites import extent
+from tilewright.codegen.points import function_name, pieces, row_number, tables, touches
+from tilewright.codegen.sites import KernelSite, extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.codegen.tapes import fuse
+from tilewright.programs.stencil.boundaries import bend
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -26,6 +37,8 @@ _ALWAYS = ir.Real(True, ir.BOOL)
 Cell = tuple[ir.Expr, ...]
 """Indices of a cell in the grid."""
 Kernel = tuple[ir.Function, EntryPoint]
+Reader = Callable[[Read], ir.Expr]
+"""Where the values of reads come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,23 +67,10 @@ class NewCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuSite:
+class GpuSite(KernelSite):
     """A GPU kernel's fixed surroundings."""
 
-    problem: Problem  # nothing here depends on its shape, steps or scalars' values
-    prefix: str  # start of every kernel's name
-    strict: bool  # whether every operation keeps its own rounding
     kept: tuple[int, ...] = ()  # versions kept per field; empty: as many as the dependences ask for
-
-    @property
-    def rank(self) -> int:
-        """Number of axes."""
-        return self.problem.program.rank
-
-    @property
-    def dtype(self) -> ir.Element:
-        """Element type."""
-        return ir.element(self.problem.dtype)
 
     @property
     def stages(self) -> tuple[tuple[Statement, ...], ...]:
@@ -139,7 +139,7 @@ class GpuSite:
 
     @property
     def points(self) -> ir.Var:
-        """Tables of the cells of sources and receivers: :mod:`tilewright.codegen.gpu.points`."""
+        """Tables of the cells of sources and receivers."""
         return ir.Var("points", ir.const_pointer(ir.INDEX))
 
     @property
@@ -184,25 +184,11 @@ class GpuSite:
         margins = enumerate(self.problem.margins(statement))
         return ir.every(test for axis, (a, b) in margins for test in (here[axis] >= a, here[axis] < extent(axis) - b))
 
-    def value(
-        self,
-        b: ir.Builder,
-        statement: Statement,
-        read: Callable[[Read], ir.Expr],
-        cell: NewCell,
-        prefix: str = "t",
-    ) -> ir.Expr:
+    def value(self, b: ir.Builder, statement: Statement, read: Reader, cell: NewCell, prefix: str = "t") -> ir.Expr:
         """A statement's new value with its reads from anywhere, and with what sources add to it."""
         return self.pointed(statement.field, self.lower(b, statement, read, cell, prefix), cell)
 
-    def lower(
-        self,
-        b: ir.Builder,
-        statement: Statement,
-        read: Callable[[Read], ir.Expr],
-        cell: NewCell,
-        prefix: str = "t",
-    ) -> ir.Expr:
+    def lower(self, b: ir.Builder, statement: Statement, read: Reader, cell: NewCell, prefix: str = "t") -> ir.Expr:
         """A statement's expression with its reads from anywhere."""
         program, varying, rows = self.problem.program, self.problem.varying, dict[str, ir.Expr]()
 
@@ -239,8 +225,8 @@ class GpuSite:
             return value
         at = cell.at
         row = pieces(at[0], at[0] + 1)[0] if self.rank == 1 else row_number(at[:-1])
-        given = (self.points, self.numbers, row, at[-1], FIRST + cell.step, cell.own, value)
-        return ir.Call(function_name(self.prefix, self.problem, field), given, self.dtype)
+        arguments = (self.points, self.numbers, row, at[-1], FIRST + cell.step, cell.own, value)
+        return ir.Call(function_name(self.prefix, self.problem, field), arguments, self.dtype)
 
     def guarded(self, node: Read, here: Cell, load: Callable[[Cell], ir.Expr]) -> ir.Expr:
         """The value of a read that may lie outside the grid."""
@@ -295,18 +281,17 @@ def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int
     distance = read.offset[axis]
     if not bent or not distance:
         return (distance,)
-    kinds = {side.kind for side in problem.sides(read.field)[axis]}
-    bend = abs(distance) if "mirror" in kinds else abs(distance) - 1 if "reflect" in kinds else 0
-    return (distance, -bend if distance > 0 else bend)
+    back = bend(problem.sides(read.field)[axis], distance)
+    return (distance, -back if distance > 0 else back)
 
 
 def unpack(b: ir.Builder, place: ir.Expr, names: Sequence[str], counts: Sequence[ir.Operand]) -> list[ir.Expr]:
     """Name the coordinates of a number in a box of ``counts``, the last one fastest."""
-    found = []
+    coordinates = []
     for name, count in reversed(list(zip(names, counts, strict=True))[1:]):
-        found.append(b.let(name, place % count))
+        coordinates.append(b.let(name, place % count))
         place = place / count
-    return [b.let(names[0], place), *reversed(found)]
+    return [b.let(names[0], place), *reversed(coordinates)]
 
 
 def in_turn(
@@ -318,3 +303,48 @@ def in_turn(
         first = ir.largest(low, 0) + ir.Var(f"i{axis}")
         loops.enter_context(b.loop(f"x{axis}", first, ir.smallest(high, extent(axis)), count))
     return loops
+
+
+_HEAD = ("steps", "first step")
+_PARTS = ("rows", "places", "numbers")
+
+
+def points_head(steps: int, first: int, parts: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Return what ``points`` starts with; ``parts``: where a table's rows and its places start in it, its numbers."""
+    return [steps, first, *(place for each in parts for place in each)]
+
+
+def point_functions(site: GpuSite) -> tuple[ir.Function, ...]:
+    """Make a function ``points(points, numbers, row, at, now, own, value)`` per field with sources or receivers."""
+    return tuple(_point_function(site, field) for field in site.problem.program.updated if touches(site.problem, field))
+
+
+def _point_function(site: GpuSite, field: str) -> ir.Function:
+    b = ir.Builder(function_name(site.prefix, site.problem, field), kind="inline")
+    points, numbers = site.points, site.numbers
+    b.params(points, numbers)
+    row, at, now = (b.param(name) for name in ("row", "at", "now"))
+    own, value = b.param("own", ir.BOOL), b.param("value", site.dtype)
+    result = b.mutable("result", value)
+    for table, records in tables(site.problem, field):
+        rows, places, begin = (points[len(_HEAD) + len(_PARTS) * table + part] for part in range(len(_PARTS)))
+        with b.scope():
+            first = b.let("rows", rows) + row
+            low, high = b.mutable("low", points[first]), b.let("high", points[first + 1])
+            with b.when(own & (low < high) if records else low < high):
+                start = b.let("places", places)
+                # By halving to the first cell of the row that is not before this one.
+                end = b.mutable("end", high)
+                with b.loop_while(low < end):
+                    middle = b.let("middle", low + (end - low) / 2)
+                    with b.when(points[start + middle] < at):
+                        b.set(low, middle + 1)
+                    with b.otherwise():
+                        b.set(end, middle)
+                number = b.let("begin", begin) + (low * points[0] + (now - points[1]))
+                with b.when(low < high), b.when(points[start + low].equals(at)):
+                    if records:
+                        b.set(numbers[number], result)
+                    else:
+                        b.set(result, ir.op(ir.Operator.ADD, result, numbers[number]))
+    return b.function(result)

@@ -49,7 +49,6 @@ def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Itera
 
 
 def _recurs(problem: Problem, stage: int) -> bool:
-    """Whether a statement of a stage reads its own new values."""
     program = problem.program
     own = (program.statements[i] for i in program.stages[stage])
     return any(read.field == s.field and read.level == 1 for s in own for read in s.reads)
@@ -75,7 +74,6 @@ class SweepKernel:
         return self.b.function(), entry
 
     def _block(self) -> None:
-        """The cells of a block, a column of them per thread."""
         b, site, here, block = self.b, self.site, self.here, self.schedule.cells
         column = self.schedule.column
         threads = unpack(b, ir.THREAD, site.axes("i"), self.schedule.threads)
@@ -112,12 +110,12 @@ class SweepKernel:
         def line(field: str, level: int, offset: tuple[int, ...], *, const: bool = True) -> ir.Var:
             """Pointer to the value beside the thread's first cell, but for the last axis."""
             start = "line" if const else "out"
-            found = ir.Var(_name(site, start, field, level, offset), ir.Pointer(site.dtype, const=const))
+            pointer = ir.Var(_name(site, start, field, level, offset), ir.Pointer(site.dtype, const=const))
             index: ir.Expr = at
             for axis, distance in enumerate(offset):
                 index = index + stride(axis) * distance
-            lines.setdefault(found.name, ir.Let(found, site.layout(field).version(level, _STEP) + index))
-            return found
+            lines.setdefault(pointer.name, ir.Let(pointer, site.layout(field).version(level, _STEP) + index))
+            return pointer
 
         def value(node: Read, number: int) -> ir.Expr:
             offset = (node.offset[0] + number, *node.offset[1:])
@@ -139,7 +137,6 @@ class SweepKernel:
                 self.b.set(pointer[0], result)
 
     def _line(self) -> None:
-        """All cells of a line, one after the other."""
         with self.b.loop(self.here[0].name, 0, extent(0)):
             self._cells(self.here)
 

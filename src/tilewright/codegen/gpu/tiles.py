@@ -9,62 +9,42 @@ Nothing is kept on chip by the text: what a group writes it reads again later, f
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Kernel, Launch, in_turn, unpack
-from tilewright.codegen.lower.index import Names, bound, index
+from tilewright.codegen.lower import Names, TreeWriter, index
+from tilewright.codegen.sites import Pair
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import MAX_RANK, Statement
+from tilewright.programs.stencil.program import MAX_RANK
 from tilewright.schedules.catalogue import tree
 from tilewright.schedules.code import GpuSchedule
+from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import Whole, extent_of, names_in, value
-from tilewright.schedules.tree.nodes import (
-    Box,
-    Compute,
-    Guard,
-    Let,
-    Loop,
-    Mark,
-    Node,
-    Parallel,
-    Wavefronts,
-    children,
-    free_names,
-    unfolded,
-)
-
-
-def tile_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
-    """Make the kernel of a tree with one kind of wavefront."""
-    return (TileKernel(site, schedule).kernel(),)
+from tilewright.schedules.tree.nodes import Node
 
 
 def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per wavefront with any tile, for some steps that start at version 0."""
-    yield from wavefront_launches(tree(problem, schedule.tiling), problem, {"steps": steps})
-
-
-def wavefront_launches(node: Node, problem: Problem, sizes: Mapping[str, int]) -> Iterator[Launch]:
-    """Yield one launch per wavefront of a tree with any tile; ``sizes``: its free names but the extents."""
-    yield from _launches(node, {**sizes, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}})
+    extents = {f"n{axis}": cells for axis, cells in enumerate(problem.shape)}
+    return _launches(tree(problem, schedule.tiling), {"steps": steps, **extents})
 
 
 def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
     match node:
-        case Mark():
+        case nodes.Mark():
             yield from _launches(node.child, names)
-        case Let(name, of, child):
+        case nodes.Let(name, of, child):
             yield from _launches(child, {**names, name: value(of, names)})
-        case Wavefronts():
-            yield from _launches(unfolded(node), names)
-        case Loop():
+        case nodes.Wavefronts():
+            yield from _launches(nodes.unfolded(node), names)
+        case nodes.Loop():
             for number in range(value(node.low, names), value(node.high, names), node.step):
                 yield from _launches(node.child, {**names, node.name: number})
-        case Parallel(ranges):
+        case nodes.Parallel(ranges):
             groups = math.prod(value(each.count, names) for each in ranges)
             if groups > 0 and not _idle(node.child, names):
-                yield Launch(0, groups, tuple(names[name] for name in told(node)))
+                yield Launch(0, groups, tuple(names[name] for name in launch_numbers(node)))
         case _:
             raise ValueError(f"no launch is made of a {type(node).__name__} above tiles")
 
@@ -72,35 +52,37 @@ def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
 def _idle(node: Node, names: Mapping[str, int]) -> bool:
     """Whether a loop that all tiles have alike has no iteration."""
     match node:
-        case Loop():
+        case nodes.Loop():
             known = names_in(node.low) | names_in(node.high) <= names.keys()
             return (known and value(node.low, names) >= value(node.high, names)) or _idle(node.child, names)
-        case Let() | Guard():
+        case nodes.Let() | nodes.Guard():
             return _idle(node.child, names)
         case _:
             return False
 
 
-def wavefront(node: Node) -> tuple[list[str], Parallel]:
+def wavefront(node: Node) -> tuple[list[str], nodes.Parallel]:
     """The notes above the tiles of a tree, and the tiles."""
     notes: list[str] = []
-    while not isinstance(node, Parallel):
-        (below,) = children(node)
-        notes += [node.text] if isinstance(node, Mark) else []
+    while not isinstance(node, nodes.Parallel):
+        (below,) = nodes.children(node)
+        notes += [node.text] if isinstance(node, nodes.Mark) else []
         node = below
     return notes, node
 
 
-def told(tiles: Parallel) -> tuple[str, ...]:
-    """What a group is told, in alphabetical order: all but the grid's extents, and how often the first range counts."""
+def launch_numbers(tiles: nodes.Parallel) -> tuple[str, ...]:
+    """Names of the numbers that a launch gives, sorted: all but the extents, and how often the first range counts."""
     first, *others = tiles.ranges
-    used = free_names(tiles.child) - {each.name for each in tiles.ranges}
+    used = nodes.free_names(tiles.child) - {each.name for each in tiles.ranges}
     used = used.union(names_in(first.low), *(names_in(end) for each in others for end in (each.low, each.count)))
     return tuple(sorted(used - {extent_of(axis).name for axis in range(MAX_RANK)}))
 
 
-class TileKernel:
+class TileKernel(TreeWriter):
     """The kernel of the tiles of a tree."""
+
+    site: GpuSite
 
     def __init__(self, site: GpuSite, schedule: GpuSchedule) -> None:
         self.site, self.schedule = site, schedule
@@ -109,7 +91,7 @@ class TileKernel:
         """Make the kernel."""
         site, threads = self.site, self.schedule.threads
         notes, tiles = wavefront(tree(site.problem, self.schedule.tiling))
-        b, entry = site.begin(0, math.prod(threads), told(tiles))
+        b, entry = site.begin(0, math.prod(threads), launch_numbers(tiles))
         self.b = b
         for note in notes:
             b.comment(note)
@@ -119,44 +101,16 @@ class TileKernel:
         unpack(b, ir.GROUP, digits, [index(each.count, {}) for each in tiles.ranges])
         for each in moved:
             b.let(each.name, index(each.low, {}) + ir.Var(f"place_{each.name}"))
-        self._node(tiles.child, {})
+        self.node(tiles.child, {})
         return b.function(), entry
 
-    def _node(self, node: Node, names: Names) -> None:
-        match node:
-            case Let():
-                lets, names = bound(node, names)
-                self.b.emit(*lets)
-                self._node(node.child, names)
-            case Loop() if node.high == node.low + 1:
-                self._node(Let(node.name, node.low, node.child), names)
-            case Loop():
-                low, high = index(node.low, names), index(node.high, names)
-                with self.b.loop(node.name, low, high, node.step, unroll=1) as place:
-                    self._node(node.child, {**names, node.name: place})
-            case Guard():
-                at = index(node.value, names)
-                with self.b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
-                    self._node(node.child, names)
-            case Compute():
-                self._cells(node, names)
-                self.b.barrier(memory=True)
-            case _:
-                raise ValueError(f"no thread code is made of a {type(node).__name__} in memory")
+    def compute(self, node: nodes.Compute, names: Names) -> None:
+        """Write the cells of a box, each by one thread, and wait."""
+        super().compute(node, names)
+        self.b.barrier(memory=True)
 
-    def _cells(self, cells: Compute, names: Names) -> None:
-        """The cells of a box, cut to the grid, each by one thread."""
-        step, stage = index(cells.step, names), index(cells.stage, names)
-        for number, statements in enumerate(self.site.stages):
-            if not isinstance(cells.stage, Whole):
-                with self.b.when(stage.equals(number)):
-                    self._box(cells.box, statements, step, names)
-            elif cells.stage.value == number:
-                self._box(cells.box, statements, step, names)
-
-    def _box(self, box: Box, statements: Iterable[Statement], step: ir.Expr, names: Names) -> None:
-        """The cells of a box that the grid has, shared by the threads of the group."""
-        spans = [(index(low, names), index(high, names)) for low, high in box]
-        with in_turn(self.b, spans, self.schedule.threads):
-            for statement in statements:
+    def cells(self, stage: int, step: ir.Expr, box: Sequence[Pair]) -> None:
+        """Write the statements of a stage over a box, which the threads of the group share."""
+        with in_turn(self.b, box, self.schedule.threads):
+            for statement in self.site.stages[stage]:
                 self.site.cell(self.b, statement, self.site.places, step)

@@ -9,35 +9,144 @@ Like the ``ir_builder`` of TVM's TensorIR: ::
         b.set(y[i], a * x[i] + y[i])
     function = b.function()
 
-What a loop over the host's data unrolls, such as the diagonals of a pass, is a loop in Python.
+What a loop over the host's data unrolls, such as the diagonals of a pass, is a loop in Python. Functions make the
+expressions that no operator of Python writes; where one must stand in the text as written, :func:`op` folds nothing.
 """
 
+import functools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from tilewright.codegen.ir import build
-from tilewright.codegen.ir.expressions import Call, Expr, Intrinsic, Load, Operand, Var, as_expr, operand, type_of
-from tilewright.codegen.ir.nodes import (
-    Array,
-    Assign,
-    Barrier,
-    Comment,
-    ConstArray,
-    For,
-    Function,
-    If,
-    Let,
-    Mutable,
-    Parallel,
-    Scope,
-    Stmt,
-    Store,
-    Update,
-    While,
-)
+from tilewright.codegen.ir import expressions, nodes
+from tilewright.codegen.ir.expressions import Expr, Op, Operand, Var, operand, type_of
+from tilewright.codegen.ir.nodes import Function, Stmt
 from tilewright.codegen.ir.operators import Operator
-from tilewright.codegen.ir.types import INDEX, Element, Index, Native, Pointer, Type, Vector
+from tilewright.codegen.ir.types import INDEX, Element, Index, Mask, Native, Pointer, Type, Vector
+
+THREAD = Op(Operator.THREAD, ())
+"""The number of the thread in its region (CPU) or group (GPU)."""
+THREADS = Op(Operator.THREADS, ())
+"""How many threads run the region."""
+WANTED = Op(Operator.WANTED, ())
+"""Whether the results of the call are still wanted (CPU)."""
+GROUP = Op(Operator.GROUP, ())
+"""The number of the thread's group (GPU)."""
+GROUPS = Op(Operator.GROUPS, ())
+"""How many groups there are (GPU)."""
+
+VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())
+"""Bytes of a vector register (CPU)."""
+
+
+def op(operator: Operator, *args: Expr | int) -> Op:
+    """Return an operation as it stands: nothing is folded, and numbers are indices."""
+    operands = tuple(map(expressions.as_expr, args))
+    if len(operands) == 2:
+        return expressions.binary(operator, *operands)
+    return Op(operator, operands, expressions.common_type(*operands))
+
+
+def total(terms: Sequence[Expr]) -> Expr:
+    """Return the sum of at least one index."""
+    result = terms[0]
+    for term in terms[1:]:
+        result = result + term
+    return result
+
+
+def every(tests: Iterable[Expr]) -> Expr:
+    """Return whether all conditions hold, of which there is at least one."""
+    return functools.reduce(operator.and_, tests)
+
+
+def floordiv(a: Expr, b: Expr | int) -> Expr:
+    """Return ``a / b``, rounded down."""
+    return op(Operator.FLOORDIV, a, b)
+
+
+def floormod(a: Expr, b: Expr | int) -> Expr:
+    """Return the remainder of :func:`floordiv`."""
+    return op(Operator.FLOORMOD, a, b)
+
+
+def ceildiv(a: Expr, b: Expr | int) -> Expr:
+    """Return ``a / b``, rounded up."""
+    return op(Operator.CEILDIV, a, b)
+
+
+def smallest(a: Operand, b: Operand) -> Expr:
+    """Return the smaller of two indices or numbers.
+
+    >>> from tilewright.codegen.ir.expressions import Var
+    >>> smallest(Var("n"), 4).op, smallest(Var("n"), Var("n"))
+    (<Operator.MIN: 'min'>, Var(name='n', type=Index(bits=0)))
+    """
+    return _extremum(a, b, Operator.MIN, Operator.MINIMUM)
+
+
+def largest(a: Operand, b: Operand) -> Expr:
+    """Return the larger of two indices or numbers."""
+    return _extremum(a, b, Operator.MAX, Operator.MAXIMUM)
+
+
+def _extremum(a: Operand, b: Operand, of_indices: Operator, of_numbers: Operator) -> Expr:
+    first, second = _alike(a, b)
+    kind = type_of(first)
+    return (
+        first
+        if first == second
+        else expressions.binary(of_indices if isinstance(kind, Index | Native) else of_numbers, first, second)
+    )
+
+
+def _alike(a: Operand, b: Operand) -> tuple[Expr, Expr]:
+    """Two values of which one may be a number of the other one's type."""
+    beside = a if isinstance(a, Expr) else b
+    if not isinstance(beside, Expr):
+        raise TypeError(f"{a} and {b} are known now")
+    kind = type_of(beside)
+    return operand(a, kind), operand(b, kind)
+
+
+def select(condition: Expr, a: Operand, b: Operand) -> Expr:
+    """Return ``a`` where the condition holds, else ``b``; of vectors, for each number."""
+    a, b = _alike(a, b)
+    if isinstance(type_of(condition), Mask):
+        return Op(Operator.WHERE, (condition, a, b), type_of(a))
+    kind, other = expressions.common_type(a, b), type_of(b)
+    if isinstance(kind, Pointer) and isinstance(other, Pointer) and other.const:
+        kind = Pointer(kind.to, const=True, space=kind.space)
+    return Op(Operator.SELECT, (condition, a, b), kind)
+
+
+def wide(a: Expr) -> Expr:
+    """Return an index in 64 bits."""
+    return Op(Operator.WIDEN, (a,))
+
+
+def splat(value: Operand, kind: Vector) -> Expr:
+    """Return a vector of one number."""
+    return Op(Operator.SPLAT, (operand(value, kind),), kind)
+
+
+def hold(vector: Expr) -> Expr:
+    """Return the same vector, in a register from here on."""
+    return op(Operator.HOLD, vector)
+
+
+def aligned(address: Expr, size: int) -> Expr:
+    """Return the same pointer, whose address is a multiple of ``size`` bytes: a promise to the compiler."""
+    return Op(Operator.ALIGNED, (address, expressions.Int(size)), type_of(address))
+
+
+def writable(address: Expr) -> Expr:
+    """Return the same pointer without ``const``."""
+    kind = type_of(address)
+    if not isinstance(kind, Pointer):
+        raise TypeError(f"only pointers become writable, not a {kind}")
+    return Op(Operator.WRITABLE, (address,), Pointer(kind.to, space=kind.space))
 
 
 class Builder:
@@ -91,13 +200,13 @@ class Builder:
     def let(self, name: str, value: Operand, kind: Type | None = None) -> Expr:
         """Give a value a name, and a type if not its own."""
         var, node = self._named(name, value, kind)
-        self.emit(Let(var, node))
+        self.emit(nodes.Let(var, node))
         return var
 
     def mutable(self, name: str, value: Operand, kind: Type | None = None) -> Expr:
         """Give a value a name that :meth:`set` may change."""
         var, node = self._named(name, value, kind)
-        self.emit(Mutable(var, node))
+        self.emit(nodes.Mutable(var, node))
         return var
 
     def _named(self, name: str, value: Operand, kind: Type | None) -> tuple[Var, Expr]:
@@ -106,11 +215,11 @@ class Builder:
 
     def set(self, place: Expr, value: Operand) -> None:
         """Change a mutable name, or what lies at a place in memory: ``set(x[i], value)``."""
-        if isinstance(place, Load):
+        if isinstance(place, expressions.Load):
             kind = type_of(value) if isinstance(value, Expr) and isinstance(type_of(value), Vector) else place.type
-            self.emit(Store(place.base, place.index, _filled(value, kind), kind))
+            self.emit(nodes.Store(place.base, place.index, _filled(value, kind), kind))
         elif isinstance(place, Var):
-            self.emit(Assign(place, operand(value, place.type)))
+            self.emit(nodes.Assign(place, operand(value, place.type)))
         else:
             raise TypeError(f"{place} is no name and no place in memory")
 
@@ -118,48 +227,48 @@ class Builder:
         """Change a mutable name of one of C's types by an operator: ``var += value``."""
         if not isinstance(var, Var):
             raise TypeError(f"{var} is no name")
-        self.emit(Update(var, how, operand(value, var.type)))
+        self.emit(nodes.Update(var, how, operand(value, var.type)))
 
     def array(self, name: str, kind: Pointer, length: int) -> Expr:
         """Declare memory for so many values."""
         var = self._new(name, kind)
-        self.emit(Array(var, length))
+        self.emit(nodes.Array(var, length))
         return var
 
     def numbers(self, name: str, kind: Pointer, values: Sequence[float]) -> Expr:
         """Declare memory that holds known numbers."""
         var = self._new(name, kind)
-        self.emit(ConstArray(var, tuple(values)))
+        self.emit(nodes.ConstArray(var, tuple(values)))
         return var
 
     # Statements
 
-    def emit(self, *nodes: Stmt) -> None:
+    def emit(self, *statements: Stmt) -> None:
         """Add statements."""
-        self._bodies[-1] += nodes
+        self._bodies[-1] += statements
 
     def comment(self, text: str) -> None:
         """Add a line for the reader."""
-        self.emit(Comment(text))
+        self.emit(nodes.Comment(text))
 
     def barrier(self, *, memory: bool = False) -> None:
         """Let threads meet."""
-        self.emit(Barrier(memory=memory))
+        self.emit(nodes.Barrier(memory=memory))
 
     def call(self, function: Function | str, *args: Operand) -> Expr:
         """Call a function, by its name only where it returns nothing; such a call is a statement."""
         if isinstance(function, str):
-            call = Call(function, tuple(map(as_expr, args)))
+            call = expressions.Call(function, tuple(map(expressions.as_expr, args)))
         else:
-            nodes = tuple(operand(arg, param.type) for arg, param in zip(args, function.params, strict=True))
-            call = Call(function.name, nodes, function.result_type)
+            values = tuple(operand(arg, param.type) for arg, param in zip(args, function.params, strict=True))
+            call = expressions.Call(function.name, values, function.result_type)
         if call.type is None:
             self.emit(call)
         return call
 
     def intrinsic(self, name: str, of: Element, *args: Operand) -> None:
         """Call a function of the dialect for what it does."""
-        self.emit(Intrinsic(name, tuple(map(as_expr, args)), of))
+        self.emit(expressions.Intrinsic(name, tuple(map(expressions.as_expr, args)), of))
 
     @contextmanager
     def _inside(self) -> Iterator[list[Stmt]]:
@@ -192,7 +301,7 @@ class Builder:
             yield var
         bounds = [operand(each, kind) for each in (low, high, step)]
         self.emit(
-            For(
+            nodes.For(
                 var=var,
                 low=bounds[0],
                 high=bounds[1],
@@ -227,14 +336,14 @@ class Builder:
             var = self._new(name, kind)
             yield var
         first, last, stride = (operand(each, kind) for each in (low, high, step))
-        self.emit(For(var=var, low=first, high=last, step=stride, body=tuple(body), closed=True, falling=falling))
+        self.emit(nodes.For(var=var, low=first, high=last, step=stride, body=tuple(body), closed=True, falling=falling))
 
     @contextmanager
     def loop_while(self, condition: Expr) -> Iterator[None]:
         """Repeat while a condition holds."""
         with self._inside() as body:
             yield
-        self.emit(While(condition, tuple(body)))
+        self.emit(nodes.While(condition, tuple(body)))
 
     @contextmanager
     def when(self, condition: Expr) -> Iterator[None]:
@@ -242,13 +351,13 @@ class Builder:
         with self._inside() as body:
             yield
         if body:
-            self.emit(If(condition, tuple(body)))
+            self.emit(nodes.If(condition, tuple(body)))
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
         """Do something where the condition of the :meth:`when` right before does not hold."""
         before = self._bodies[-1].pop() if self._bodies[-1] else None
-        if not isinstance(before, If) or before.otherwise:
+        if not isinstance(before, nodes.If) or before.otherwise:
             raise TypeError("otherwise stands right behind when")
         with self._inside() as body:
             yield
@@ -259,14 +368,14 @@ class Builder:
         """Keep names to the statements inside."""
         with self._inside() as body:
             yield
-        self.emit(Scope(tuple(body)))
+        self.emit(nodes.Scope(tuple(body)))
 
     @contextmanager
     def parallel(self, threads: Expr) -> Iterator[None]:
         """Let every thread of a team do the same (CPU)."""
         with self._inside() as body:
             yield
-        self.emit(Parallel(threads, tuple(body)))
+        self.emit(nodes.Parallel(threads, tuple(body)))
 
     def statements(self) -> tuple[Stmt, ...]:
         """Return the statements so far, which are no whole function."""
@@ -274,18 +383,18 @@ class Builder:
 
     def function(self, result: Operand | None = None, kind: Type | None = None) -> Function:
         """Return the function, with what it returns."""
-        given = type_of(result) if kind is None and isinstance(result, Expr) else kind
-        node = None if result is None or given is None else operand(result, given)
+        result_type = type_of(result) if kind is None and isinstance(result, Expr) else kind
+        node = None if result is None or result_type is None else operand(result, result_type)
         return replace(
             self._function,
             params=tuple(self._params),
             body=tuple(self._bodies[0]),
             result=node,
-            result_type=None if result is None else given,
+            result_type=None if result is None else result_type,
         )
 
 
 def _filled(value: Operand, kind: Type) -> Expr:
     """A value of a type: a number alone fills a vector."""
     node = operand(value, kind)
-    return build.splat(node, kind) if isinstance(kind, Vector) and type_of(node) == kind.element else node
+    return splat(node, kind) if isinstance(kind, Vector) and type_of(node) == kind.element else node

@@ -2,7 +2,7 @@
 
 ``a + b * n``, ``row[i]`` and ``i < n`` are nodes: they find the type that an operation works in and fold what is known.
 A number beside an expression is of its type. Where an operation must stand in the text as written,
-:func:`~tilewright.codegen.ir.build.op` folds nothing.
+:func:`~tilewright.codegen.ir.builder.op` folds nothing.
 
 >>> Int(2) + 3, Var("x") + 0, Var("x") * 1, 0 * Var("x")
 (Int(value=5), Var(name='x', type=Index(bits=0)), Var(name='x', type=Index(bits=0)), Int(value=0))
@@ -47,7 +47,6 @@ class Expr:
         return _sum(self, _beside(self, other))
 
     def __radd__(self, other: Number) -> "Expr":
-        """Return the sum."""
         return _sum(_beside(self, other), self)
 
     def __sub__(self, other: Operand) -> "Expr":
@@ -55,15 +54,12 @@ class Expr:
         return _difference(self, _beside(self, other))
 
     def __rsub__(self, other: Number) -> "Expr":
-        """Return the difference."""
         return _difference(_beside(self, other), self)
 
     def __mul__(self, other: Operand) -> "Expr":
-        """Return the product."""
         return _product(self, _beside(self, other))
 
     def __rmul__(self, other: Number) -> "Expr":
-        """Return the product."""
         return _product(_beside(self, other), self)
 
     def __truediv__(self, other: Operand) -> "Expr":
@@ -75,31 +71,24 @@ class Expr:
         return binary(Operator.MOD, self, _beside(self, other))
 
     def __lshift__(self, other: Operand) -> "Expr":
-        """Return the whole number with its bits moved up."""
         return binary(Operator.SHL, self, _beside(self, other))
 
     def __rshift__(self, other: Operand) -> "Expr":
-        """Return the whole number with its bits moved down."""
         return binary(Operator.SHR, self, _beside(self, other))
 
     def __neg__(self) -> "Expr":
-        """Return the negative."""
         return Op(Operator.NEG, (self,), type_of(self))
 
     def __lt__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.LT, self, _beside(self, other))
 
     def __le__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.LE, self, _beside(self, other))
 
     def __gt__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.GT, self, _beside(self, other))
 
     def __ge__(self, other: Operand) -> "Expr":
-        """Return the condition."""
         return binary(Operator.GE, self, _beside(self, other))
 
     def equals(self, other: Operand) -> "Expr":
@@ -242,49 +231,20 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic(Expr):
-    """A call of a function that the dialect brings for an element type: one of :data:`INTRINSICS`."""
+    """A call of a function that the dialect brings for an element type.
+
+    ``copy`` and ``fill`` elements; ``stream`` copies past the caches and ``fence`` orders that; ``lift`` and
+    ``lower`` turn a line into a dimension-lifted row and back, ``wrap`` makes the shifted vectors at its ends;
+    ``prefetch`` asks for a line; ``again`` is the same address, to be read anew. ``past`` stores a vector at a
+    vector's own boundary past the caches. ``await`` waits until a number that another thread will ``publish`` is at
+    least an index: what that thread wrote before is seen after. ``put`` copies bytes, past the caches if asked to;
+    ``prefetch_near`` asks for a line that is used soon. ``translate`` turns bytes into entries of a table, given
+    how many entries and bytes there are. ``count`` adds one for all threads that come.
+    """
 
     name: str
     args: tuple[Expr, ...]
     element: Element
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntrinsicSignature:
-    """What an intrinsic takes."""
-
-    # a letter each: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index, ``e`` a number,
-    # ``v`` a vector, ``b`` a pointer to bytes that are read
-    operands: str
-    returns: bool = False  # whether it gives the pointer back that it took
-    gpu: bool = False  # whether GPUs have it, not CPUs
-
-
-INTRINSICS: dict[str, IntrinsicSignature] = {
-    "copy": IntrinsicSignature(operands="wri"),
-    "fill": IntrinsicSignature(operands="wei"),
-    "stream": IntrinsicSignature(operands="wri"),
-    "lift": IntrinsicSignature(operands="wri"),
-    "lower": IntrinsicSignature(operands="wri"),
-    "wrap": IntrinsicSignature(operands="wiii"),
-    "prefetch": IntrinsicSignature(operands="r"),
-    "fence": IntrinsicSignature(operands=""),
-    "again": IntrinsicSignature(operands="r", returns=True),
-    "past": IntrinsicSignature(operands="wv"),
-    "await": IntrinsicSignature(operands="ri"),
-    "publish": IntrinsicSignature(operands="wi"),
-    "put": IntrinsicSignature(operands="wrii"),
-    "prefetch_near": IntrinsicSignature(operands="r"),
-    "translate": IntrinsicSignature(operands="wbrii"),
-    "count": IntrinsicSignature(operands="w", gpu=True),
-}
-"""``copy`` and ``fill`` elements; ``stream`` copies past the caches and ``fence`` orders that; ``lift`` and ``lower``
-turn a line into a dimension-lifted row and back, ``wrap`` makes the shifted vectors at its ends; ``prefetch`` asks for
-a line; ``again`` is the same address, to be read anew. ``past`` stores a vector at a vector's own boundary past the
-caches. ``await`` waits until a number that another thread will ``publish`` is at least an index: what that thread wrote
-before is seen after. ``put`` copies bytes, past the caches if asked to; ``prefetch_near`` asks for a line that is used
-soon. ``translate`` turns bytes into entries of a table, given how many entries and bytes there are. ``count`` adds one
-for all threads that come."""
 
 
 def type_of(node: Expr) -> Type:
@@ -299,7 +259,7 @@ def type_of(node: Expr) -> Type:
         return node.type if node.op in SAME_TYPE else _result(node.op, node.type)
     if isinstance(node, Int | Lanes | Size):
         return Native("size_t") if isinstance(node, Size) else INDEX
-    if isinstance(node, Intrinsic) and INTRINSICS[node.name].returns:
+    if isinstance(node, Intrinsic) and node.name == "again":
         return type_of(node.args[0])
     if isinstance(node, Real | Literal | Shift | Load):
         return node.type
@@ -347,12 +307,12 @@ def common_type(*args: Expr) -> Type:
     >>> str(common_type(Var("p", Pointer(INDEX)), Int(1))), common_type(Int(1), Var("i", WIDE))
     ('pointer to index', Index(bits=64))
     """
-    found: Type = INDEX
+    widest: Type = INDEX
     for arg in args:
         kind = type_of(arg)
-        if kind is not found and kind is not INDEX:
-            found = _wider(found, kind)
-    return found
+        if kind is not widest and kind is not INDEX:
+            widest = _wider(widest, kind)
+    return widest
 
 
 _WIDEST = (Vector, Pointer, Mask)
@@ -360,7 +320,6 @@ _WIDER = (*_WIDEST, Element)
 
 
 def _wider(one: Type, other: Type) -> Type:
-    """The type in which values of two types are computed together."""
     if isinstance(one, _WIDEST):
         return other if isinstance(one, Vector) and isinstance(other, Vector) and _scales(one.element, other) else one
     if isinstance(one, Element) and isinstance(other, Element):

@@ -36,11 +36,10 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | Call(name, expr* args, type?)                             a function of the same unit, or of C's library
          | Intrinsic(name, expr* args, element)                      a function of the dialect
 
-Nodes are made by the operators of expressions (:mod:`tilewright.codegen.ir.expressions`), which fold what is known,
-and the constructors of :mod:`tilewright.codegen.ir.build`; statements are collected by a
-:class:`~tilewright.codegen.ir.builder.Builder`;
-``verify`` of the tests' ``oracles`` states what a unit must keep to, :mod:`tilewright.codegen.ir.rewrite` walks and
-changes one. ``(CPU)`` and ``(GPU)`` mark what only one kind of target has, ``(C)`` what stands in texts that users read
+Nodes are made by the operators of expressions (:mod:`tilewright.codegen.ir.expressions`), which fold what is known, and
+by the functions of :mod:`tilewright.codegen.ir.builder`, whose ``Builder`` collects statements; ``verify`` of the
+tests' ``oracles`` states what a unit must keep to, :mod:`tilewright.codegen.ir.rewrite` walks and changes one.
+``(CPU)`` and ``(GPU)`` mark what only one kind of target has, ``(C)`` what stands in texts that users read
 (:mod:`tilewright.codegen.print.source`), beside C's own types. There loops may be closed and may fall.
 """
 

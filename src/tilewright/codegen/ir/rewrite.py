@@ -4,28 +4,13 @@ What stays the same stays the same object, so that ``after is before`` says that
 expression that stands in several places as one object is changed once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from tilewright.codegen.ir.expressions import Call, Expr, Intrinsic, Load, Op, Shift, Var
-from tilewright.codegen.ir.nodes import (
-    Array,
-    Assign,
-    ConstArray,
-    Declare,
-    For,
-    Function,
-    If,
-    Let,
-    Mutable,
-    Parallel,
-    Scope,
-    Stmt,
-    Store,
-    Update,
-    While,
-)
+from tilewright.codegen.ir import nodes
+from tilewright.codegen.ir.expressions import Call, Expr, Intrinsic, Load, Op, Shift
+from tilewright.codegen.ir.nodes import Function, Stmt
 
 Pass = Callable[[Function], Function]
 """What a rewriting of kernels is: a function for a function. Its docstring says what was there before and after."""
@@ -42,48 +27,43 @@ _OPERANDS: dict[type, tuple[str, ...]] = {
     Call: ("args",),
     Intrinsic: ("args",),
     Shift: ("own", "other"),
-    Let: ("value",),
-    Mutable: ("value",),
-    Assign: ("value",),
-    Store: ("base", "index", "value"),
-    For: ("low", "high", "step"),
-    While: ("condition",),
-    If: ("condition",),
-    Parallel: ("threads",),
-    Declare: ("extents", "values"),
-    Update: ("place", "value"),
+    nodes.Let: ("value",),
+    nodes.Mutable: ("value",),
+    nodes.Assign: ("value",),
+    nodes.Store: ("base", "index", "value"),
+    nodes.For: ("low", "high", "step"),
+    nodes.While: ("condition",),
+    nodes.If: ("condition",),
+    nodes.Parallel: ("threads",),
+    nodes.Declare: ("extents", "values"),
+    nodes.Update: ("place", "value"),
 }
 """Fields that hold an expression or several."""
 _BODIES: dict[type, tuple[str, ...]] = {
-    For: ("body",),
-    While: ("body",),
-    If: ("then", "otherwise"),
-    Scope: ("body",),
-    Parallel: ("body",),
+    nodes.For: ("body",),
+    nodes.While: ("body",),
+    nodes.If: ("then", "otherwise"),
+    nodes.Scope: ("body",),
+    nodes.Parallel: ("body",),
 }
 """Fields that hold statements."""
 
 
 def operands(node: Expr | Stmt) -> tuple[Expr, ...]:
     """Return the expressions that a node holds itself, in the order in which they are written."""
-    found: list[Expr] = []
+    expressions: list[Expr] = []
     for name in _OPERANDS.get(type(node), ()):
         part = getattr(node, name)
         if isinstance(part, tuple):
-            found += part
+            expressions += part
         else:
-            found.append(part)
-    return tuple(found)
+            expressions.append(part)
+    return tuple(expressions)
 
 
-def bodies(node: Stmt) -> tuple[Body, ...]:
+def bodies(node: Expr | Stmt) -> tuple[Body, ...]:
     """Return the sequences of statements that a statement holds."""
     return tuple(getattr(node, name) for name in _BODIES.get(type(node), ()))
-
-
-def bound(node: Stmt) -> Var | None:
-    """Return the name that a statement gives to what follows it; a loop's is known inside it only."""
-    return node.var if isinstance(node, Let | Mutable | Array | ConstArray | Declare) else None
 
 
 def walk(root: Expr | Stmt | Function | Iterable[Stmt]) -> Iterator[Expr | Stmt]:
@@ -98,7 +78,7 @@ def walk(root: Expr | Stmt | Function | Iterable[Stmt]) -> Iterator[Expr | Stmt]
         node = left.pop()
         yield node
         inside: list[Expr | Stmt] = list(operands(node))
-        for body in (getattr(node, name) for name in _BODIES.get(type(node), ())):
+        for body in bodies(node):
             inside += body
         left += reversed(inside)
 
@@ -120,13 +100,12 @@ class _Mapper:
         change = self.change_expr
         if change is None:
             return node
-        known = self.known.get(id(node))
-        if known is None:
-            known = self.known[id(node)] = change(self.parts(node))
-        return known
+        changed = self.known.get(id(node))
+        if changed is None:
+            changed = self.known[id(node)] = change(self.parts(node))
+        return changed
 
     def parts(self, node: _Node) -> _Node:
-        """The node with its operands changed."""
         changed: dict[str, Any] = {}
         for name in _OPERANDS.get(type(node), ()):
             old = getattr(node, name)
@@ -163,112 +142,14 @@ def _same(one: object, other: object) -> bool:
     return one is other
 
 
-def map_expr(node: Expr, change: ExprChange) -> Expr:
-    """Return an expression with every part of it changed, operands first.
-
-    >>> from tilewright.codegen import ir
-    >>> x, y = ir.Var("x"), ir.Var("y")
-    >>> map_expr(x + 1, lambda node: y if node == x else node) == y + 1
-    True
-    """
-    return _Mapper(change, None).expr(node)
-
-
-def map_stmt(body: Body, *, expr: ExprChange | None = None, stmt: StmtChange | None = None) -> Body:
-    """Return statements with every expression and every statement in them changed, inner ones first.
+def map_function(function: Function, *, expr: ExprChange | None = None, stmt: StmtChange | None = None) -> Function:
+    """Return a function with every expression and statement changed, inner ones first.
 
     Names that statements introduce, and those that are assigned to, are no expressions: ``expr`` does not see them.
     """
-    return _Mapper(expr, stmt).body(body)
-
-
-def map_function(function: Function, *, expr: ExprChange | None = None, stmt: StmtChange | None = None) -> Function:
-    """Return a function with every expression and statement changed; see :func:`map_stmt`."""
     mapper = _Mapper(expr, stmt)
     body = mapper.body(function.body)
     result = None if function.result is None else mapper.expr(function.result)
     if body is function.body and result is function.result:
         return function
     return replace(function, body=body, result=result)
-
-
-def free_names(root: Expr | Stmt | Function | Iterable[Stmt]) -> frozenset[str]:
-    """Return the names that are read, or assigned to, and not introduced.
-
-    >>> from tilewright.codegen import ir
-    >>> loop = For(var=Var("i"), low=ir.Int(0), high=Var("n"), body=(Let(Var("j"), Var("i")),))
-    >>> sorted(free_names(loop))
-    ['n']
-    """
-    if isinstance(root, Function):
-        result = () if root.result is None else (Let(Var(""), root.result),)
-        return free_names((*root.body, *result)) - {param.name for param in root.params}
-    if isinstance(root, Iterable):
-        return _free_in_body(root)
-    if isinstance(root, Var):
-        return frozenset({root.name})
-    found: set[str] = {root.var.name} if isinstance(root, Assign) else set()
-    for part in operands(root):
-        found |= free_names(part)
-    inner: set[str] = set()
-    for name in _BODIES.get(type(root), ()):
-        inner |= _free_in_body(getattr(root, name))
-    if isinstance(root, For):
-        inner -= {root.var.name}
-    return frozenset(found | inner)
-
-
-def _free_in_body(body: Iterable[Stmt]) -> frozenset[str]:
-    found: set[str] = set()
-    known: set[str] = set()
-    for node in body:
-        found |= free_names(node) - known
-        var = bound(node)
-        if var is not None:
-            known.add(var.name)
-    return frozenset(found)
-
-
-def substitute(body: Body, values: Mapping[str, Expr]) -> Body:
-    """Return statements in which expressions stand in place of names, as far as these mean what they mean before.
-
-    A name that the statements introduce anew is another one from there on. A value with such a name of its own, or one
-    in place of a name that is assigned to, is a ValueError.
-    """
-    known = values
-    result: list[Stmt] = []
-    for number, node in enumerate(body):
-        result.append(_substituted(node, known))
-        var = bound(node)
-        if var is not None and known:
-            known = _within(known, var.name, body[number + 1 :])
-    return body if all(map(_same, result, body)) else tuple(result)
-
-
-def _substituted(node: Stmt, values: Mapping[str, Expr]) -> Stmt:
-    if not values:
-        return node
-    target = node.var if isinstance(node, Assign) else node.place if isinstance(node, Update) else None
-    if isinstance(target, Var) and target.name in values:
-        raise ValueError(f"{target.name} is assigned to and cannot become an expression")
-    node = _Mapper(lambda each: values.get(each.name, each) if isinstance(each, Var) else each, None).parts(node)
-    inner = _within(values, node.var.name, node.body) if isinstance(node, For) else values
-    changed: dict[str, Any] = {}
-    for name in _BODIES.get(type(node), ()):
-        old = getattr(node, name)
-        new = substitute(old, inner)
-        if new is not old:
-            changed[name] = new
-    return replace(node, **changed) if changed else node
-
-
-def _within(values: Mapping[str, Expr], name: str, body: Body) -> Mapping[str, Expr]:
-    """What is still to be substituted in statements where a name has a meaning of its own."""
-    left = {key: value for key, value in values.items() if key != name}
-    hidden = {key for key, value in left.items() if name in free_names(value)}
-    if hidden:
-        captured = hidden & free_names(body)
-        if captured:
-            raise ValueError(f"{min(captured)} stands where its value's {name} means something else")
-        left = {key: value for key, value in left.items() if key not in hidden}
-    return left

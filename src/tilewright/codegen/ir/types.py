@@ -109,7 +109,6 @@ class Element:
         return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
 
     def __str__(self) -> str:
-        """Return NumPy's name."""
         return self.name
 
 
@@ -118,7 +117,6 @@ class Bool:
     """A condition."""
 
     def __str__(self) -> str:
-        """Return its name."""
         return "bool"
 
 
@@ -129,7 +127,6 @@ class Index:
     bits: int = 0
 
     def __str__(self) -> str:
-        """Return its name, with its width where it has one of its own."""
         return f"index{self.bits or ''}"
 
 
@@ -140,7 +137,6 @@ class Native:
     name: str = ""
 
     def __str__(self) -> str:
-        """Return its name."""
         return f"C's {self.name or 'numbers'}"
 
 
@@ -151,7 +147,6 @@ class Vector:
     element: Element
 
     def __str__(self) -> str:
-        """Return its name."""
         return f"vector of {self.element}"
 
 
@@ -162,7 +157,6 @@ class Mask:
     element: Element
 
     def __str__(self) -> str:
-        """Return its name."""
         return f"mask of {self.element}"
 
 
@@ -175,7 +169,6 @@ class Pointer:
     space: AddressSpace = AddressSpace.GLOBAL  # the memory that it points into
 
     def __str__(self) -> str:
-        """Return its name."""
         words = ["const"] if self.const else []
         words += [] if self.space is AddressSpace.GLOBAL else [str(self.space)]
         return " ".join([*words, "pointer to", str(self.to)])

@@ -101,8 +101,8 @@ class Language:
 
     def in_memory(self, kind: ir.Type) -> str:
         """Return the name of the type of what lies in memory."""
-        found = self.memory.get(kind.name) if type(kind) is ir.Element else None
-        return found or self.type_name(kind)
+        stored = self.memory.get(kind.name) if type(kind) is ir.Element else None
+        return stored or self.type_name(kind)
 
 
 class Block(NamedTuple):
@@ -125,12 +125,12 @@ class Block(NamedTuple):
 def blocks(file: str, folder: Path = Path(__file__).parent) -> Mapping[str, Block]:
     """Return the blocks of a file by name."""
     text = (folder / file).read_text(encoding="utf-8")
-    found = {}
+    by_name = {}
     for part in text.split("//: ")[1:]:
         head, _, body = part.partition("\n")
         name, _, uses = head.partition(": ")
-        found[name] = Block(body.strip("\n") + "\n", tuple(uses.split()))
-    return found
+        by_name[name] = Block(body.strip("\n") + "\n", tuple(uses.split()))
+    return by_name
 
 
 class Printer(ABC):
@@ -139,7 +139,6 @@ class Printer(ABC):
     language: Language
 
     def __init__(self) -> None:
-        """Start a unit."""
         self.dtypes: dict[str, None] = {}  # in the order in which they are met
         self.lines: list[str] = []
         self._declared: dict[int, tuple[str, str]] = {}
@@ -211,13 +210,13 @@ class Printer(ABC):
 
     def declare(self, var: Var, *, const: bool = False) -> str:
         """Return the declaration of a name."""
-        found = self._declared.get(id(var.type))
-        if found is None:  # types live as long as the nodes that they belong to
+        declaration = self._declared.get(id(var.type))
+        if declaration is None:  # types live as long as the nodes that they belong to
             self.use(var.type)
             text = self.language.type_name(var.type)
             pair = (text, f"{text}const ") if text.endswith("*") else (f"{text} ", f"const {text} ")
-            found = self._declared[id(var.type)] = pair
-        return found[const] + var.name
+            declaration = self._declared[id(var.type)] = pair
+        return declaration[const] + var.name
 
     def use(self, kind: ir.Type) -> None:
         """Note the element type of values that the text holds."""

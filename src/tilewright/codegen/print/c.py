@@ -217,7 +217,6 @@ class _Printer(Printer):
             self.lines.insert(first, f"{pad}  if (!{asks}) continue;")
 
     def _table(self, node: ir.ConstArray, pad: str) -> None:
-        """A constant array, some numbers a line."""
         kind = ir.pointee(node.var)
         numbers = [c_literal(value, str(kind)) for value in node.values]
         lines = [", ".join(numbers[i : i + _TABLE_LINE]) for i in range(0, len(numbers), _TABLE_LINE)]
@@ -295,7 +294,6 @@ class _Printer(Printer):
         return f"{self.expr(vector)}[{self.bare(place)}]"
 
     def _shift(self, node: ir.Shift) -> str:
-        """A vector beside another, by a helper for this distance."""
         kind = f"outside_{{}}_{node.boundary}" if node.boundary else "beside_{}"
         name = f"{kind.format('low' if node.low else 'high')}_{node.distance}"
         return f"{self._helper(name, node.type.element.name)}({self.expr(node.own)}, {self.expr(node.other)})"

@@ -198,10 +198,10 @@ def _by_width(lines: Callable[[int], Iterable[str]]) -> list[str]:
     >>> _by_width(lambda width: [f"#define HALF {width // 2}"])[:3]
     ['#if TW_BYTES == 64', '#define HALF 32', '#elif TW_BYTES == 32']
     """
-    found: list[str] = []
+    text: list[str] = []
     for width in _WIDTHS:
-        found += [f"#{'el' if found else ''}if TW_BYTES == {width}", *lines(width)]
-    return [*found, "#endif"]
+        text += [f"#{'el' if text else ''}if TW_BYTES == {width}", *lines(width)]
+    return [*text, "#endif"]
 
 
 def _twice_macros() -> str:
@@ -258,15 +258,15 @@ def mixed_lanes(name: str, lanes: int) -> list[int]:
     ([7, 0, 1, 2], [2, 3, 3, 2])
     """
     *kind, distance = name.split("_")
-    low, found = kind[1] == "low", []
+    low, sources = kind[1] == "low", []
     for lane in range(lanes):
         beyond = int(distance) - lane if low else lane + int(distance) - lanes + 1
         if beyond > 0 and kind[0] == "beside":
-            found.append(2 * lanes - beyond if low else lanes + beyond - 1)
+            sources.append(2 * lanes - beyond if low else lanes + beyond - 1)
             continue
         inner = -beyond if beyond <= 0 else mirrored(kind[2], beyond) or 0
-        found.append(inner if low else lanes - 1 - inner)
-    return [min(max(0, index), 2 * lanes - 1) for index in found]
+        sources.append(inner if low else lanes - 1 - inner)
+    return [min(max(0, index), 2 * lanes - 1) for index in sources]
 
 
 def lift_helpers(dtype: str) -> str:
@@ -290,8 +290,8 @@ def lift_helpers(dtype: str) -> str:
         }
         return [
             *(
-                f"#define TW_{name}_{s}({given}) __builtin_shufflevector({'a, ' + given[-1]}, {_parts(order, kind)})"
-                for name, (given, order) in shuffles.items()
+                f"#define TW_{name}_{s}({args}) __builtin_shufflevector({'a, ' + args[-1]}, {_parts(order, kind)})"
+                for name, (args, order) in shuffles.items()
             ),
             f"#define TW_ROUNDS_{s} {lanes.bit_length() - 1}",
             f"#define TW_WIDE_{s} {lanes}",

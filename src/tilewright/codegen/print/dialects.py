@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilewright.codegen.print.base import blocks
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Macros:
@@ -22,6 +24,12 @@ class Macros:
     magnitude: str  # the absolute value of a whole number ``a`` of type ``{t}``
 
 
+def _elements(*names: str) -> Mapping[str, str]:
+    floats, widths = ("float32", "float64"), (8, 16, 32, 64)
+    integers = (f"{sign}int{width}" for sign in ("", "u") for width in widths)
+    return dict(zip((*floats, *integers), names, strict=True))
+
+
 CUDA = Macros(
     kernel='extern "C" __global__ void',
     space="",
@@ -30,18 +38,10 @@ CUDA = Macros(
     thread="(int)threadIdx.x",
     group="(int)blockIdx.x",
     groups="(int)gridDim.x",
-    elements={
-        "float32": "float",
-        "float64": "double",
-        "int8": "signed char",
-        "int16": "short",
-        "int32": "int",
-        "int64": "long long",
-        "uint8": "unsigned char",
-        "uint16": "unsigned short",
-        "uint32": "unsigned int",
-        "uint64": "unsigned long long",
-    },
+    elements=_elements(
+        *("float", "double", "signed char", "short", "int", "long long"),
+        *("unsigned char", "unsigned short", "unsigned int", "unsigned long long"),
+    ),
     single="f",
     magnitude="a < 0 ? -a : a",
 )
@@ -53,20 +53,14 @@ OPENCL = Macros(
     thread="(int)get_local_id(0)",
     group="(int)get_group_id(0)",
     groups="(int)get_num_groups(0)",
-    elements={
-        "float32": "float",
-        "float64": "double",
-        "int8": "char",
-        "int16": "short",
-        "int32": "int",
-        "int64": "long",
-        "uint8": "uchar",
-        "uint16": "ushort",
-        "uint32": "uint",
-        "uint64": "ulong",
-    },
+    elements=_elements("float", "double", "char", "short", "int", "long", "uchar", "ushort", "uint", "ulong"),
     double="#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
     strict="#pragma OPENCL FP_CONTRACT OFF",
     magnitude="({t})abs(a)",
 )
 DIALECTS = {"opencl": OPENCL, "cuda": CUDA}
+
+
+def host_head(dialect: str) -> str:
+    """Return what a host program starts with: in CUDA, or in C for OpenCL."""
+    return blocks("host_heads.h")[dialect].text

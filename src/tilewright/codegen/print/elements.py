@@ -56,3 +56,42 @@ SUFFIX["bfloat16"] = "bf16"
 def is_written(name: str, dtype: str) -> bool:
     """Whether an operator on numbers is a function that every language writes out, not one of a library."""
     return name in {"remainder", "floor_divide", "sign"} or (name == "pow" and not element(dtype).rounds)
+
+
+MATH_FUNCTIONS = (
+    *(
+        "sqrt",
+        "cbrt",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+    ),
+    *(
+        "sinh",
+        "cosh",
+        "tanh",
+        "pow",
+        "atan2",
+        "hypot",
+        "fmod",
+        "fabs",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "fmax",
+        "fmin",
+    ),
+    *("fma", "erf", "erfc", "tgamma", "lgamma", "copysign"),
+)
+"""The functions of C's library that loop nests may call: of doubles, and with an ``f`` behind of floats."""

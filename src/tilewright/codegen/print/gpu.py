@@ -75,7 +75,6 @@ class GpuPrinter(Printer):
     language = LANGUAGE
 
     def __init__(self) -> None:
-        """Start a text."""
         super().__init__()
         self.helpers: dict[tuple[str, str], None] = {}
         self._operators[Operator.ALIGNED] = self._aligned

@@ -12,8 +12,7 @@ from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print import dialects
 from tilewright.codegen.print.base import SIGNS, Language, Printer
 from tilewright.codegen.print.c import c_literal
-from tilewright.codegen.print.elements import C_ELEMENTS
-from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
+from tilewright.codegen.print.elements import C_ELEMENTS, MATH_FUNCTIONS
 
 _CHOICE = 0
 _EITHER, _BOTH, _SHIFTED, _PRODUCT = 1, 2, 8, 10
@@ -78,20 +77,10 @@ C = SourceDialect(
     language=Language(title="C", elements=C_ELEMENTS, index="int", wide="int64_t", literal=c_literal, built_in={})
 )
 # A host passes pointers to its own types: on Linux int64_t is long, which C++ does not take for long long.
-CUDA = _kernels(
-    "CUDA",
-    dialects.CUDA,
-    "__restrict__ ",
-    {"int64_t": "long", "int32_t": "int", "size_t": "unsigned long"},
-    {},
-)
-OPENCL = _kernels(
-    "OpenCL",
-    dialects.OPENCL,
-    "restrict ",
-    {"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
-    {f"{name}f": name for name in MATH_FUNCTIONS},
-)
+_NATIVES = {"int64_t": "long", "int32_t": "int"}
+CUDA = _kernels("CUDA", dialects.CUDA, "__restrict__ ", {**_NATIVES, "size_t": "unsigned long"}, {})
+_SINGLE = {f"{name}f": name for name in MATH_FUNCTIONS}
+OPENCL = _kernels("OpenCL", dialects.OPENCL, "restrict ", {**_NATIVES, "size_t": "ulong"}, _SINGLE)
 
 
 def expression_text(node: ir.Expr, level: int = _CHOICE) -> str:
@@ -121,7 +110,6 @@ class SourcePrinter(Printer):
     """Prints by precedence."""
 
     def __init__(self, dialect: SourceDialect, attributes: Mapping[str, str] | None = None) -> None:
-        """Start a text."""
         self.language = dialect.language
         super().__init__()
         self.dialect, self.attributes = dialect, attributes or {}

@@ -61,7 +61,6 @@ class _Parts:
 
     @property
     def cells(self) -> int:
-        """Cells of a thread."""
         return self.rows * self.columns
 
     def counter(self, b: ir.Builder) -> tuple[ir.Expr, ...]:
@@ -70,12 +69,10 @@ class _Parts:
 
     @staticmethod
     def count(b: ir.Builder, counter: tuple[ir.Expr, ...]) -> None:
-        """A word moves."""
         for each in counter:
             b.intrinsic("count", _COUNT, each)
 
     def zeros(self, b: ir.Builder, cell: ir.Expr) -> None:
-        """Start sums."""
         with b.loop("c", 0, self.cells) as c:
             b.set(cell[c], 0.0)
 

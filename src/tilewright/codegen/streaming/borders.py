@@ -95,10 +95,10 @@ class Borders:
         def row(start: ir.Expr, y: ir.Expr) -> ir.Expr:
             return start + (y - v.GY) * v.PITCH
 
-        kept: list[Span] = [(ir.largest(0, v.GY), low)] if low else []
-        kept += [(ir.largest(v.N1 - high, v.GY), ir.smallest(v.N1, v.GY + layout.lines))] if high else []
+        spans: list[Span] = [(ir.largest(0, v.GY), low)] if low else []
+        spans += [(ir.largest(v.N1 - high, v.GY), ir.smallest(v.N1, v.GY + layout.lines))] if high else []
         with b.when(v.FRESH.equals(0)):
-            for first, end in kept:
+            for first, end in spans:
                 with b.loop("line", first, end) as line:
                     self._copy(b, row(plane, line), row(old, line), v.PITCH)
         for side, below, to, start in self._outer_ghosts(1, v.N1):

@@ -50,13 +50,13 @@ class Copies:
 
     def ahead(self, b: ir.Builder, base: ir.Expr, y0: ir.Expr) -> None:
         """Ask for a step's share of the rows that start at ``y0``; in 2D."""
-        given = {"base": base, "y0": y0, "gx": self.first_cell, "part": v.T, "shares": v.LEVELS}
-        v.call(b, self.ahead_function, **given, **self._strides(self.letter))
+        arguments = {"base": base, "y0": y0, "gx": self.first_cell, "part": v.T, "shares": v.LEVELS}
+        v.call(b, self.ahead_function, **arguments, **self._strides(self.letter))
 
     def store(self, b: ir.Builder, base: ir.Expr, count: ir.Expr) -> None:
         """Write the tile's own cells of the advance, ``count`` of every row."""
-        given = {} if self.part else {"count": count, **self._strides("o")}
-        v.call(b, self.store_function, base=base, **given)
+        arguments = {} if self.part else {"count": count, **self._strides("o")}
+        v.call(b, self.store_function, base=base, **arguments)
 
     @property
     def letter(self) -> str:
@@ -88,11 +88,9 @@ class Copies:
         self.layout.name_sizes(b)
 
     def _places(self, y: ir.Expr, z: ir.Expr) -> tuple[ir.Expr, ...]:
-        """The places of a row along the outer axes of the program."""
         return (y, z)[: self.layout.site.rank - 1]
 
     def _row(self, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
-        """A row of the grid in memory."""
         return self.field.stored.row(base, self._places(y, z))
 
     @functools.cached_property

@@ -192,8 +192,8 @@ class Slabs:
         new = self.passing + ir.op(ir.Operator.MUL, position, v.SLAB)
         if not keep:
             return new
-        kept = self.fresh + ir.op(ir.Operator.MUL, position - passing, v.SLAB)
-        new = ir.select(position < passing, new, kept) if passing else kept
+        persistent = self.fresh + ir.op(ir.Operator.MUL, position - passing, v.SLAB)
+        new = ir.select(position < passing, new, persistent) if passing else persistent
         return ir.select(position < 0, self.older + ir.op(ir.Operator.MUL, position + keep, v.SLAB), new)
 
 

@@ -6,19 +6,8 @@ See :func:`tilewright.codegen.print.c_prelude.lift_helpers`.
 import functools
 import operator
 
-from tilewright.codegen import ir
-from tilewright.codegen.faces import Face, add_to, faces_of
-from tilewright.codegen.points import (
-    FIRST,
-    LAST,
-    each_cell,
-    function_name,
-    name_cells,
-    open_table,
-    pieces,
-    tables,
-    touches,
-)
+from tilewright.codegen import ir, points
+from tilewright.codegen.points import Face
 from tilewright.codegen.sites import POINTS, SIZE, Pair
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import StreamField
@@ -34,7 +23,7 @@ class StreamPoints:
     @property
     def present(self) -> bool:
         """Whether there is anything to add or to record."""
-        return touches(self.site.problem, self.field.name)
+        return points.touches(self.site.problem, self.field.name)
 
     def near(self) -> ir.Expr:
         """Whether any cell with sources or receivers lies in the rows, or planes, of the advance."""
@@ -44,9 +33,9 @@ class StreamPoints:
         low, high = (ir.smallest(ir.largest(at, 0), v.N0) for at in (v.Y0, v.Y0 + self.layout.rows))
         if site.rank == 3:
             low, high = low * v.N1, high * v.N1
-        some = [POINTS[2 * table] for table, _ in tables(site.problem, self.field.name)]
-        found = [rows[low] < rows[high] for rows in some] + ([self._near_sides()] if self.widths else [])
-        return functools.reduce(operator.or_, found)
+        some = [POINTS[2 * table] for table, _ in points.tables(site.problem, self.field.name)]
+        tests = [rows[low] < rows[high] for rows in some] + ([self._near_sides()] if self.widths else [])
+        return functools.reduce(operator.or_, tests)
 
     def _near_sides(self) -> ir.Expr:
         """Whether the tile has cells near the sides of the grid in the rows, or planes, of the advance."""
@@ -63,14 +52,14 @@ class StreamPoints:
         """Adds sources to the rows of one advance, and records cells."""
         layout, site, new = self.layout, self.site, self.field.out
         about = f"Adds the sources of {self.field.name} to the rows of one advance, and records the tile's own cells."
-        b = ir.Builder(function_name(site.prefix, site.problem, self.field.name), kind="apart", about=about)
+        b = ir.Builder(points.function_name(site.prefix, site.problem, self.field.name), kind="apart", about=about)
         b.params(SIZE, site.constant, POINTS, v.T, new.passing, new.fresh)
         b.params(*([layout.spare] if self.widths else []))
         b.params(v.Y0, v.N0, v.N1, v.N, v.GX, v.GY, v.EDGE, *v.BOUNDS)
         layout.name_sizes(b)
-        for table, records in tables(site.problem, self.field.name):
+        for table, records in points.tables(site.problem, self.field.name):
             with b.scope():
-                numbers = open_table(b, site, table, v.T)
+                numbers = points.open_table(b, site, table, v.T)
                 for r in range(layout.rows):
                     y = v.Y0 + r
                     with b.when((y >= v.YA) & (y < v.YB) if records else (y >= 0) & (y < v.N0)):
@@ -86,28 +75,28 @@ class StreamPoints:
         span = (v.X0, v.X1) if records else (ir.largest(v.GX, 0), ir.smallest(v.GX + layout.width, v.N))
 
         def each(start: ir.Expr) -> None:
-            with b.when(FIRST < LAST):
+            with b.when(points.FIRST < points.LAST):
                 row = b.let("row_out", start, ir.pointer(site.dtype))
-                each_cell(b, span, lambda at: row[v.in_row(at - v.GX)], numbers, records=records)
+                points.each_cell(b, span, lambda at: row[v.in_row(at - v.GX)], numbers, records=records)
                 if not records:
                     v.call(b, self.ends, row=row, old=row)
 
         if layout.rank == 2:
-            name_cells(b, *(pieces(*span) if site.rank == 1 else (y, y + 1)))
+            points.name_cells(b, *(points.pieces(*span) if site.rank == 1 else (y, y + 1)))
             each(slab)
             return
         low, high = (v.ZA, v.ZB) if records else (ir.largest(v.GY, 0), ir.smallest(v.GY + layout.lines, v.N1))
         base = y * v.N1
-        name_cells(b, base + low, base + high)
-        with b.when(FIRST < LAST), b.loop("line", low, high) as line:
-            name_cells(b, base + line, base + line + 1)
+        points.name_cells(b, base + low, base + high)
+        with b.when(points.FIRST < points.LAST), b.loop("line", low, high) as line:
+            points.name_cells(b, base + line, base + line + 1)
             each(slab + (line - v.GY) * v.PITCH)
 
     def _sum_rows(self, b: ir.Builder) -> None:
         """Add the tile's own new values near the sides of the grid to the sums of their cells."""
         layout, field = self.layout, self.field
         extents = [v.N0, *([v.N1] if layout.rank == 3 else []), v.N]
-        faces = faces_of(b, self.site, field.name, extents[layout.rank - self.site.rank :])
+        faces = points.faces_of(b, self.site, field.name, extents[layout.rank - self.site.rank :])
         bounds = [(v.YA, v.YB), *([(v.ZA, v.ZB)] if layout.rank == 3 else []), (v.X0, v.X1)]
         own: list[Pair] = []
         for axis, ((low, high), extent) in enumerate(zip(bounds, extents, strict=True)):
@@ -127,7 +116,7 @@ class StreamPoints:
 
         def add(y: ir.Expr, x: ir.Expr, row: ir.Expr, index: ir.Expr) -> None:
             places = (y, v.LINE, x) if layout.rank == 3 else (y, x)
-            add_to(b, face.sum_at(places[layout.rank - site.rank :], last=last), row[index])
+            points.add_to(b, face.sum_at(places[layout.rank - site.rank :], last=last), row[index])
 
         def row_at(r: int) -> ir.Expr:
             return self.field.out.at(r) + ((v.LINE - v.GY) * v.PITCH if layout.rank == 3 else 0)

@@ -43,14 +43,14 @@ class CarriedSum(Names):
 
     def results(self) -> Results:
         """The sums, written into the block."""
-        found = {}
+        sums = {}
         for at in self.block.places:
             first, *others = (*self._carried(at), self.columns[at])
             total: ir.Expr = first
             for each in others:
                 total = self.let(total + each)
-            found[at] = self.let(self.box.weight * total)
-        return found
+            sums[at] = self.let(self.box.weight * total)
+        return sums
 
     def _carried(self, at: tuple[int, int]) -> tuple[ir.Var, ...]:
         """The columns' sums of the places before the last one."""
@@ -65,11 +65,11 @@ class CarriedSum(Names):
             rows = [self._row(plane, line, last) for line in range(lines + len(outer[1]) - 1 if outer[1:] else lines)]
             for line, value in enumerate(self._slide(rows, len(outer[1])) if outer[1:] else rows):
                 values[plane, line] = value
-        found: dict[tuple[int, int], ir.Expr] = {}
+        columns: dict[tuple[int, int], ir.Expr] = {}
         for line in range(lines):
             sums = self._slide([values[plane, line] for plane in range(count)], len(outer[0]))
-            found |= {(plane, line): value for plane, value in enumerate(sums)}
-        return found
+            columns |= {(plane, line): value for plane, value in enumerate(sums)}
+        return columns
 
     def _row(self, plane: int, line: int, last: int) -> ir.Var:
         """The vector of a plane and line of all that the block reads, at the last place along the row."""
@@ -78,11 +78,11 @@ class CarriedSum(Names):
 
     def _slide(self, values: Sequence[ir.Expr], width: int) -> list[ir.Expr]:
         """Sums of so many neighbours; two at a time share what both add up."""
-        found: list[ir.Expr] = []
+        sums: list[ir.Expr] = []
         for start in range(0, len(values) - width + 1, 2):
             common = values[start + 1]
             for each in values[start + 2 : start + width]:
                 common = self.let(common + each)
             ends = values[start], *values[start + width : start + width + 1]
-            found += [self.let(common + each) for each in ends]
-        return found
+            sums += [self.let(common + each) for each in ends]
+        return sums

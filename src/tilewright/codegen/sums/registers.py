@@ -83,7 +83,6 @@ class RegisterBlock:
         # what depends on the cell's place alone: a vector, or a number for all of one
         placed: Callable[[Placed, Place], ir.Expr] | None = None,
     ) -> None:
-        """Start."""
         self.dtype, self.kind, self.places = reads.dtype, ir.vector(reads.dtype), tuple(places)
         self.reads, self.letter, self.axis, self.held, self.table = reads, letter, axis, held, table
         self.placed = placed

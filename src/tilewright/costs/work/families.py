@@ -19,8 +19,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.family import Family, Tiling
 
 if TYPE_CHECKING:  # runs count nothing
-    from tilewright.schedules.counting.block import BlockCounts
-    from tilewright.schedules.counting.counts import Spans, TileWork
+    from tilewright.schedules.counting import BlockCounts, Spans, TileWork
 
 
 class TileFamily(Protocol):

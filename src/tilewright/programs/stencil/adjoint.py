@@ -17,18 +17,7 @@ from dataclasses import replace
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.adjoint_parts import Adjoint, Inner, Split, SteadyPart, worth_of
 from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
-from tilewright.programs.stencil.expression import (
-    Const,
-    Index,
-    Inside,
-    Leaf,
-    Profile,
-    Read,
-    Scalar,
-    Value,
-    apply,
-    flatten,
-)
+from tilewright.programs.stencil.expression import Const, Leaf, Placed, Read, Scalar, Value, apply, flatten, level_name
 from tilewright.programs.stencil.problem import Problem, Span, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
 from tilewright.programs.stencil.slopes import common_node, is_smooth, slopes, slopes_through, values_of
@@ -92,14 +81,14 @@ class _Maker:
         for statement in self.program.statements:
             values = values_of(statement.tape, Value)
             try:
-                found = slopes(statement.tape, values, lambda node: isinstance(node, Read))
+                derivatives = slopes(statement.tape, values, lambda node: isinstance(node, Read))
             except UsageError:
                 return False
-            weights = {leaf: flatten(slope) for leaf, slope in found.items() if isinstance(leaf, Read)}
+            weights = {leaf: flatten(slope) for leaf, slope in derivatives.items() if isinstance(leaf, Read)}
             for read, weight in weights.items():
                 turned = tuple(-o if number == axis else o for number, o in enumerate(read.offset))
                 other = weights.get(replace(read, offset=turned))
-                if other != weight or any(isinstance(node, Read | Index | Inside | Profile) for node in weight):
+                if other != weight or any(isinstance(node, Read | Placed) for node in weight):
                     return False
         return True
 
@@ -129,7 +118,7 @@ class _Maker:
             {name: self._as_state(name, value) for name, value in values.items()},
             summary=f"what a step of {program.name} is worth, from the next one's worth",
         )
-        kept = {field: f"{field}_rim" for field in program.updated if f"{field}_rim" in values}
+        rims = {field: f"{field}_rim" for field in program.updated if f"{field}_rim" in values}
         return Adjoint(
             program=made,
             boundary={name: self._side(name) for name in made.fields},
@@ -139,11 +128,11 @@ class _Maker:
             positions={axis: name for axis, name in self.positions.items() if name in made.fields},
             extents={axis: name for axis, name in self.extents.items() if name in made.scalars},
             sums=sums,
-            kept=kept,
+            kept=rims,
             stages={field: name for field, name in self.stage.items() if field in program.updated},
             split=self._split(values),
-            inner=self._inner() if kept and not sums else None,
-            steady=self._steady(made) if kept or sums else None,
+            inner=self._inner() if rims and not sums else None,
+            steady=self._steady(made) if rims or sums else None,
         )
 
     def _of_new_values(self) -> dict[str, Value]:
@@ -228,8 +217,8 @@ class _Maker:
             if not two:
                 levels = range(1, program.history(field))
                 bars |= {worth_of(field, level): self._handed(field, level) for level in levels}
-        found = self._stencil("inner", bars)
-        if two and any(found.history(name) != 2 for name in found.updated):
+        inner = self._stencil("inner", bars)
+        if two and any(inner.history(name) != 2 for name in inner.updated):
             return None
         older = self._stencil(
             "older", {worth_of(f, 1): self._gathered(f, -1, program.statements) for f in program.updated}
@@ -237,12 +226,12 @@ class _Maker:
         edges = {f"{field}_rim": totals[field] for field in program.updated if any(map(any, self._margins(field)))}
         summing = self._stencil("edges", {**edges, **{name: self._read(name) for name in bars}})
         if any(
-            self.states[name][0] in program.updated for name in self.states if name in (*found.fields, *summing.fields)
+            self.states[name][0] in program.updated for name in self.states if name in (*inner.fields, *summing.fields)
         ):
             return None
-        boundary, regions = self._inner_sides(found)
+        boundary, regions = self._inner_sides(inner)
         return Inner(
-            program=found,
+            program=inner,
             boundary=boundary,
             regions=regions,
             edges=summing,
@@ -309,9 +298,9 @@ class _Maker:
                 regions[f"{field}_bar_node"] = regions[worth_of(field)]
         if not rims:
             return None
-        found = self._stencil("split", chosen)
-        boundary = {name: self._side(name) for name in found.fields}
-        return Split(program=found, boundary=boundary, regions=regions, rims=rims)
+        split = self._stencil("split", chosen)
+        boundary = {name: self._side(name) for name in split.fields}
+        return Split(program=split, boundary=boundary, regions=regions, rims=rims)
 
     def _steady(self, made: Program) -> SteadyPart | None:
         """Return the program without sums, if steps depend on no state and it has the same cells to update."""
@@ -332,11 +321,11 @@ class _Maker:
         sums = {field: f"{field}_sum" for field in program.updated}
         for field, name in sums.items():
             chosen[name] = self._read(name) + self._read(worth_of(field))
-        found = stencil(f"{program.name}-adjoint-sums", program.rank, chosen, summary=made.summary)
-        boundary = {name: self._side(name) for name in found.fields}
+        steady = stencil(f"{program.name}-adjoint-sums", program.rank, chosen, summary=made.summary)
+        boundary = {name: self._side(name) for name in steady.fields}
         boundary |= {worth_of(field): self._kept_sides(field) for field in program.updated}
-        probe = make_problem(found, (2,) * program.rank, 1, "float64", boundary)
-        written = {each.field: each for each in found.statements}
+        probe = make_problem(steady, (2,) * program.rank, 1, "float64", boundary)
+        written = {each.field: each for each in steady.statements}
         for statement in program.statements:
             field = statement.field
             if probe.margins(written[worth_of(field)]) != self.problem.margins(statement):
@@ -344,9 +333,9 @@ class _Maker:
             older = [worth_of(field, level) for level in range(1, program.history(field))]
             if any(low or high for name in [*older, sums[field]] for low, high in probe.margins(written[name])):
                 return None
-        if any(name in self.positions.values() for name in found.fields):
+        if any(name in self.positions.values() for name in steady.fields):
             return None
-        return SteadyPart(program=found, boundary=boundary, sums=sums)
+        return SteadyPart(program=steady, boundary=boundary, sums=sums)
 
     def _bar_sides(self) -> Sides:
         return tuple(
@@ -385,13 +374,13 @@ class _Maker:
 
     def _inside(self, statement: Statement) -> Value | None:
         """Whether a cell is one that a statement updates; None if all are."""
-        found: list[Value] = []
+        tests: list[Value] = []
         for axis, (low, high) in enumerate(self.problem.margins(statement)):
             if low:
-                found.append(self._position(axis) >= low)
+                tests.append(self._position(axis) >= low)
             if high:
-                found.append(self._position(axis) < self._extent(axis) - high)
-        return _all(found)
+                tests.append(self._position(axis) < self._extent(axis) - high)
+        return _all(tests)
 
     def _gathered(self, field: str, level: int, readers: Sequence[Statement]) -> Value:
         """What reads of a field's version by some statements are worth."""
@@ -465,22 +454,21 @@ class _Maker:
         if is_smooth(slope):
             return term
         # Beyond the grid there is nothing, and the derivative of nothing may be infinite.
-        found: list[Value] = []
+        tests: list[Value] = []
         for axis, step in enumerate(distance):
             if step < 0 and not self.wrapped[axis]:
-                found.append(self._position(axis) >= -step)
+                tests.append(self._position(axis) >= -step)
             if step > 0 and not self.wrapped[axis]:
-                found.append(self._position(axis) < self._extent(axis) - step)
-        condition = _all(found)
+                tests.append(self._position(axis) < self._extent(axis) - step)
+        condition = _all(tests)
         return _masked(condition, term)
 
     def _moved(self, node: Leaf, distance: tuple[int, ...]) -> Value:
-        if isinstance(node, Index | Inside | Profile):
+        if isinstance(node, Placed):
             return Value(replace(node, shift=node.shift + distance[node.axis], wraps=self.wrapped[node.axis]))
         if not isinstance(node, Read):
             return Value(node)
-        suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[node.level]
-        name = f"{node.field}{suffix}"
+        name = level_name(node.field, node.level)
         offset = tuple(a + b for a, b in zip(node.offset, distance, strict=True))
         self.states.setdefault(name, (node.field, node.level))
         return self._read(name, offset)
@@ -529,10 +517,10 @@ def _masked(condition: Value | None, value: Value) -> Value:
 
 
 def _all(conditions: Sequence[Value]) -> Value | None:
-    found: Value | None = None
+    conjunction: Value | None = None
     for each in conditions:
-        found = each if found is None else found & each
-    return found
+        conjunction = each if conjunction is None else conjunction & each
+    return conjunction
 
 
 def _reads(value: Value) -> bool:

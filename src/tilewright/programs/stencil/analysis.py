@@ -82,11 +82,6 @@ def _stages(name: str, updates: Updates) -> dict[str, int]:
     return stage
 
 
-def _cause(field: str, level: int, offset: tuple[int, ...]) -> str:
-    suffix = {1: ".new", 0: "", -1: ".prev", -2: ".prev2"}[level]
-    return f"{field}{suffix}[{', '.join(str(o) for o in offset)}]"
-
-
 def _flow(name: str, updates: Updates, stage_of: Mapping[str, int], depth: int) -> list[Dependence]:
     result = []
     for field, reads in updates.items():
@@ -96,11 +91,11 @@ def _flow(name: str, updates: Updates, stage_of: Mapping[str, int], depth: int) 
             time = (1 - read.level) * depth + stage_of[field] - stage_of[read.field]
             if time == 0 and not read.offset < (0,) * len(read.offset):
                 raise TraceError(
-                    f"{_cause(read.field, 1, read.offset)} in {name!r} is not computed yet when it is read",
+                    f"{read.text} in {name!r} is not computed yet when it is read",
                     "a recurrence reads new values at lexicographically earlier cells only",
                 )
-            cause = _cause(read.field, read.level, read.offset)
-            result.append(Dependence(time=time, offset=read.offset, kind="flow", cause=cause, stage=stage_of[field]))
+            stage = stage_of[field]
+            result.append(Dependence(time=time, offset=read.offset, kind="flow", cause=read.text, stage=stage))
     return result
 
 
@@ -114,9 +109,8 @@ def _memory(field: str, copies: int, updates: Updates, stage_of: Mapping[str, in
             offset = tuple(-distance for distance in read.offset)
             in_place = time == 0 and reader == field and not any(offset)
             if not in_place:
-                cause = _cause(field, read.level, read.offset)
                 stage = stage_of[field]
-                result.append(Dependence(time=time, offset=offset, kind="memory", cause=cause, stage=stage))
+                result.append(Dependence(time=time, offset=offset, kind="memory", cause=read.text, stage=stage))
     return result
 
 

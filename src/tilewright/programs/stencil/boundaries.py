@@ -1,7 +1,7 @@
 """Boundaries: what a read outside a grid yields, per field, axis and side, and how they are written."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,7 +104,7 @@ def _kind(text: str) -> Boundary:
     kind, *numbers = text.strip().split(":")
     kind = SYNONYMS.get(kind.lower(), kind.lower())
     if kind not in KINDS and kind not in FACES:
-        raise _unknown(kind)
+        raise _unknown_kind(kind)
     most = 2 if kind == "robin" else 1
     if len(numbers) > most or (numbers and kind not in {"constant", *FACES}):
         raise UsageError(f"a {kind!r} boundary is written {_WRITTEN.get(kind, kind)}, got {text.strip()!r}")
@@ -124,11 +124,16 @@ def _value(text: str) -> complex:
     return complex(text) if text.endswith("j") else parse_number(text)
 
 
-def _unknown(kind: str) -> UsageError:
-    """The error about a kind that is none."""
-    known = (*KINDS, *FACES, *SYNONYMS)
-    hint = meant(str(kind), known, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
+def _unknown_kind(kind: str) -> UsageError:
+    kinds = (*KINDS, *FACES, *SYNONYMS)
+    hint = meant(str(kind), kinds, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
     return UsageError(f"a boundary is one of {', '.join((*KINDS, *FACES))}, got {kind!r}", hint)
+
+
+def bend(pair: Iterable[Boundary], distance: int) -> int:
+    """Return how far a read of a distance reaches the other way, where the sides of its axis mirror or reflect."""
+    kinds = {side.kind for side in pair}
+    return abs(distance) if "mirror" in kinds else max(0, abs(distance) - 1) if "reflect" in kinds else 0
 
 
 def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
@@ -167,12 +172,12 @@ def _plain(side: Boundary) -> bool:
     return isinstance(side.kind, str) and isinstance(side.value, numbers) and isinstance(side.factor, numbers)
 
 
-def _known(side: Boundary) -> Boundary:
+def _canonical(side: Boundary) -> Boundary:
     """A boundary by its kind's own name."""
     kind = side.kind.lower() if isinstance(side.kind, str) else ""
     kind = SYNONYMS.get(kind, kind)
     if kind not in KINDS and kind not in FACES:
-        raise _unknown(str(side.kind))
+        raise _unknown_kind(str(side.kind))
     if not isinstance(side.factor, int | float | np.number):
         raise UsageError(f"the factor of a boundary is a number, got {side.factor!r:.60}")
     if np.ndim(side.value) == 0 and not isinstance(side.value, int | float | complex | np.number):
@@ -185,7 +190,7 @@ def _known(side: Boundary) -> Boundary:
 
 def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:
     if isinstance(spec, str | Boundary):
-        side = _kind(spec) if isinstance(spec, str) else _known(spec)
+        side = _kind(spec) if isinstance(spec, str) else _canonical(spec)
         pair = (side, side)
     elif not isinstance(spec, tuple | list) or len(spec) != 2:
         raise UsageError(f"an axis has a boundary below and one above, got {spec!r}", "write it as a pair")

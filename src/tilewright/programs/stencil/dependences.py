@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.analysis import Dependence
+from tilewright.programs.stencil.boundaries import bend
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
 
@@ -28,15 +29,15 @@ def plane_weights(program: Program) -> tuple[int, ...]:
 
     Cells x of a plane ``w . x = tau`` do not need each other, and planes follow each other.
     """
-    found = [1]
+    weights = [1]
     for axis in range(program.rank - 2, -1, -1):
         ahead = [0]
         for dependence in program.analysis.sweep:
-            rest = sum(w * o for w, o in zip(found, dependence.offset[axis + 1 :], strict=True))
+            rest = sum(w * o for w, o in zip(weights, dependence.offset[axis + 1 :], strict=True))
             if dependence.offset[axis] < 0:
                 ahead.append(rest)
-        found.insert(0, 1 + max(ahead))
-    return tuple(found)
+        weights.insert(0, 1 + max(ahead))
+    return tuple(weights)
 
 
 def overwrites_its_input(program: Program, statement: Statement) -> bool:
@@ -70,10 +71,5 @@ def slopes(problem: Problem) -> tuple[Slope, ...]:
 def distances(problem: Problem, dependence: Dependence, axis: int) -> tuple[int, ...]:
     """Return how far a dependence reaches along an axis: as written, and as ``mirror`` and ``reflect`` bend it."""
     distance = dependence.offset[axis]
-    bend = 0
-    kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}
-    if "mirror" in kinds:
-        bend = abs(distance)
-    elif "reflect" in kinds:
-        bend = max(0, abs(distance) - 1)
-    return (distance, -bend if distance > 0 else bend)
+    back = bend((side for sides in problem.boundaries for side in sides[axis]), distance)
+    return (distance, -back if distance > 0 else back)

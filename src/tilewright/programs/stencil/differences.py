@@ -15,7 +15,6 @@ from tilewright.programs.stencil.expression import Operand, Read, Scalar, Value,
 from tilewright.programs.stencil.program import FieldBuilder
 
 MAX_REACH = 64
-_HALF = Fraction(1, 2)
 Offset = tuple[int, ...]
 _LATER = Value(Read("", 0, ()))
 """Stands for a difference while the number of axes is not known: the body is called again when it is."""
@@ -145,13 +144,13 @@ def _points(derivative: int, accuracy: int, at: float, offsets: Sequence[int] | 
     if at not in {0, 0.5, -0.5}:
         raise TraceError(f"at is 0, 0.5 or -0.5, in cells from the cell that is computed, got {at!r:.60}")
     if offsets is not None:
-        given = tuple(sorted(offsets))
-        if not all(_is_whole(each) for each in given) or len(set(given)) < len(given) or len(given) <= derivative:
+        points = tuple(sorted(offsets))
+        if not all(_is_whole(each) for each in points) or len(set(points)) < len(points) or len(points) <= derivative:
             raise TraceError(
                 f"offsets are different whole numbers, at least {derivative + 1} for derivative {derivative}, "
                 f"got {tuple(offsets)!r:.60}"
             )
-        return tuple(map(int, given))
+        return tuple(map(int, points))
     if not _is_whole(accuracy) or accuracy < 2 or accuracy % 2:
         raise TraceError(
             f"accuracy is an even number of at least 2, got {accuracy!r:.60}", "offsets=(0, 1, 2) takes any points"
@@ -232,10 +231,10 @@ def _scaled(
     at: Callable[[Offset], Value], terms: Mapping[Offset, Fraction], spacing: Operand, derivative: int
 ) -> Value:
     """Return the weighted sum over a power of the spacing, which numbers are folded into."""
-    known = isinstance(spacing, Real)
-    scale = 1 / _exact(spacing) ** derivative if known else Fraction(1)
+    is_number = isinstance(spacing, Real)
+    scale = 1 / _exact(spacing) ** derivative if is_number else Fraction(1)
     total = _sum([_number(weight * scale) * at(offset) for offset, weight in sorted(terms.items()) if weight])
-    if known or not derivative:
+    if is_number or not derivative:
         return total
     step = as_value(spacing)
     return total / step**derivative

@@ -45,7 +45,7 @@ def plain_edges(program: Program, sides: Mapping[str, Sides]) -> Edges:
     Where a read lies outside along several axes, what stands for it along the outermost one is computed first.
     """
     sides = {name: tuple((_insulated(low), _insulated(high)) for low, high in axes) for name, axes in sides.items()}
-    if not any(_told(side) for axes in sides.values() for pair in axes for side in pair):
+    if not any(_needs_program(side) for axes in sides.values() for pair in axes for side in pair):
         return Edges(program=program, sides=sides)
     maker = _Maker(program, sides)
     statements = tuple(
@@ -112,20 +112,20 @@ class _Maker:
             return Value(node)
         value, axes = Value(node), self.sides[node.field]
         met = [axes[axis][int(offset > 0)] for axis, offset in enumerate(node.offset) if offset]
-        if not any(map(_told, met)):
+        if not any(map(_needs_program, met)):
             return value
         for axis, offset in enumerate(node.offset):
             side = axes[axis][int(offset > 0)]
             beyond = node.beyond(axis)
             if beyond is None:
                 continue
-            given = self._values[node.field, axis, int(offset > 0)](node)
+            side_value = self._values[node.field, axis, int(offset > 0)](node)
             if side.kind == "constant":
-                value = apply("where", Value(beyond), given, value)
-            elif _told(side):
+                value = apply("where", Value(beyond), side_value, value)
+            elif _needs_program(side):
                 for depth in range(1, abs(offset) + 1):
-                    there = _extended(side, given, 2 * depth - 1, value)
-                    value = apply("where", Value(_at_depth(axis, offset, depth)), there, value)
+                    outside_value = _extended(side, side_value, 2 * depth - 1, value)
+                    value = apply("where", Value(_at_depth(axis, offset, depth)), outside_value, value)
         return value
 
 
@@ -150,8 +150,8 @@ def _extended(side: Boundary, given: Value, distance: int, inside: Value) -> Val
     return (distance / (1 + half)) * given + ((1 - half) / (1 + half)) * inside
 
 
-def _told(side: Boundary) -> bool:
-    """Whether a side is none that kernels have."""
+def _needs_program(side: Boundary) -> bool:
+    """Whether a side is one that kernels do not have."""
     return side.kind in FACES or np.ndim(side.value) > 0
 
 
@@ -171,6 +171,6 @@ def _along(sides: Sides) -> Sides:
 
 
 def _plain(side: Boundary) -> Boundary:
-    if not _told(side):
+    if not _needs_program(side):
         return side
     return replace(side, kind="reflect" if side.kind in FACES else side.kind, value=0.0, factor=0.0)

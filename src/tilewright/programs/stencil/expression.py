@@ -49,6 +49,15 @@ class Const:
         return self.value
 
 
+LEVEL_NAMES = {1: "new", 0: "", -1: "prev", -2: "prev2"}
+"""Time levels by the attributes of fields that they are."""
+
+
+def level_name(field: str, level: int) -> str:
+    """Return a name of a time level of a field: ``u_new``, ``u``, ``u_prev``, ``u_prev2``."""
+    return f"{field}_{LEVEL_NAMES[level]}" if level else field
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """A read of a field at a constant offset."""
@@ -56,6 +65,15 @@ class Read:
     field: str
     level: int  # time level: 1 is the value computed in this step, 0 the current, -1 the previous, -2 the one before
     offset: tuple[int, ...]  # per axis, outermost first
+
+    @property
+    def text(self) -> str:
+        """The read as a stencil's body has it.
+
+        >>> Read("u", -1, (0, 1)).text
+        'u.prev[0, 1]'
+        """
+        return f"{self.field}{'.' * bool(self.level)}{LEVEL_NAMES[self.level]}[{', '.join(map(str, self.offset))}]"
 
     def beyond(self, axis: int) -> "Inside | None":
         """Return the cells from which it lies outside the grid along an axis; None where it lies in the cell's own row.
@@ -308,8 +326,8 @@ class Value:
 
     def __array_ufunc__(self, ufunc: Callable[..., object], method: str, *inputs: object, **options: object) -> "Value":
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        known = name in OPERATORS or name in _COMPOSED
-        if method != "__call__" or options or not known:
+        is_operator = name in OPERATORS or name in _COMPOSED
+        if method != "__call__" or options or not is_operator:
             raise _no_operator(ufunc)
         return apply(name, *inputs) if name in OPERATORS else _COMPOSED[name](*inputs)
 
@@ -320,11 +338,11 @@ class Value:
         args: tuple[Any, ...],
         options: dict[str, Any],
     ) -> "Value":
-        found = _COMPOSED.get(function.__name__)
-        if found is None:
+        composed = _COMPOSED.get(function.__name__)
+        if composed is None:
             raise _no_operator(function)
         try:
-            return found(*args, **options)
+            return composed(*args, **options)
         except TypeError as error:
             raise TraceError(f"NumPy's {function.__name__!r} does not take that in a stencil: {error}") from None
 
@@ -397,21 +415,21 @@ def truths(tape: Tape, fields: Collection[str] = ()) -> list[bool]:
     >>> truths(flatten((x > 0) * (x < 1)))
     [False, False, True, False, True, True]
     """
-    found: list[bool] = []
+    results: list[bool] = []
     for node in tape:
         if isinstance(node, Apply):
-            found.append(node.op in BOOLEAN or (node.op in OF_TRUTHS and all(found[arg] for arg in node.args)))
+            results.append(node.op in BOOLEAN or (node.op in OF_TRUTHS and all(results[arg] for arg in node.args)))
         else:
-            found.append(node.field in fields if isinstance(node, Read) else _is_truth(node))
-    return found
+            results.append(node.field in fields if isinstance(node, Read) else _is_truth(node))
+    return results
 
 
 def of_truths(tape: Tape, fields: Collection[str]) -> Tape:
     """Return a tape whose bitwise operators on truth values, those of some fields among them, are logical ones."""
-    found = truths(tape, fields)
+    are_truths = truths(tape, fields)
     return tuple(
         Apply(OF_TRUTHS[node.op], node.args)
-        if found[place] and isinstance(node, Apply) and node.op in BITWISE
+        if are_truths[place] and isinstance(node, Apply) and node.op in BITWISE
         else node
         for place, node in enumerate(tape)
     )
@@ -525,8 +543,8 @@ def reads(tape: Tape) -> tuple[Read, ...]:
 
 def placed(*tapes: Tape) -> tuple[Placed, ...]:
     """Return the distinct leaves of some tapes that depend on the cell's place alone, in order."""
-    found = dict.fromkeys(node for tape in tapes for node in tape if isinstance(node, Placed))
-    return tuple(found)
+    leaves = dict.fromkeys(node for tape in tapes for node in tape if isinstance(node, Placed))
+    return tuple(leaves)
 
 
 def flops(tape: Tape) -> int:

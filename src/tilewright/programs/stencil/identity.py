@@ -35,9 +35,9 @@ def _value(tape: Tape, fields: dict[str, int], scalars: dict[str, int]) -> int:
     terms: list[int] = []
     for node in tape:
         if not isinstance(node, Apply):
-            found = _digest(_leaf(node, fields, scalars))
-            whole.append(found)
-            terms.append(found)
+            digest = _digest(_leaf(node, fields, scalars))
+            whole.append(digest)
+            terms.append(digest)
             continue
         if node.op in _REORDERED:
             operands = [(place, tape[place]) for place in node.args]

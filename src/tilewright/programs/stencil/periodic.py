@@ -36,12 +36,12 @@ def wrapped_axes(problem: Problem) -> tuple[int, ...]:
     >>> wrapped_axes(make_problem(program("heat2d"), (8, 8), 1, boundary=("wrap", "nearest")))
     (0,)
     """
-    found = set()
+    axes = set()
     for statement in problem.program.statements:
         for read in statement.reads:
             sides = problem.sides(read.field)
-            found |= {a for a, offset in enumerate(read.offset) if offset and sides[a][0].kind == "wrap"}
-    return tuple(sorted(found))
+            axes |= {a for a, offset in enumerate(read.offset) if offset and sides[a][0].kind == "wrap"}
+    return tuple(sorted(axes))
 
 
 def extend(problem: Problem, steps: int) -> Extended | None:

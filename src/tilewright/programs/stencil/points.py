@@ -103,13 +103,12 @@ class Points:
             raise UsageError(f"spacing is a number or one per axis ({places.shape[1]}), got {spacing!r:.60}")
         if not (np.isfinite(steps) & (steps > 0)).all():
             raise UsageError(f"spacing is positive, got {spacing!r:.60}")
-        found = in_cells(coordinates, spacing)
-        self.coordinates: Floats = found[:, np.newaxis] if found.ndim == 1 else found
+        cells = in_cells(coordinates, spacing)
+        self.coordinates: Floats = cells[:, np.newaxis] if cells.ndim == 1 else cells
         self.values = None if values is None else _values(values, len(places))
         self.interpolation, self.scale, self.every = interpolation, scale, every
 
     def __len__(self) -> int:
-        """Return the number of points."""
         return len(self.coordinates)
 
     def __repr__(self) -> str:
@@ -192,11 +191,11 @@ def numbered(cell: Index) -> tuple[Index, Index]:
     """Return the distinct cells, ascending, and the number of every entry's among them."""
     most = int(cell.max(initial=-1)) + 1
     if most > _FEW * len(cell):
-        found, numbers = np.unique(cell, return_inverse=True)
-        return found, numbers.reshape(-1).astype(np.int64)
-    there = np.zeros(most, dtype=bool)
-    there[cell] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[cell]
+        distinct, numbers = np.unique(cell, return_inverse=True)
+        return distinct, numbers.reshape(-1).astype(np.int64)
+    marked = np.zeros(most, dtype=bool)
+    marked[cell] = True
+    return np.flatnonzero(marked), (np.cumsum(marked) - 1)[cell]
 
 
 def joined(parts: Sequence[Weights]) -> Weights:
@@ -256,8 +255,8 @@ def weights(points: Points, shape: tuple[int, ...], sides: Sides) -> Weights:
         total = (total[:, :, None] * np.where(lies, weight, 0.0)[:, None, :]).reshape(len(places), -1)
         cell = (cell[:, :, None] * extent + inside[:, None, :]).reshape(len(places), -1)
         # The innermost axis whose boundary is a constant says what lies outside, as everywhere.
-        there = np.broadcast_to(value[:, None, :], (len(places), beyond.shape[1], taps))
-        beyond = np.where(np.isnan(there), beyond[:, :, None], there).reshape(len(places), -1)
+        constants = np.broadcast_to(value[:, None, :], (len(places), beyond.shape[1], taps))
+        beyond = np.where(np.isnan(constants), beyond[:, :, None], constants).reshape(len(places), -1)
     outside = ~np.isnan(beyond)
     constant = np.where(outside, total * np.where(outside, beyond, 0.0), 0.0).sum(axis=1)
     point, entry = np.nonzero((total != 0) & ~outside)
@@ -336,12 +335,12 @@ def around(cell: Index, shape: tuple[int, ...], halo: Sequence[tuple[int, int]])
     whole = tuple(low + n + high for n, (low, high) in zip(shape, halo, strict=True))
     places = np.unravel_index(cell, shape)
     turns = [range(-((low + n - 1) // n), (high + n - 1) // n + 1) for n, (low, high) in zip(shape, halo, strict=True)]
-    found, which = [], []
+    copies, which = [], []
     for turn in itertools.product(*turns):
         moved = [p + low + k * n for p, k, n, (low, _) in zip(places, turn, shape, halo, strict=True)]
         inside = np.logical_and.reduce([(m >= 0) & (m < n) for m, n in zip(moved, whole, strict=True)])
-        found.append(np.ravel_multi_index(tuple(m[inside] for m in moved), whole))
+        copies.append(np.ravel_multi_index(tuple(m[inside] for m in moved), whole))
         which.append(np.flatnonzero(inside))
-    every, numbers = np.concatenate(found), np.concatenate(which)
+    every, numbers = np.concatenate(copies), np.concatenate(which)
     order = np.argsort(every, kind="stable")
     return every[order].astype(np.int64), numbers[order].astype(np.int64)

@@ -19,12 +19,12 @@ def refuse_negative_powers(tape: Tape, name: str, dtype: str, values: Mapping[st
         if not isinstance(node, Apply) or node.op != "pow":
             continue
         exponent = tape[node.args[1]]
-        found: Any = 0
+        power: Any = 0
         if isinstance(exponent, Const) and values is None:
-            found = exponent.value
+            power = exponent.value
         elif isinstance(exponent, Scalar | Read) and values is not None:
-            found = values.get(exponent.name if isinstance(exponent, Scalar) else exponent.field, 0)
-        least = np.min(found)
+            power = values.get(exponent.name if isinstance(exponent, Scalar) else exponent.field, 0)
+        least = np.min(power)
         if least < 0:
             raise UsageError(
                 f"{name!r} takes {dtype} values to the power {least}, which whole numbers do not have",

@@ -21,7 +21,6 @@ _INFIX = {
 }
 _PREFIX = {"neg": ("-", 7), "not": ("~", 7), "invert": ("~", 7)}
 _ATOM = 9
-_LEVEL = {1: ".new", 0: "", -1: ".prev", -2: ".prev2"}
 LIMIT = 600
 """Longest line of an expression before it is cut."""
 
@@ -60,15 +59,6 @@ def lines(program: Program) -> tuple[str, ...]:
     return tuple(line if len(line) <= LIMIT else f"{line[:LIMIT]} …" for line in result)
 
 
-def read_text(read: Read) -> str:
-    """Write one read as a stencil's body has it.
-
-    >>> read_text(Read("u", -1, (0, 1)))
-    'u.prev[0, 1]'
-    """
-    return f"{read.field}{_LEVEL[read.level]}[{', '.join(str(o) for o in read.offset)}]"
-
-
 def _write(tape: Tape, first: int) -> tuple[list[str], str]:
     """Return the lines of values that are used more than once, and the text of the result."""
     uses = Counter(arg for node in tape if isinstance(node, Apply) for arg in node.args)
@@ -101,12 +91,11 @@ def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
 
 
 def _leaf(node: Leaf) -> str:
-    """Return a leaf's text, as its author wrote it."""
     match node:
         case Const():
             return _number(node.value)
         case Read():
-            return read_text(node)
+            return node.text
         case Scalar():
             return "tw.t" if node.name == STEP else node.name
         case Index():

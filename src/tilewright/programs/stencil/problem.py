@@ -48,7 +48,6 @@ class PointFields:
     faces: tuple[tuple[str, tuple[Span, ...]], ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
         return bool(self.sources or self.receivers or self.faces)
 
 
@@ -109,11 +108,11 @@ class Problem(Facts):
 
     def places(self, axis: int, low: int, high: int) -> tuple[npt.NDArray[np.int64], int]:
         """Return the indices of cells as :data:`tilewright.index` counts them, and the extent along which it does."""
-        found = np.arange(low, high)
+        indices = np.arange(low, high)
         if self.part is None:
-            return found, self.shape[axis]
+            return indices, self.shape[axis]
         extent = self.part.shape[axis]
-        return (found + self.part.start[axis]) % extent, extent
+        return (indices + self.part.start[axis]) % extent, extent
 
     @property
     def itemsize(self) -> int:
@@ -129,32 +128,32 @@ class Problem(Facts):
 
         All cells, less the :meth:`margins`, or those of a region.
         """
-        found = []
+        box = []
         for extent, (low, high) in zip(self.shape, self.spans(statement), strict=True):
             first = low if low >= 0 else max(0, extent + low)
             last = extent + high if high <= 0 else min(extent, high)
-            found.append((first, last) if first < last else (0, 0))
-        return tuple(found)
+            box.append((first, last) if first < last else (0, 0))
+        return tuple(box)
 
     def spans(self, statement: Statement) -> tuple[Span, ...]:
         """The cells that a statement updates, in a grid of any shape."""
-        given = dict(self.regions).get(statement.field)
-        return given or tuple((low, -high) for low, high in self.margins(statement))
+        region = dict(self.regions).get(statement.field)
+        return region or tuple((low, -high) for low, high in self.margins(statement))
 
     def margins(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """Per axis the cells below and above that a statement does not update, in a grid of any shape.
 
         Those with a read outside a ``fixed`` side.
         """
-        found = []
+        margins = []
         for axis in range(self.program.rank):
             low = high = 0
             for read in statement.reads:
                 below, above = self.sides(read.field)[axis]
                 low = max(low, -read.offset[axis] if below.kind == "fixed" else 0)
                 high = max(high, read.offset[axis] if above.kind == "fixed" else 0)
-            found.append((low, high))
-        return tuple(found)
+            margins.append((low, high))
+        return tuple(margins)
 
 
 def cells_at_end(span: Span) -> int:
@@ -238,7 +237,6 @@ def _checked(
 
 @fact
 def _check_tapes(program: Program, dtype: str) -> None:
-    """Raise where a program's constants or operators are none for an element type."""
     for statement in program.statements:
         if is_rounded(dtype):
             refuse_bits(statement.tape, repr(program.name), dtype)

@@ -7,27 +7,9 @@ from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.base.facts import Facts, fact
+from tilewright.programs.stencil import expression
 from tilewright.programs.stencil.analysis import Analysis, analyse
-from tilewright.programs.stencil.expression import (
-    COMPARE_FIRST,
-    Apply,
-    Node,
-    Operand,
-    Placed,
-    Profile,
-    Read,
-    Scalar,
-    Tape,
-    Value,
-    as_value,
-    complex_constant,
-    flatten,
-    flops,
-    of_truths,
-    placed,
-    reads,
-    truths,
-)
+from tilewright.programs.stencil.expression import Apply, Node, Operand, Placed, Read, Scalar, Tape, Value, truths
 from tilewright.programs.stencil.operators import BITWISE
 from tilewright.programs.stencil.storage import Subdomain
 
@@ -37,7 +19,6 @@ STEP = "tw_t"
 """The scalar that is the step's number, :data:`tilewright.t`: every run gives it the numbers 0, 1, 2 and so on."""
 
 LEVELS = "there are u.prev and u.prev2, the steps before, and u.new, the values of this step"
-_LEVEL_NAMES = {1: "new", -1: "prev", -2: "prev2"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +31,7 @@ class Statement(Facts):
     @functools.cached_property
     def reads(self) -> tuple[Read, ...]:
         """The distinct reads, in order."""
-        return reads(self.tape)
+        return expression.reads(self.tape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,22 +96,22 @@ class Program(Facts):
     @functools.cached_property
     def flops(self) -> int:
         """Floating-point operations per cell and step."""
-        return sum(flops(statement.tape) for statement in self.statements)
+        return sum(expression.flops(statement.tape) for statement in self.statements)
 
     @functools.cached_property
     def complex_constant(self) -> complex | None:
         """A constant that is a complex number, so that every field is complex; None where there is none."""
-        return complex_constant(*(statement.tape for statement in self.statements))
+        return expression.complex_constant(*(statement.tape for statement in self.statements))
 
     @functools.cached_property
     def placed(self) -> tuple[Placed, ...]:
         """What its statements compute with that depends on the cell's place alone."""
-        return placed(*(statement.tape for statement in self.statements))
+        return expression.placed(*(statement.tape for statement in self.statements))
 
     @functools.cached_property
     def profiles(self) -> Mapping[str, int]:
         """Names of the numbers that are given for every cell along an axis, and the axis of each."""
-        return {node.name: node.axis for node in self.placed if isinstance(node, Profile)}
+        return {node.name: node.axis for node in self.placed if isinstance(node, expression.Profile)}
 
     @functools.cached_property
     def loads(self) -> int:
@@ -188,11 +169,11 @@ def stencil(
     """
     parts = subdomains or {}
     held = {
-        field: parts[field].held(as_value(value)) if field in parts else as_value(value)
+        field: parts[field].held(expression.as_value(value)) if field in parts else expression.as_value(value)
         for field, value in values.items()
     }
     statements = tuple(
-        Statement(field=field, tape=_of_rank(flatten(value), name, rank)) for field, value in held.items()
+        Statement(field=field, tape=_of_rank(expression.flatten(value), name, rank)) for field, value in held.items()
     )
     every_read = [read for statement in statements for read in statement.reads]
     names = dict.fromkeys((*fields, *values, *(read.field for read in every_read)))
@@ -214,7 +195,7 @@ def stencil(
 
 def refuse_places(tape: Tape, what: str) -> None:
     """Raise a TraceError if an expression computes with the cell's place or the step's number, which only runs have."""
-    if placed(tape) or Scalar(STEP) in tape:
+    if expression.placed(tape) or Scalar(STEP) in tape:
         raise TraceError(f"{what} computes with tw.index, tw.inside or tw.t, which only iterated stencils have")
 
 
@@ -222,12 +203,12 @@ def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
     """Refuse bitwise operators on numbers of a type that has no bits to speak of."""
     if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
         return
-    found = truths(tape)
+    are_truths = truths(tape)
     for place, node in enumerate(tape):
-        if isinstance(node, Apply) and node.op in BITWISE and not found[place]:
+        if isinstance(node, Apply) and node.op in BITWISE and not are_truths[place]:
             raise UsageError(
                 f"{what} applies {BITWISE[node.op]}, which works on the bits of whole numbers, to {dtype} values",
-                COMPARE_FIRST,
+                expression.COMPARE_FIRST,
             )
 
 
@@ -303,14 +284,14 @@ def with_truths(program: Program, fields: frozenset[str]) -> Program:
 
     An updated field counts as long as its new values are truth values.
     """
-    known, dropped = set(fields), {""}
+    logical, dropped = set(fields), {""}
     while dropped:
         dropped = {
-            each.field for each in program.statements if each.field in known and not truths(each.tape, known)[-1]
+            each.field for each in program.statements if each.field in logical and not truths(each.tape, logical)[-1]
         }
-        known -= dropped
+        logical -= dropped
     for statement in program.statements:
-        pairs = zip(statement.tape, truths(statement.tape, fields), truths(statement.tape, known), strict=True)
+        pairs = zip(statement.tape, truths(statement.tape, fields), truths(statement.tape, logical), strict=True)
         if any(isinstance(node, Apply) and node.op == "invert" and first and not later for node, first, later in pairs):
             raise UsageError(
                 f"{program.name!r} applies ~ to truth values, which its steps make whole numbers",
@@ -318,12 +299,11 @@ def with_truths(program: Program, fields: frozenset[str]) -> Program:
             )
     return replace(
         program,
-        statements=tuple(replace(each, tape=of_truths(each.tape, known)) for each in program.statements),
+        statements=tuple(replace(each, tape=expression.of_truths(each.tape, logical)) for each in program.statements),
     )
 
 
-def _shown(index: object) -> str:
-    """Write an index for a message."""
+def _index_text(index: object) -> str:
     if isinstance(index, slice):
         parts = (index.start, index.stop) if index.step is None else (index.start, index.stop, index.step)
         return ":".join("" if part is None else repr(part) for part in parts)
@@ -360,7 +340,7 @@ class FieldBuilder:
         for item in offsets:
             if isinstance(item, bool) or not hasattr(item, "__index__"):
                 raise TraceError(
-                    f"an index of a field is whole numbers, got {self.name}[{', '.join(map(_shown, offsets))}]",
+                    f"an index of a field is whole numbers, got {self.name}[{', '.join(map(_index_text, offsets))}]",
                     "offsets are relative to the cell, the same for all: u[-1, 0] is the neighbour above",
                 )
         if self.grid is not None and self.grid.rank is None:
@@ -399,7 +379,7 @@ class FieldBuilder:
         if self.level:
             raise TraceError(
                 f"a time level of {self.name!r} has no levels of its own, "
-                f"got {self.name}.{_LEVEL_NAMES[self.level]}.{name}",
+                f"got {self.name}.{expression.LEVEL_NAMES[self.level]}.{name}",
                 LEVELS,
             )
         return FieldBuilder(self.name, level, self.grid)

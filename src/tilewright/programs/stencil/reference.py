@@ -1,5 +1,6 @@
 """The NumPy reference: what every kernel must compute, written for clarity."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,8 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
 Array = npt.NDArray[Any]
+Box = tuple[tuple[int, int], ...]
+"""Per axis the first cell and the end."""
 State = dict[str, list[Array]]
 """Per field its versions, newest first."""
 Reader = Callable[[Read | Placed], Any]
@@ -105,9 +108,9 @@ def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DT
     written = {statement.field: statement for statement in problem.program.statements}
     state: State = {}
     for field in problem.program.fields:
-        given = list(arrays[field])
-        given += [given[-1]] * (problem.program.history(field) - len(given))
-        versions = [np.array(array, dtype=chosen) for array in given]
+        levels = list(arrays[field])
+        levels += [levels[-1]] * (problem.program.history(field) - len(levels))
+        versions = [np.array(array, dtype=chosen) for array in levels]
         if field in written:
             box = tuple(slice(*span) for span in problem.update_box(written[field]))
             # cells that a ``fixed`` side never updates hold the newest values in every version
@@ -205,13 +208,7 @@ def along(
     return (places >= low) & (places < high)
 
 
-def over_box(
-    node: Placed,
-    box: tuple[tuple[int, int], ...],
-    problem: Problem,
-    kind: np.dtype[Any],
-    profiles: Mapping[str, Any],
-) -> Array:
+def over_box(node: Placed, box: Box, problem: Problem, kind: np.dtype[Any], profiles: Mapping[str, Any]) -> Array:
     """Return the same over a box of a grid: an array of the box's rank, of extent 1 along the other axes."""
     line = along(node, *problem.places(node.axis, *box[node.axis]), kind, profiles)
     return line.reshape([-1 if axis == node.axis else 1 for axis in range(len(box))])
@@ -219,12 +216,12 @@ def over_box(
 
 def _padded_reader(
     problem: Problem, state: State, new: Mapping[str, Array], profiles: Mapping[str, Any]
-) -> Callable[[Read | Placed, tuple[tuple[int, int], ...]], Array]:
+) -> Callable[..., Array]:
     reach = problem.program.reach
     cache: dict[tuple[str, int], Array] = {}
     kind = next(iter(state.values()))[0].dtype
 
-    def read(node: Read | Placed, box: tuple[tuple[int, int], ...]) -> Array:
+    def read(node: Read | Placed, box: Box) -> Array:
         if not isinstance(node, Read):
             return over_box(node, box, problem, kind, profiles)
         key = (node.field, node.level)
@@ -257,17 +254,11 @@ def _apply(
     if all(low < high for low, high in box):
         for part in _blocks(box):
             cells = tuple(slice(*span) for span in part)
-            result[cells] = compute(statement.tape, _reader_of(part, read))
+            result[cells] = compute(statement.tape, functools.partial(read, box=part))
     return result
 
 
-def _reader_of(
-    box: tuple[tuple[int, int], ...], read: Callable[[Read | Placed, tuple[tuple[int, int], ...]], Array]
-) -> Reader:
-    return lambda node: read(node, box)
-
-
-def _blocks(box: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+def _blocks(box: Box) -> Iterator[Box]:
     """Cut a box along its outermost axis into parts whose intermediate values stay in a core's cache."""
     (low, high), *inner = box
     rows = max(1, BLOCK_CELLS // math.prod(end - begin for begin, end in inner))

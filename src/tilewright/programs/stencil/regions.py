@@ -40,12 +40,12 @@ def inner_programs(
     Each comes with the axes along which its conditions are known; without conditions there is none. The leaves of every
     statement stay, used or not, and with them dependences, versions and margins. ``nested``: one per number of axes.
     """
-    found = nested_axes(program)
-    outer = tuple(axis for axis in found if axis != program.rank - 1)
-    sets = [found, outer] if outer and outer != found else [found] if found else []
+    every_axis = nested_axes(program)
+    outer = tuple(axis for axis in every_axis if axis != program.rank - 1)
+    sets = [every_axis, outer] if outer and outer != every_axis else [every_axis] if every_axis else []
     if nested:
-        sets += [some for count in range(1, len(found)) if (some := found[:count]) not in sets]
-    return tuple((tuple(sorted(axes)), _known(program, frozenset(axes), subdomains)) for axes in sets)
+        sets += [some for count in range(1, len(every_axis)) if (some := every_axis[:count]) not in sets]
+    return tuple((tuple(sorted(axes)), _inner_program(program, frozenset(axes), subdomains)) for axes in sets)
 
 
 def nested_axes(program: Program) -> tuple[int, ...]:
@@ -53,19 +53,19 @@ def nested_axes(program: Program) -> tuple[int, ...]:
 
     There rows are cut, so that a piece of one lies at one end of a subdomain.
     """
-    found = sorted({node.axis for node in conditions(program)})
+    axes = sorted({node.axis for node in conditions(program)})
     last = program.rank - 1
-    return (*([last] if last in found else []), *(axis for axis in found if axis != last))
+    return (*([last] if last in axes else []), *(axis for axis in axes if axis != last))
 
 
-def _known(program: Program, axes: frozenset[int], subdomains: Subdomains) -> Program:
+def _inner_program(program: Program, axes: frozenset[int], subdomains: Subdomains) -> Program:
     zero = frozenset(field for field, part in subdomains if part.axis in axes)
     return replace(
-        program, statements=tuple(replace(each, tape=_without(each.tape, axes, zero)) for each in program.statements)
+        program, statements=tuple(replace(each, tape=_decide(each.tape, axes, zero)) for each in program.statements)
     )
 
 
-def _without(tape: Tape, axes: frozenset[int], zero: frozenset[str]) -> Tape:
+def _decide(tape: Tape, axes: frozenset[int], zero: frozenset[str]) -> Tape:
     """Decide the conditions along some axes. Before: ``where(inside[5:-5], a, b)``. After: ``a``.
 
     Reads of fields that are 0 there, and sums of those, are 0.
@@ -81,13 +81,13 @@ def _without(tape: Tape, axes: frozenset[int], zero: frozenset[str]) -> Tape:
         else:
             values.append(Value(node))
     result: list[Node] = [node for node in tape if not isinstance(node, Apply | Const)]
-    known, moved = {node: place for place, node in enumerate(result)}, list[int]()
+    positions, moved = {node: place for place, node in enumerate(result)}, list[int]()
     for node in flatten(values[-1]):
         if isinstance(node, Apply):
             result.append(Apply(node.op, tuple(moved[arg] for arg in node.args)))
             moved.append(len(result) - 1)
-        elif node in known and not isinstance(node, Const):
-            moved.append(known[node])
+        elif node in positions and not isinstance(node, Const):
+            moved.append(positions[node])
         else:
             result.append(node)
             moved.append(len(result) - 1)
@@ -97,8 +97,8 @@ def _without(tape: Tape, axes: frozenset[int], zero: frozenset[str]) -> Tape:
 
 
 def _decided(op: str, args: list[Value], *, sums: bool) -> Value:
-    if sums and (found := _summed(op, args)) is not None:
-        return found
+    if sums and (total := _summed(op, args)) is not None:
+        return total
     numbers = [value.op.value if isinstance(value.op, Const) else None for value in args]
     truths = [number if isinstance(number, bool) else None for number in numbers]
     match op, truths:
@@ -135,20 +135,20 @@ def middle(
 ) -> tuple[tuple[int, int], ...]:
     """Return per axis the longest range of cells along which every condition is what it is in the middle."""
     # ``truths``: the program's conditions, and what each is along its axis; shape (cells of the axis,)
-    known, found = list(truths), []
+    states, longest = list(truths), []
     for axis, extent in enumerate(problem.shape):
         same = np.ones(extent, dtype=bool)
         for field, part in subdomains:
             if part.axis == axis:  # nothing of it is computed or read in the middle
                 below, above = reads_across(problem, field, axis)
                 same[: part.low + below] = same[max(0, extent - part.high - above) :] = False
-        for node, truth in known:
+        for node, truth in states:
             if node.axis == axis:
                 same &= truth == holds_inside(node)
         changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         ranges = [(int(low), int(high)) for low, high in zip(changes[::2], changes[1::2], strict=True)]
-        found.append(max(ranges, key=lambda each: each[1] - each[0], default=(0, 0)))
-    return tuple(found)
+        longest.append(max(ranges, key=lambda each: each[1] - each[0], default=(0, 0)))
+    return tuple(longest)
 
 
 def reads_across(problem: Problem, field: str, axis: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.dtypes import is_rounded, limits
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Profile, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -43,7 +43,7 @@ def _degree(tape: Tape, updated: frozenset[str]) -> int:
     for node in tape:
         if isinstance(node, Read):
             degrees.append(int(node.field in updated))
-        elif isinstance(node, Const | Scalar | Index | Inside | Profile):
+        elif isinstance(node, Const | Scalar | Placed):
             degrees.append(0)
         else:
             args = [degrees[arg] for arg in node.args]
@@ -122,8 +122,8 @@ def units(problem: Problem) -> float:
 
 def underflow(problem: Problem) -> float:
     """By how much a run may be off since values fall below the smallest number that kernels compute with."""
-    known = limits(problem.dtype)
-    return units(problem) * float(known.smallest_normal if problem.flushes else known.smallest_subnormal)
+    precision = limits(problem.dtype)
+    return units(problem) * float(precision.smallest_normal if problem.flushes else precision.smallest_subnormal)
 
 
 def _run_absolute(
@@ -134,7 +134,7 @@ def _run_absolute(
     added: Adding,
 ) -> dict[str, Array]:
     """Run the program evaluated on absolute values: of the data, the constants, the sources, the boundaries' values."""
-    positive = {field: [_size(array) for array in given] for field, given in arrays.items()}
+    positive = {field: [_size(array) for array in versions] for field, versions in arrays.items()}
     sides = tuple(
         tuple((replace(low, value=abs(low.value)), replace(high, value=abs(high.value))) for low, high in axes)
         for axes in problem.boundaries
@@ -160,7 +160,7 @@ def _is_positive(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalar
         return False
     nodes = [node for statement in problem.program.statements for node in statement.tape]
     constants = [node.value for node in nodes if isinstance(node, Const)]
-    given = [array for versions in arrays.values() for array in versions]
+    inputs = [array for versions in arrays.values() for array in versions]
     outside = [side.value for axes in problem.boundaries for pair in axes for side in pair]
     return (
         all(not isinstance(node, Apply) or node.op in _POSITIVE for node in nodes)
@@ -168,7 +168,7 @@ def _is_positive(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalar
             not np.iscomplexobj(value) and bool(np.all(value >= 0))
             for value in [*constants, *scalars.values(), *outside]
         )
-        and all(array.dtype.kind != "c" and bool((array >= 0).all()) for array in given)
+        and all(array.dtype.kind != "c" and bool((array >= 0).all()) for array in inputs)
     )
 
 
@@ -181,7 +181,7 @@ def _perturbed(  # noqa: PLR0913, PLR0917  (what a bound has at hand)
     stepped: Callable[[], None],
     added: Adding,
 ) -> dict[str, Array]:
-    found = [reference.run(problem, arrays, scalars, stepped=stepped, added=added)]
+    outcomes = [reference.run(problem, arrays, scalars, stepped=stepped, added=added)]
     for seed in range(_PERTURBATIONS):
         generator = np.random.default_rng(seed)
         state = reference.start(problem, arrays, next(iter(exact.values())).dtype)
@@ -192,11 +192,11 @@ def _perturbed(  # noqa: PLR0913, PLR0917  (what a bound has at hand)
                     state[field][0] = state[field][0] * (1.0 + noise)
                 state = reference.step(problem, state, scalars, added=added(number), number=number)
                 stepped()
-        found.append({field: state[field][0] for field in problem.program.updated})
+        outcomes.append({field: state[field][0] for field in problem.program.updated})
     result = {}
     for field, value in exact.items():
         with np.errstate(all="ignore"):
-            worst = max(float(np.nanmax(np.abs(run[field] - value), initial=0.0)) for run in found)
+            worst = max(float(np.nanmax(np.abs(run[field] - value), initial=0.0)) for run in outcomes)
             result[field] = _SAFETY * (worst + eps * np.abs(value))
     return result
 

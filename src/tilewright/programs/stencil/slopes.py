@@ -22,13 +22,13 @@ _LINEAR = _CHOICES | {"add", "sub", "neg"}
 
 def values_of(tape: Tape, leaf: Callable[[Leaf], Value]) -> list[Value]:
     """Build the values of a tape's nodes anew, each leaf replaced."""
-    found: list[Value] = []
+    values: list[Value] = []
     for node in tape:
         if isinstance(node, Apply):
-            found.append(apply(node.op, *(found[arg] for arg in node.args)))
+            values.append(apply(node.op, *(values[arg] for arg in node.args)))
         else:
-            found.append(leaf(node))
-    return found
+            values.append(leaf(node))
+    return values
 
 
 def common_node(tape: Tape, wanted: Callable[[Leaf], bool]) -> int | None:
@@ -87,7 +87,7 @@ def slopes(
             moving[place] = any(moving[arg] for arg in node.args)
     seeds: dict[int, Value] = {len(tape) - 1: Value(Const(1.0))}
     chosen: set[int] = set()
-    found: dict[Leaf, Value] = {}
+    derivatives: dict[Leaf, Value] = {}
     for place in range(len(tape) - 1, -1, -1):
         seed = seeds.pop(place, None)
         if seed is None or not moving[place]:
@@ -97,7 +97,7 @@ def slopes(
             stop[1][place] = seed
             continue
         if not isinstance(node, Apply):
-            found[node] = seed
+            derivatives[node] = seed
             continue
         if node.op not in _PARTIALS:
             raise UsageError(f"{node.op!r} has no derivative here", "write the adjoint by hand")
@@ -110,7 +110,7 @@ def slopes(
                 seeds[arg] = handed if arg not in seeds else seeds[arg] + handed
                 if choice:
                     chosen.add(arg)
-    return found
+    return derivatives
 
 
 def _times(seed: Value, factor: Value) -> Value:

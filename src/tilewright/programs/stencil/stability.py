@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Profile, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -116,22 +116,22 @@ def growth_in_time(program: Program, scalars: Numbers, varying: Mapping[str, Arr
     Every wave is multiplied with one matrix after the other. The one looked at is that whose eigenvalues grow most; it
     grows by the product of its matrices, or of their eigenvalues where that is less. ``varying`` has arrays (steps,).
     """
-    known = {**dict(scalars), **{name: values[0] for name, values in varying.items()}}
-    names = [name for name in varying if _symbols(program, {n: v for n, v in known.items() if n != name}) is None]
-    if not names or _symbols(program, known) is None or any(np.iscomplexobj(varying[name]) for name in names):
+    constants = {**dict(scalars), **{name: values[0] for name, values in varying.items()}}
+    names = [name for name in varying if _symbols(program, {n: v for n, v in constants.items() if n != name}) is None]
+    if not names or _symbols(program, constants) is None or any(np.iscomplexobj(varying[name]) for name in names):
         return None
     table = np.stack([np.asarray(varying[name], np.float64) for name in names], axis=1)
     rows, which = np.unique(table, axis=0, return_inverse=True)
-    kept = np.unique(np.linspace(0, len(rows) - 1, _MOST_VALUES).round().astype(int))
-    which = np.searchsorted(kept[:-1], which.reshape(-1))
+    sample = np.unique(np.linspace(0, len(rows) - 1, _MOST_VALUES).round().astype(int))
+    which = np.searchsorted(sample[:-1], which.reshape(-1))
     angles = _angles(program.rank, half=False)
     matrices: list[Complex] = []
-    for row in rows[kept]:
-        symbols = _symbols(program, {**known, **dict(zip(names, row.tolist(), strict=True))})
-        found = None if symbols is None else _amplification(program, symbols, angles)
-        if found is None:
+    for row in rows[sample]:
+        symbols = _symbols(program, {**constants, **dict(zip(names, row.tolist(), strict=True))})
+        matrix = None if symbols is None else _amplification(program, symbols, angles)
+        if matrix is None:
             return None
-        matrices.append(found)
+        matrices.append(matrix)
     share = np.bincount(which, minlength=len(matrices)) / len(which)
     with np.errstate(divide="ignore"):
         radius = np.exp(share @ np.log([_radius(each) for each in matrices]))
@@ -155,9 +155,9 @@ def _symbols(
     """Return the weights of every statement, or None where they are not known or the matrices would be large."""
     if sum(program.history(field) for field in program.updated) > _LARGEST_STATE:
         return None
-    found = [_terms(statement.tape, program.updated, scalars, coefficients) for statement in program.statements]
-    known = [each for each in found if each is not None]
-    return known if len(known) == len(found) else None
+    weights = [_terms(statement.tape, program.updated, scalars, coefficients) for statement in program.statements]
+    complete = [each for each in weights if each is not None]
+    return complete if len(complete) == len(weights) else None
 
 
 def _are_real(symbols: Sequence[Terms]) -> bool:
@@ -189,9 +189,9 @@ def measured_growth(problem: Problem, arrays: Mapping[str, Array], scalars: Mapp
     """Return by which factor per step, a mean over the second half, a disturbance grows in a small grid."""
     updated = problem.program.updated
     noise = np.random.default_rng(0).standard_normal(problem.shape)
-    given = {field: [array] for field, array in arrays.items()}
+    fixed = {field: [array] for field, array in arrays.items()}
     still, moved = (
-        reference.start(problem, {**given, **{field: [size * noise] for field in updated}}) for size in (0.0, 1.0)
+        reference.start(problem, {**fixed, **{field: [size * noise] for field in updated}}) for size in (0.0, 1.0)
     )
     sizes = [1.0]
     with np.errstate(all="ignore"):
@@ -212,11 +212,11 @@ def _terms(
             values.append(_Constant(complex(node.value)))
         elif isinstance(node, Scalar):
             values.append(_Constant(complex(scalars[node.name]) if node.name in scalars else None))
-        elif isinstance(node, Index | Inside | Profile):
+        elif isinstance(node, Placed):
             values.append(_Constant(None))
         elif isinstance(node, Read):
-            known = complex(coefficients[node.field]) if node.field in coefficients else None
-            values.append({node: 1.0} if node.field in updated else _Constant(known))
+            coefficient = complex(coefficients[node.field]) if node.field in coefficients else None
+            values.append({node: 1.0} if node.field in updated else _Constant(coefficient))
         else:
             values.append(_applied(node, [values[arg] for arg in node.args]))
     last = values[-1]
@@ -255,12 +255,12 @@ def _scaled(op: str, args: Sequence[Terms | _Constant | None]) -> Terms | None:
 
 def _evaluated(op: str, values: Sequence[complex | None]) -> complex | None:
     """Apply an operator to constants; None where one is not known or the result is no number."""
-    known = [value.real if not value.imag else value for value in values if value is not None]
-    if len(known) < len(values):
+    numbers = [value.real if not value.imag else value for value in values if value is not None]
+    if len(numbers) < len(values):
         return None
     try:
         with np.errstate(all="ignore"):
-            result = complex(OPERATORS[op].evaluate(*(np.asarray(value)[()] for value in known)))
+            result = complex(OPERATORS[op].evaluate(*(np.asarray(value)[()] for value in numbers)))
     except (TypeError, ValueError, ArithmeticError):
         return None
     return result if math.isfinite(result.real) and math.isfinite(result.imag) else None
@@ -279,7 +279,6 @@ def _angles(rank: int, *, half: bool) -> npt.NDArray[np.float64]:
 
 
 def _places(program: Program) -> dict[tuple[str, int], int]:
-    """Return the numbers of updated fields and their time levels."""
     levels = [(field, age) for field in program.updated for age in range(program.history(field))]
     return {level: place for place, level in enumerate(levels)}
 
@@ -324,10 +323,10 @@ def _bounded_growth(program: Program, symbols: Sequence[Terms]) -> float:
     for statement, terms in zip(program.statements, symbols, strict=True):
         row = places[statement.field, 0] * count
         for read, weight in terms.items():
-            there = cells + np.array(read.offset)[:, None]
-            inside = np.flatnonzero(((there >= 0) & (there < extent)).all(axis=0))
+            neighbours = cells + np.array(read.offset)[:, None]
+            inside = np.flatnonzero(((neighbours >= 0) & (neighbours < extent)).all(axis=0))
             column = places[read.field, max(0, -read.level)] * count
-            source = np.ravel_multi_index(tuple(there[:, inside]), (extent,) * program.rank)
+            source = np.ravel_multi_index(tuple(neighbours[:, inside]), (extent,) * program.rank)
             (new if read.level == 1 else old)[row + inside, column + source] += weight
     for (field, age), place in places.items():
         if age:

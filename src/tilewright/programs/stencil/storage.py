@@ -28,7 +28,6 @@ class Subdomain:
     high: int  # cells up to its last one
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         if min(self.low, self.high) < 0 or not self.low + self.high:
             raise UsageError(f"a subdomain has cells at an end of its axis, got {self.low} and {self.high}")
 

@@ -36,7 +36,6 @@ class _Linear:
     others: dict[int, float]  # by position in the tape, weights of what is neither a read nor a sum
 
     def plus(self, other: "_Linear", factor: float) -> "_Linear":
-        """Add another one, times a factor."""
         reads, others = dict(self.reads), dict(self.others)
         for read, weight in other.reads.items():
             reads[read] = reads.get(read, 0.0) + factor * weight
@@ -59,7 +58,7 @@ def apart(statement: Statement, *, pairs: bool = False) -> Apart:
     >>> apart(program("j3d27pt").statements[0]).tape, len(apart(program("gradient2d").statements[0]).sums)
     ((Read(field='+0', level=0, offset=()),), 0)
     """
-    return _taken(statement.tape, lambda terms: _worth(terms, pairs))
+    return _taken(statement.tape, lambda terms: _pays(terms, pairs))
 
 
 def _taken(tape: Tape, wanted: Callable[[Terms], bool]) -> Apart:
@@ -69,10 +68,10 @@ def _taken(tape: Tape, wanted: Callable[[Terms], bool]) -> Apart:
     for position, node in enumerate(tape):
         if isinstance(node, Apply) and position in values[position].others:
             used.update(node.args)
-    found = {position: values[position] for position in sorted(used) if wanted(values[position].reads)}
-    if not found:
+    sums = {position: values[position] for position in sorted(used) if wanted(values[position].reads)}
+    if not sums:
         return Apart(tape, ())
-    return _Rest(tape, found).apart()
+    return _Rest(tape, sums).apart()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,6 @@ class _Rest:
         return node.args if isinstance(node, Apply) else ()
 
     def write(self, position: int) -> int:
-        """Write a node; return where it is now."""
         node = self.tape[position]
         if position not in self.found:
             args = tuple(self.moved[arg] for arg in self.parts(position))
@@ -155,10 +153,12 @@ class _Rest:
 
 def boxes(statement: Statement) -> dict[int, list[range]]:
     """Of the rows that a statement reads, by level of time, from the least to the greatest offset per outer axis."""
-    found: dict[int, list[tuple[int, ...]]] = {}
+    outer_offsets: dict[int, list[tuple[int, ...]]] = {}
     for read in sorted(statement.reads, key=lambda read: read.level):
-        found.setdefault(read.level, []).append(read.offset[:-1])
-    return {level: [range(min(a), max(a) + 1) for a in zip(*outer, strict=True)] for level, outer in found.items()}
+        outer_offsets.setdefault(read.level, []).append(read.offset[:-1])
+    return {
+        level: [range(min(a), max(a) + 1) for a in zip(*outer, strict=True)] for level, outer in outer_offsets.items()
+    }
 
 
 def box_sum(statement: Statement) -> Terms | None:
@@ -166,12 +166,12 @@ def box_sum(statement: Statement) -> Terms | None:
 
     At every level of time, the rows that it reads form a box.
     """
-    found = apart(statement)
-    one = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
+    split = apart(statement)
+    one = len(split.tape) == len(split.sums) == 1 and len({read.field for read in statement.reads}) == 1
     if not one:
         return None
     many = len({(read.level, read.offset[:-1]) for read in statement.reads})
-    return found.sums[0] if many == sum(math.prod(map(len, box)) for box in boxes(statement).values()) else None
+    return split.sums[0] if many == sum(math.prod(map(len, box)) for box in boxes(statement).values()) else None
 
 
 def linear_sum(tape: Tape) -> Terms | None:
@@ -181,24 +181,11 @@ def linear_sum(tape: Tape) -> Terms | None:
     >>> len(linear_sum(program("heat3d").statements[0].tape) or ())
     27
     """
-    found = _values(tape)[-1]
-    return found.reads if found.reads and not found.others else None
+    total = _values(tape)[-1]
+    return total.reads if total.reads and not total.others else None
 
 
-def weighted_sum(tape: Tape) -> Terms | None:
-    """Return the weights of a tape's reads, or None if it is no weighted sum worth writing input by input.
-
-    >>> from tilewright.programs.stencil.catalogue import program
-    >>> len(weighted_sum(program("j3d27pt").statements[0].tape) or ())
-    27
-    >>> weighted_sum(program("heat3d").statements[0].tape), weighted_sum(program("gradient2d").statements[0].tape)
-    (None, None)
-    """
-    found = _values(tape)[-1]
-    return found.reads if not found.others and _worth(found.reads) else None
-
-
-def _worth(terms: Terms, pairs: bool = False) -> bool:
+def _pays(terms: Terms, pairs: bool = False) -> bool:
     """Whether a sum is worth writing input by input.
 
     One whose rows have mostly equal weights is not: neighbouring results share sums of rows
@@ -213,14 +200,14 @@ def _worth(terms: Terms, pairs: bool = False) -> bool:
 def _values(tape: Tape) -> list[_Linear]:
     """Every position as a weighted sum; what is none is one of itself."""
     values: list[_Linear] = []
-    known = truths(tape)
+    are_truths = truths(tape)
     for position, node in enumerate(tape):
         value = _NOTHING if node == Const(0) else None
         if isinstance(node, Read):
             value = _Linear({node: 1.0}, {})
         elif isinstance(node, Apply):
             # Truth values are added and multiplied in their own way.
-            value = None if any(known[arg] for arg in node.args) else _applied(node, tape, values)
+            value = None if any(are_truths[arg] for arg in node.args) else _applied(node, tape, values)
         values.append(_Linear({}, {position: 1.0}) if value is None else value)
     return values
 
@@ -303,7 +290,7 @@ def columns(terms: Terms) -> tuple[tuple[WeightColumn, ...], Terms] | None:
     is taken per place on the other axis if there are many places: what all of them need does not fit into registers.
 
     >>> from tilewright.programs.stencil.catalogue import program
-    >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))
+    >>> found = columns(linear_sum(program("j2d9pt-gol").statements[0].tape))
     >>> len(found[0]), len(found[1])
     (3, 0)
     """
@@ -340,29 +327,29 @@ def shares_products(program: Program) -> bool:
 
     Then two neighbours along axis 0 can be computed together from fewer products.
     """
-    found = [apart(statement).sums for statement in program.statements]
-    return program.rank > 1 and all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
+    all_sums = [apart(statement).sums for statement in program.statements]
+    return program.rank > 1 and all(sums and all(columns(terms) is not None for terms in sums) for sums in all_sums)
 
 
 def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[WeightColumn]:
     """Cut reads that differ on axis 0 alone, in order, into columns of so many neighbours."""
-    found: list[WeightColumn] = []
+    cut: list[WeightColumn] = []
     start = 0
     while start + count <= len(reads):
         column = _column(terms, reads[start : start + count])
         if column is None or column.growth > most:
             start += 1
         else:
-            found.append(column)
+            cut.append(column)
             start += count
-    return found
+    return cut
 
 
 def _least_growth(terms: Terms, reads: Sequence[Read]) -> list[WeightColumn]:
     """Of the columns of three neighbours the one whose weights grow least, if it keeps the bound."""
     every = (_column(terms, reads[start : start + _COLUMN]) for start in range(len(reads) - _COLUMN + 1))
-    found = [column for column in every if column is not None and column.growth <= MOST_GROWTH]
-    return sorted(found, key=lambda column: column.growth)[:1]
+    candidates = [column for column in every if column is not None and column.growth <= MOST_GROWTH]
+    return sorted(candidates, key=lambda column: column.growth)[:1]
 
 
 def _column(terms: Terms, reads: Sequence[Read]) -> WeightColumn | None:
@@ -372,7 +359,6 @@ def _column(terms: Terms, reads: Sequence[Read]) -> WeightColumn | None:
 
 
 def _rest(terms: Terms, found: Sequence[WeightColumn]) -> Terms:
-    """The reads that are in no column."""
     taken = set(itertools.chain.from_iterable(column.reads for column in found))
     return {read: weight for read, weight in terms.items() if read not in taken}
 

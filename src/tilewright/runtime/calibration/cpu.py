@@ -32,7 +32,7 @@ from tilewright.runtime.session import Inputs, Session
 from tilewright.runtime.toolchains.cpu import Toolchain, target_cpu
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
-from tilewright.schedules.legality import untileable
+from tilewright.schedules.family import untileable
 from tilewright.schedules.tiling import NONE, Tiling
 
 Note = Callable[[str], None]

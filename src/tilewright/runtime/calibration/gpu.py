@@ -38,7 +38,7 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
-from tilewright.schedules.legality import Legal
+from tilewright.schedules.family import Legal
 from tilewright.schedules.prism import geometry
 from tilewright.schedules.tiling import NONE, Tiling
 

@@ -16,9 +16,8 @@ from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.records import Resources
 from tilewright.base.units import format_over
-from tilewright.codegen.gpu.emit import launches
+from tilewright.codegen.gpu.emit import launches, wrap_launch
 from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
-from tilewright.codegen.gpu.wrap import wrap_launch
 from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index

@@ -1,11 +1,11 @@
-"""Tables of sources and receivers in a GPU's memory: see :mod:`tilewright.codegen.gpu.points`."""
+"""Tables of sources and receivers in a GPU's memory: see :mod:`tilewright.codegen.gpu.site`."""
 
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from tilewright.codegen.gpu.points import head
+from tilewright.codegen.gpu.site import points_head
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.points import PointTables
 
@@ -30,10 +30,10 @@ class DevicePoints:
         sizes = [each.size for each in tables.numbers]
         self._starts = [0, *accumulate(sizes)]
         lengths = [each.size for each in tables.arrays]
-        lead = len(head(0, 0, [(0, 0, 0)] * len(sizes)))
+        lead = len(points_head(0, 0, [(0, 0, 0)] * len(sizes)))
         places = [lead + before for before in accumulate(lengths, initial=0)]
         parts = list(zip(places[0:-1:2], places[1::2], self._starts, strict=False))
-        start = np.array(head(steps, first, parts), np.int32)
+        start = np.array(points_head(steps, first, parts), np.int32)
         if steps > self._steps:  # tables of more steps than before
             self.close()
             self.buffers.append(device.allocate(places[-1] * start.itemsize))

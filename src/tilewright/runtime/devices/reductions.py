@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu.looks import look_source
+from tilewright.codegen.gpu.reductions import look_source
 from tilewright.programs.stencil.points import Index
 from tilewright.runtime.devices.device import Device, DeviceView
 from tilewright.runtime.memory import Array

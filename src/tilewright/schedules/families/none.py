@@ -3,8 +3,7 @@
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import Family, Tiling
-from tilewright.schedules.legality import Legal, Verdict
+from tilewright.schedules.family import Family, Legal, Tiling, Verdict
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Sequence
 
@@ -19,8 +18,8 @@ class Untiled(Family):
 
     def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
         """Return the tiling itself, which has no sizes."""
-        given = {"t": tiling.time != 1, "s": tiling.space, "sub": tiling.sub, "k": tiling.k, "rows": tiling.rows}
-        for key, value in given.items():
+        keys = {"t": tiling.time != 1, "s": tiling.space, "sub": tiling.sub, "k": tiling.k, "rows": tiling.rows}
+        for key, value in keys.items():
             if value:
                 raise UsageError(
                     f"the tiling {self} has no tiles, so {key} means nothing, got {str(tiling)!r}", f"write: {self}"

@@ -19,29 +19,13 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.programs.stencil.weights import shares_products
-from tilewright.schedules.family import Family, Tiling
-from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
+from tilewright.schedules.family import Family, Legal, Tiling, Verdict, Violation, untileable
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelPipeline as Levels
 from tilewright.schedules.streaming.levels import line_cells, of_problem
+from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import Expr, Integer, Name, Whole, least
-from tilewright.schedules.tree.nodes import (
-    Box,
-    Buffer,
-    Compute,
-    CopyIn,
-    CopyOut,
-    Let,
-    Loop,
-    Node,
-    Parallel,
-    Pipeline,
-    Private,
-    Range,
-    Sequence,
-    Unit,
-    nest,
-)
+from tilewright.schedules.tree.nodes import Box, Node
 
 MAX_LEVELS = 1024
 MAX_ROWS = 16
@@ -213,7 +197,7 @@ class Streaming(Family):
         bands = {levels: _band(problem, tiling, stream, levels) for levels in dict.fromkeys(stream.levels)}
         starts = itertools.accumulate(stream.levels, initial=0)
         steps = zip(starts, stream.levels, strict=False)
-        return Sequence(tuple(Let("begin", Whole(start), bands[levels]) for start, levels in steps))
+        return nodes.Sequence(tuple(nodes.Let("begin", Whole(start), bands[levels]) for start, levels in steps))
 
 
 FAMILY = Streaming("streaming")
@@ -287,46 +271,46 @@ def _band(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> Node
     units: list[Node] = []
     for stage in stages:
         box = _box(stream, own, levels - 1 - t, stage)
-        units.append(Unit(pipeline.lag.at(t, stage), box[0], Compute(begin + t, Whole(stage), box[-rank:])))
+        units.append(nodes.Unit(pipeline.lag.at(t, stage), box[0], nodes.Compute(begin + t, Whole(stage), box[-rank:])))
     start = own[0][0] - (max(pipeline.below[0].at(levels, stage) for stage in stages) + pipeline.lag.period)
     stop = own[0][1] + max(pipeline.lag.at(levels, stage) for stage in stages)
-    steps = Loop(name="t", low=Whole(0), high=Whole(levels), child=Sequence(tuple(units)))
+    steps = nodes.Loop(name="t", low=Whole(0), high=Whole(levels), child=nodes.Sequence(tuple(units)))
     loads, stores = [], []
     for field, stage in enumerate(pipeline.stage_of):
         updated = problem.program.fields[field] in problem.program.updated
         for age in range(pipeline.history[field]):
             loaded = _box(stream, own, Whole(levels + age), stage)[-rank:]
-            loads.append(CopyIn(field=field, newest=begin, age=age, box=loaded))
+            loads.append(nodes.CopyIn(field=field, newest=begin, age=age, box=loaded))
             if updated and (age < levels or not tiling.threads):
-                stores.append(CopyOut(field=field, newest=begin + levels, age=age, box=own[-rank:]))
-    advance = Pipeline(name="y", low=start, high=stop, step=stream.rows, child=steps)
-    work = Private(
+                stores.append(nodes.CopyOut(field=field, newest=begin + levels, age=age, box=own[-rank:]))
+    advance = nodes.Pipeline(name="y", low=start, high=stop, step=stream.rows, child=steps)
+    work = nodes.Private(
         buffers=_buffers(problem, tiling, stream, levels),
         origin=tuple(low for low, _ in own[-rank:]),
         side=Whole(0),
         bands=Whole(len(stream.levels)),
-        child=Sequence((*loads, advance, *stores)),
+        child=nodes.Sequence((*loads, advance, *stores)),
     )
     ends: list[tuple[str, Expr]] = []
     for axis, parts in enumerate(stream.axes):
         tile = Name(f"tile{axis}")
         ends += [(f"low{axis}", parts.start(tile)), (f"high{axis}", least(parts.start(tile + 1), parts.extent))]
-    ranges = tuple(Range(f"tile{axis}", Whole(0), Whole(parts.count)) for axis, parts in enumerate(stream.axes))
-    return Parallel(ranges, nest(work, *ends))
+    ranges = tuple(nodes.Range(f"tile{axis}", Whole(0), Whole(parts.count)) for axis, parts in enumerate(stream.axes))
+    return nodes.Parallel(ranges, nodes.nest(work, *ends))
 
 
-def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> tuple[Buffer, ...]:
+def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> tuple[nodes.Buffer, ...]:
     """Rows of all versions of a field; of a thread block, one for the rows on chip of all fields that are updated."""
     if tiling.threads:
-        return (Buffer(field=0, depth=stream_block.tile_of(problem, tiling).chip_values, lengths=()),)
-    pipeline, found = stream.pipeline, []
+        return (nodes.Buffer(field=0, depth=stream_block.tile_of(problem, tiling).chip_values, lengths=()),)
+    pipeline, buffers = stream.pipeline, []
     largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
     for field, stage in enumerate(pipeline.stage_of):
         passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
         kept = 2 * pipeline.keep[field] * (pipeline.history[field] + levels)
         lengths = tuple(high - low for low, high in _box(stream, largest, levels, stage)[1:])
-        found.append(Buffer(field=field, depth=passing + kept, lengths=lengths))
-    return tuple(found)
+        buffers.append(nodes.Buffer(field=field, depth=passing + kept, lengths=lengths))
+    return tuple(buffers)
 
 
 def _box(

@@ -21,20 +21,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.base.constants import (
-    GENERAL_SHARED,
-    MAX_BLOCK_THREADS,
-    MOST_WRITTEN,
-    REGISTER_UNIT,
-    REGISTERS,
-    SAFE_REGISTERS,
-    STATIC_SHARED,
-    STREAM_CELL_REGISTERS,
-    STREAM_REGISTERS,
-    WARP,
-    WARP_UNIT,
-    WORD,
-)
+from tilewright.base import constants
 from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div, round_up
@@ -147,7 +134,7 @@ class BlockGrowth:
         inner = np.stack(space[1:])
         while True:
             needed = self.part_values(levels, (space[0], *inner)) * self.itemsize
-            cut = (needed > GENERAL_SHARED) & (inner.max(axis=0) > 1)
+            cut = (needed > constants.GENERAL_SHARED) & (inner.max(axis=0) > 1)
             if not cut.any():
                 return (space[0], *inner)
             widest = inner.argmax(axis=0) == np.arange(len(inner))[:, None]
@@ -196,7 +183,7 @@ def block_growth(problem: Problem) -> BlockGrowth:
         constant_reads=len(reads) - len(moving),
         stores=len(program.statements),
         stages=len(pipeline.stages),
-        most_reads=MOST_WRITTEN,
+        most_reads=constants.MOST_WRITTEN,
         lanes=max(1, VECTOR_BYTES // problem.itemsize),
         itemsize=problem.itemsize,
     )
@@ -204,14 +191,14 @@ def block_growth(problem: Problem) -> BlockGrowth:
 
 def _bent(problem: Problem) -> tuple[int, ...]:
     """The axes along which a read beyond the edge is anything but a cell that keeps its value."""
-    found = {
+    axes = {
         axis
         for statement in problem.program.statements
         for read in statement.reads
         for axis, offset in enumerate(read.offset)
         if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
     }
-    return tuple(sorted(found))
+    return tuple(sorted(axes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,8 +240,8 @@ class BlockTile:
     @property
     def parts(self) -> tuple[int, ...]:
         """Size of the general kernel's tiles, see :meth:`BlockGrowth.parts`."""
-        found = self.growth.parts(np.array([self.levels]), tuple(np.array([size]) for size in self.space))
-        return tuple(int(size[0]) for size in found)
+        sizes = self.growth.parts(np.array([self.levels]), tuple(np.array([size]) for size in self.space))
+        return tuple(int(size[0]) for size in sizes)
 
     @property
     def written_reads(self) -> int:
@@ -282,10 +269,15 @@ class BlockTile:
     @property
     def in_registers(self) -> bool:
         """Whether what a thread keeps should fit into its registers."""
-        words = self.held_values * self.growth.itemsize // WORD
-        asked = words + STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(self.space)] * self.thread_cells
-        warps = round_up(ceil_div(math.prod(self.threads), WARP), WARP_UNIT)
-        return asked <= min(SAFE_REGISTERS, REGISTERS // (warps * WARP) // REGISTER_UNIT * REGISTER_UNIT)
+        words = self.held_values * self.growth.itemsize // constants.WORD
+        asked = (
+            words + constants.STREAM_REGISTERS + constants.STREAM_CELL_REGISTERS[len(self.space)] * self.thread_cells
+        )
+        warps = round_up(ceil_div(math.prod(self.threads), constants.WARP), constants.WARP_UNIT)
+        return asked <= min(
+            constants.SAFE_REGISTERS,
+            constants.REGISTERS // (warps * constants.WARP) // constants.REGISTER_UNIT * constants.REGISTER_UNIT,
+        )
 
 
 def tile_of(problem: Problem, tiling: Tiling) -> BlockTile:
@@ -335,10 +327,10 @@ def lengths(steps: int, most: int, versions: int) -> tuple[tuple[int, int], ...]
     whole = whole_levels(most, versions)
     count, rest = divmod(steps, whole)
     if versions > 1:
-        found = [(whole, count)]
+        pairs = [(whole, count)]
         while rest:
             levels = whole_levels(rest, versions)
-            found.append((levels, rest // levels))
+            pairs.append((levels, rest // levels))
             rest %= levels
     else:
         parts = 1 if rest else 0
@@ -348,8 +340,8 @@ def lengths(steps: int, most: int, versions: int) -> tuple[tuple[int, int], ...]
                 count, rest, parts = count - 1, rest + whole, 2 + rest
         short = rest // parts if parts else 0
         longer = rest - short * parts
-        found = [(whole, count), (short + 1, longer), (short, parts - longer)]
-    return tuple((levels, number) for levels, number in found if number)
+        pairs = [(whole, count), (short + 1, longer), (short, parts - longer)]
+    return tuple((levels, number) for levels, number in pairs if number)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
@@ -369,8 +361,8 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
         raise UsageError(
             f"threads of a streaming tiling are given per axis, {rank} here, the first one 1, got {tiling}", example
         )
-    if math.prod(tiling.threads) > MAX_BLOCK_THREADS:
-        raise UsageError(f"a thread block has at most {MAX_BLOCK_THREADS} threads, got {tiling}", example)
+    if math.prod(tiling.threads) > constants.MAX_BLOCK_THREADS:
+        raise UsageError(f"a thread block has at most {constants.MAX_BLOCK_THREADS} threads, got {tiling}", example)
     time = time if tiling.time == 1 and not tiling.space else tiling.time
     return replace(tiling, time=time, space=tiling.space or space)
 
@@ -391,7 +383,7 @@ def _threaded(problem: Problem, time: int, space: tuple[int, ...]) -> BlockTile:
     for cells in _CELLS[rank]:
         counts = [ceil_div(extent, count) for extent, count in zip(row[1:], cells, strict=True)]
         if rank == 2:
-            counts[-1] = round_up(counts[-1], WARP)
+            counts[-1] = round_up(counts[-1], constants.WARP)
         inner = min(counts[-1], _MOST_THREADS)
         outer = tuple(max(1, min(_MOST_THREADS // inner, count)) for count in counts[:-1])
         tile = BlockTile(growth=growth, levels=levels, space=space, threads=(1, *outer, inner))
@@ -424,4 +416,4 @@ def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int,
 
 
 def _fits(tile: BlockTile) -> bool:
-    return tile.in_registers and tile.chip_values * tile.growth.itemsize <= STATIC_SHARED
+    return tile.in_registers and tile.chip_values * tile.growth.itemsize <= constants.STATIC_SHARED

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.facts import fact
-from tilewright.programs.stencil.boundaries import Boundary
+from tilewright.programs.stencil.boundaries import Boundary, Sides, bend
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.affine import Integer
@@ -81,7 +81,7 @@ class _Edge:
 @fact
 def of_program(
     program: Program,
-    boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...],
+    boundaries: tuple[Sides, ...],
     pause: int = 0,  # cells of further lag; with the rows of an advance, all its units run at the same time
     *,
     # whether only reads of other columns along axis 0 pause: the units of one run in the order of their steps
@@ -150,23 +150,18 @@ def _pad(offset: tuple[int, ...]) -> tuple[int, ...]:
     return (0, *offset) if len(offset) == 1 else offset
 
 
-def _reach(
-    edge: _Edge, boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...], rank: int
-) -> tuple[tuple[int, int], ...]:
+def _reach(edge: _Edge, boundaries: tuple[Sides, ...], rank: int) -> tuple[tuple[int, int], ...]:
     """Per axis, how far a read extends below and above, boundaries that bend it included."""
     result = []
     for axis in range(rank):
         distance = edge.offset[axis]
         own = boundaries[edge.field]
-        kinds = {side.kind for side in own[axis - (rank - len(own))]} if axis >= rank - len(own) else set()
-        bend = abs(distance) if "mirror" in kinds else max(0, abs(distance) - 1) if "reflect" in kinds else 0
-        result.append((max(0, -distance, bend), max(0, distance, bend)))
+        back = bend(own[axis - (rank - len(own))], distance) if axis >= rank - len(own) else 0
+        result.append((max(0, -distance, back), max(0, distance, back)))
     return tuple(result)
 
 
-def _ghosts(
-    edges: list[_Edge], field: int, sides: tuple[tuple[Boundary, Boundary], ...], rank: int
-) -> tuple[tuple[int, int], ...]:
+def _ghosts(edges: list[_Edge], field: int, sides: Sides, rank: int) -> tuple[tuple[int, int], ...]:
     result = []
     for axis in range(rank):
         pair = sides[axis - (rank - len(sides))] if axis >= rank - len(sides) else (Boundary(), Boundary())

@@ -131,7 +131,7 @@ def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> 
     fields = program.fields
     boxes = tuple(itertools.product(*map(range, cells)))
     own = (0,) * len(cells)
-    found: list[dict[tuple[Cell, Cell], set[int]]] = [{} for _ in fields]
+    read_ages: list[dict[tuple[Cell, Cell], set[int]]] = [{} for _ in fields]
     youngest = oldest = kept_age = 1
     for stage, numbers in enumerate(pipeline.stages):
         for statement in (program.statements[number] for number in numbers):
@@ -146,24 +146,24 @@ def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> 
                 for cell in boxes:
                     thread, place = split(tuple(a + b for a, b in zip(cell, read.offset[1:], strict=True)), cells)
                     if thread != own:
-                        found[field].setdefault((thread, place), set()).add(age)
-    first = [min(ages) for field in found for ages in field.values()]
-    threads = [thread for field in found for thread, _ in field]
-    again = sum(len(ages) > 1 for field in found for ages in field.values())
+                        read_ages[field].setdefault((thread, place), set()).add(age)
+    first = [min(ages) for field in read_ages for ages in field.values()]
+    threads = [thread for field in read_ages for thread, _ in field]
+    again = sum(len(ages) > 1 for field in read_ages for ages in field.values())
     forward = youngest < 1
     single = len(program.statements) == 1 and all(read.level == 0 for read in program.statements[0].reads)
     taken = forward and single and oldest > 1
     rows = max([oldest + (forward and not taken), kept_age + forward, *(age + 1 for age in first)])
     delay = max(0, min(first, default=1) - 1)
     needed = max(first, default=0) - delay + 1
-    groups = [_groups(field, cells, lanes) for field in found]
+    groups = [_groups(field, cells, lanes) for field in read_ages]
     return Rims(
         sums=_sums(program) if len(cells) > 1 and again >= len(boxes) else (),
         cells=cells,
         rows=rows,
         published=tuple(published for published, _ in groups),
         near=tuple(near for _, near in groups),
-        ages=tuple({key: tuple(sorted(field[key])) for key in sorted(field)} for field in found),
+        ages=tuple({key: tuple(sorted(field[key])) for key in sorted(field)} for field in read_ages),
         reach=tuple(max((abs(thread[axis]) for thread in threads), default=0) for axis in range(len(cells))),
         delay=delay,
         chip_rows=next(count for count in range(needed, rows + 1) if rows % count == 0),

@@ -243,7 +243,6 @@ def _sums(node: Wavefronts) -> Node:
 
 
 def _advances(pipeline: Pipeline) -> Node:
-    """The loop over the advances of a pipeline."""
     child = _rows_at(pipeline.child, Name(pipeline.name), pipeline.step)
     return Loop(name=pipeline.name, low=pipeline.low, high=pipeline.high, step=pipeline.step, child=child)
 
@@ -287,28 +286,26 @@ def children(node: Node) -> tuple[Node, ...]:
     return () if isinstance(node, Compute | CopyIn | CopyOut | Unit) else (node.child,)
 
 
-def nodes(node: Node) -> Iterator[Node]:
+def walk(node: Node) -> Iterator[Node]:
     """Yield a node and all that is below it."""
     yield node
     for child in children(node):
-        yield from nodes(child)
+        yield from walk(child)
 
 
 def free_names(node: Node) -> frozenset[str]:
     """Return the names that a node uses and nothing in it binds, the sizes of the problem among them."""
     below = frozenset[str]().union(*map(free_names, children(node)))
-    return (below - _bound(node)).union(*map(names_in, _expressions(node)))
+    return (below - _bound_names(node)).union(*map(names_in, _expressions(node)))
 
 
-def _bound(node: Node) -> frozenset[str]:
-    """The names that a node binds for its children."""
+def _bound_names(node: Node) -> frozenset[str]:
     if isinstance(node, Parallel):
         return frozenset(each.name for each in node.ranges)
     return frozenset({node.name}) if isinstance(node, Let | Loop) else frozenset()
 
 
 def _expressions(node: Node) -> tuple[Expr, ...]:
-    """The expressions in a node itself."""
     match node:
         case Let():
             own: tuple[Expr, ...] = (node.value,)

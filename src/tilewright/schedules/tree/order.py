@@ -6,24 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import value
-from tilewright.schedules.tree.nodes import (
-    Compute,
-    CopyIn,
-    CopyOut,
-    Guard,
-    Let,
-    Loop,
-    Mark,
-    Node,
-    Parallel,
-    Pipeline,
-    Private,
-    Sequence,
-    Unit,
-    Wavefronts,
-    unfolded,
-)
+from tilewright.schedules.tree.nodes import Node
 
 Box = tuple[tuple[int, int], ...]
 """Per axis, outermost first, a half-open range of cells."""
@@ -68,29 +53,29 @@ class _Walk:
 
     def pieces(self, node: Node, names: dict[str, int], tile: int | None = None) -> Iterator[Piece]:
         match node:
-            case Mark() | Private():
+            case nodes.Mark() | nodes.Private():
                 yield from self.pieces(node.child, names, tile)
-            case Let(name, number, child):
+            case nodes.Let(name, number, child):
                 yield from self.pieces(child, {**names, name: value(number, names)}, tile)
-            case Sequence(children):
+            case nodes.Sequence(children):
                 for child in children:
                     yield from self.pieces(child, names, tile)
-            case Loop():
+            case nodes.Loop():
                 yield from self._loop(node, names, tile)
-            case Parallel():
+            case nodes.Parallel():
                 yield from self._wavefront(node, names)
-            case Wavefronts() | Pipeline():
-                yield from self.pieces(unfolded(node), names, tile)
-            case Guard():
+            case nodes.Wavefronts() | nodes.Pipeline():
+                yield from self.pieces(nodes.unfolded(node), names, tile)
+            case nodes.Guard():
                 if value(node.low, names) <= value(node.value, names) < value(node.high, names):
                     yield from self.pieces(node.child, names, tile)
-            case Compute():
+            case nodes.Compute():
                 yield from self._cells(node, names, tile or 0)
                 self.wavefronts += tile is None
-            case CopyIn() | CopyOut() | Unit():
+            case nodes.CopyIn() | nodes.CopyOut() | nodes.Unit():
                 pass
 
-    def _loop(self, loop: Loop, names: dict[str, int], tile: int | None) -> Iterator[Piece]:
+    def _loop(self, loop: nodes.Loop, names: dict[str, int], tile: int | None) -> Iterator[Piece]:
         low, high = value(loop.low, names), value(loop.high, names)
         for number in range(low, high, loop.step):
             if loop.subtile:
@@ -99,12 +84,12 @@ class _Walk:
             if loop.subtile:
                 self.subs.pop()
 
-    def _wavefront(self, tiles: Parallel, names: dict[str, int]) -> Iterator[Piece]:
+    def _wavefront(self, tiles: nodes.Parallel, names: dict[str, int]) -> Iterator[Piece]:
         for place, own in _numbered(tiles, names):
             yield from self.pieces(tiles.child, own, place)
         self.wavefronts += 1
 
-    def _cells(self, cells: Compute, names: dict[str, int], tile: int) -> Iterator[Piece]:
+    def _cells(self, cells: nodes.Compute, names: dict[str, int], tile: int) -> Iterator[Piece]:
         whole = tuple((value(low, names), value(high, names)) for low, high in cells.box)
         box = clip(whole, self.shape) if self.cut else whole
         if box is not None:
@@ -112,7 +97,7 @@ class _Walk:
             yield Piece(wavefront=self.wavefronts, tile=tile, sub=tuple(self.subs), time=time, box=box)
 
 
-def _numbered(many: Parallel, names: dict[str, int]) -> Iterator[tuple[int, dict[str, int]]]:
+def _numbered(many: nodes.Parallel, names: dict[str, int]) -> Iterator[tuple[int, dict[str, int]]]:
     """The tiles of a wavefront: their place, and the names inside them."""
     spans = []
     for each in many.ranges:

@@ -22,8 +22,7 @@ from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
-from tilewright.schedules.family import Family
-from tilewright.schedules.legality import untileable
+from tilewright.schedules.family import Family, untileable
 from tilewright.schedules.tiling import NONE, Tiling
 
 # Of hexagons and hybrid tiles on CPUs: heights, bases, sizes of middle axes, and of the last one in vectors.

@@ -2,7 +2,7 @@
 
 Where steps depend on no state, a step adds to what kept cells are worth something that is linear in what cells near the
 sides are worth. So the steps back say what updated cells are worth alone, with sums of it near the sides
-(:mod:`tilewright.codegen.faces`), and one step from these sums makes the rest, on parts of the grid as thin as the
+(:mod:`tilewright.codegen.points`), and one step from these sums makes the rest, on parts of the grid as thin as the
 reach.
 """
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.frontends.trace import RESERVED
 from tilewright.inputs.arrays import Array, gather, like, with_edges
 from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points, SourceList
 from tilewright.programs.stencil.program import Program
+from tilewright.tracing import RESERVED
 from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions, State
 
 Gradients = tuple[tuple[Any, ...], dict[str, Any]]

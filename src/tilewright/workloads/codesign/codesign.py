@@ -10,7 +10,6 @@ import numpy as np
 
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record, plain
-from tilewright.costs.arrays import Floats
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.verbs.predict import MachineLike, as_machine
@@ -216,7 +215,10 @@ def codesign(
     )
     areas = draft.parts().total
     within(area, areas)
-    model = _energy(base if energy is None else as_machine(energy), by, options, areas.reshape(axes.shape))
+    model, metered = None, base if energy is None else as_machine(energy)
+    if options.metric in {"energy", "edp"}:
+        whole = area_model.parts(area_model.chip(metered), by).total
+        model = energy_of(metered, areas.reshape(axes.shape), float(whole))
     solutions = solve(cases, axes, base, options, model, progress=progress, executor=executor)
     explored = replace(draft, solutions=solutions)
     chips_ = tuple(solve_stock(name, draft, base, model) for name in stock)
@@ -224,14 +226,6 @@ def codesign(
     result = Codesign(workload=name, machine=base.name, exploration=explored, area=area, weights=weights, stock=chips_)
     result.feasible  # noqa: B018  (says so at once if nothing is)
     return result
-
-
-def _energy(
-    metered: Machine, by: area_model.AreaCoefficients, options: DesignOptions, areas: Floats
-) -> DesignEnergy | None:
-    if options.metric not in {"energy", "edp"}:
-        return None
-    return energy_of(metered, areas, float(area_model.parts(area_model.chip(metered), by).total))
 
 
 def solve_stock(name: str, draft: Exploration, base: Machine, energy: DesignEnergy | None) -> Stock:

@@ -49,20 +49,19 @@ class Configurations:
 
 def configurations(setting: Setting, shared_kb: tuple[float, ...], options: DesignOptions) -> Configurations:
     """Enumerate hexagonal or hybrid tiles of one stencil, whatever its size; (C.10) to (C.14) and (C.16) hold."""
-    sizes = np.array([int(kb * 1024) for kb in shared_kb], dtype=np.int64)
     tiles = _grid(setting, coarse=options.grid == "coarse")
     printed = options.form.model == "published"
     values = published.shared_values(tiles) if printed else hexagonal.shared_values(tiles, setting.facts)
     footprint = values * setting.facts.itemsize
-    fits = footprint * options.blocks_per_sm <= sizes[-1]
-    if not fits.any():
+    every = np.arange(1, (options.most_tiles or setting.rates.max_tiles) + 1)
+    family = hexagons.FAMILY if len(tiles.space) == 1 else hybrid.FAMILY
+    found = _arranged(family, tiles, footprint, every, shared_kb, options)
+    if not len(found.shared_bytes):
         raise UsageError(
             f"no tile fits {shared_kb[-1]:g} kB of shared memory for {options.blocks_per_sm} blocks",
             f"the smallest needs {int(footprint.min()) * options.blocks_per_sm / 1024:.3g} kB",
         )
-    every = np.arange(1, (options.most_tiles or setting.rates.max_tiles) + 1)
-    family = hexagons.FAMILY if len(tiles.space) == 1 else hybrid.FAMILY
-    return _arranged(family, tiles, footprint, every, shared_kb, options)
+    return found
 
 
 def others_of(

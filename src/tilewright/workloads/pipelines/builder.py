@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, TraceError
-from tilewright.frontends.trace import RESERVED, Argument
 from tilewright.inputs.stencil import WholeGrid
 from tilewright.programs.stencil.expression import (
     Operand,
@@ -23,6 +22,7 @@ from tilewright.programs.stencil.expression import (
     reads,
 )
 from tilewright.programs.stencil.program import Program, refuse_places
+from tilewright.tracing import RESERVED, Argument
 from tilewright.workloads.pipelines.problem import DTYPES, ROUNDINGS, Pipeline, PipelineStencil
 
 MAX_STENCILS = 512

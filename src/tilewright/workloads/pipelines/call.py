@@ -1,17 +1,15 @@
 """Pipelines on this CPU: planned, compiled and cached, and called one group after the other; or by NumPy."""
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 import numpy as np
 
-from tilewright.base.errors import ToolchainError
-from tilewright.runtime.call import CompiledFunction, functions, scratch
+from tilewright.runtime.call import CompiledFunction, functions, or_by_numpy, scratch
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.store.hosts import host
-from tilewright.runtime.warn import warn_once
 from tilewright.workloads.pipelines.fusions import Fusion, parse
 from tilewright.workloads.pipelines.lower.group import GroupLayout, emit_group
 from tilewright.workloads.pipelines.problem import PipelineProblem, compute
@@ -28,37 +26,30 @@ _THREADED_CELLS = 2**15
 """Cells below which a second thread costs more than it brings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """How a user wants a pipeline to run."""
-
-    fusion: str | None  # the fusion that is asked for; None for the model's choice
-    strict: bool  # whether every operation keeps its own rounding
-    backend: str  # ``auto``, ``c`` or ``numpy``
-    threads: int
-
-
-def run(problem: PipelineProblem, arrays: Sequence[Array], values: Sequence[float], how: Call) -> list[Array]:
+def run(
+    problem: PipelineProblem,
+    arrays: Sequence[Array],
+    values: Sequence[float],
+    *,
+    fusion: str | None,  # the fusion that is asked for; None for the model's choice
+    strict: bool,
+    backend: str,
+    threads: int,
+) -> list[Array]:
     """Return the outputs of a pipeline, from its inputs and scalars."""
-    program = problem.pipeline
-    if how.backend != "numpy":
-        try:
-            steps = _compiled(problem, how.fusion, how.strict)
-        except ToolchainError as error:
-            if how.backend == "c":
-                raise
-            warn_once(f"running with NumPy, which is many times slower: {error}")
-        else:
-            grids = dict(zip(program.inputs, arrays, strict=True))
-            for step in steps:
-                grids |= {grid: new_grid(problem, grid) for grid in step.layout.outputs}
-            execute(problem, steps, grids, values, how.threads, _workspace)
-            return [grids[grid] for grid in program.outputs]
-    every = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
-    return [every[grid] for grid in program.outputs]
+    program, steps = problem.pipeline, None
+    if backend != "numpy":
+        steps = or_by_numpy(partial(_compiled, problem, fusion, strict), fallback=backend == "auto")
+    if steps is None:
+        grids = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
+    else:
+        grids = dict(zip(program.inputs, arrays, strict=True))
+        grids |= {grid: new_grid(problem, grid) for step in steps for grid in step.layout.outputs}
+        execute(problem, steps, grids, values, threads, _workspace)
+    return [grids[grid] for grid in program.outputs]
 
 
-@functools.lru_cache(maxsize=256)
+@lru_cache(maxsize=256)
 def plan_on_host(problem: PipelineProblem, fusion: str | None) -> FusionCandidate:
     """Return the fusion to run here, with its tiles: what is asked for, or the model's first choice."""
     strips = Strips(problem=problem, machine=host())
@@ -68,7 +59,7 @@ def plan_on_host(problem: PipelineProblem, fusion: str | None) -> FusionCandidat
     return best_choices(strips, candidates[0].fusion)
 
 
-@functools.lru_cache(maxsize=128)
+@lru_cache(maxsize=128)
 def _compiled(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple["Step", ...]:
     plan = plan_on_host(problem, fusion)
     return compile_pipeline(problem, plan.fusion, plan.tiles, strict=strict)

@@ -9,7 +9,7 @@ whole vectors. Arithmetic and memory time are added: the rings' traffic keeps th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.units import format_bytes, format_seconds
@@ -30,8 +30,6 @@ _SELECT = frozenset({"where", "and", "or", "not"})
 class RowCosts(Times[float]):
     """What a group costs in a tile; its arithmetic has the loads, the stores and the rings' traffic."""
 
-    COLUMNS: ClassVar = (">width", ">rows", ">lines", ">rings", ">off chip")
-
     tile: RowTile
     dram_bytes: float  # bytes of inputs (halos included) and outputs
     ring_bytes: int  # bytes of a thread's rings
@@ -49,10 +47,10 @@ class RowCosts(Times[float]):
             f"rings of {format_bytes(self.ring_bytes)}, {format_seconds(self.seconds)}"
         )
 
-    def cells(self) -> tuple[str, ...]:
-        """Return its row of a table."""
-        sizes = str(self.tile.width), str(self.tile.rows), str(self.tile.lines)
-        return (*sizes, format_bytes(self.ring_bytes), format_bytes(self.dram_bytes))
+    def cells(self) -> dict[str, str]:
+        """Return its row of a table, by columns."""
+        sizes = {f">{name}": str(getattr(self.tile, name)) for name in ("width", "rows", "lines")}
+        return {**sizes, ">rings": format_bytes(self.ring_bytes), ">off chip": format_bytes(self.dram_bytes)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,12 +181,12 @@ class GroupConfigurations(Record):
         group, halos = _written(self.plan)
         ranks = [*map(str, range(1, len(self.choices) + 1)), "basic"]
         rows = [
-            (rank, *choice.cells(), format_seconds(choice.seconds))
+            (rank, *choice.cells().values(), format_seconds(choice.seconds))
             for rank, choice in zip(ranks, self._every(), strict=True)
             if choice is not None
         ]
         return table(
-            (">rank", *self.choices[0].COLUMNS, ">predicted"),
+            (">rank", *self.choices[0].cells(), ">predicted"),
             rows,
             f"{group}: {len(self.choices)} configurations; {halos}",
         )

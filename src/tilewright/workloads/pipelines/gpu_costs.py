@@ -179,6 +179,8 @@ class _Work:
         self.stencils = problem.pipeline.members(plan.stencils)
         # Grids are kept on chip unless every stencil reads the cell itself only.
         self.on_chip = any(sum(map(sum, halo)) for _, halo in plan.halos)
+        zero = ((0, 0),) * problem.pipeline.rank
+        self.halos = {g: plan.halo(g) or zero for g in (*plan.inputs, *(s.output for s in self.stencils))}
         self.tiles = self._tiles()
         self.shared_bytes = np.zeros_like(blocks.threads)
         if self.on_chip:
@@ -188,14 +190,13 @@ class _Work:
 
     def _tiles(self) -> Tiles:
         """Rows and columns of every grid's tile, with its halo, in whole blocks of threads (27)."""
-        blocks, zero = self.blocks, ((0, 0),) * self.problem.pipeline.rank
-        halos = {g: self.plan.halo(g) or zero for g in (*self.plan.inputs, *(s.output for s in self.stencils))}
+        blocks = self.blocks
         return {
             grid: (
                 (blocks.ny + -(-self.form.padding(halo[-2]) // blocks.ty)) * blocks.ty,
                 (blocks.nx + -(-self.form.padding(halo[-1]) // blocks.tx)) * blocks.tx,
             )
-            for grid, halo in halos.items()
+            for grid, halo in self.halos.items()
         }
 
     def tile_cells(self, grid: str) -> Ints:
@@ -230,8 +231,7 @@ class _Work:
         for grid in (*self.plan.inputs, *self.plan.outputs):
             size, shift, cells = self.problem.itemsize(grid), 0, self.blocks.cells
             if grid in self.plan.inputs:
-                halo = self.plan.halo(grid)
-                shift = halo[-1][0] if halo else 0
+                shift = self.halos[grid][-1][0]
                 reads = sum(read.field == grid for stencil in self.stencils for read in stencil.reads)
                 cells = self.tile_cells(grid) if self.on_chip else cells * reads
             unit = self.form.transaction(size)

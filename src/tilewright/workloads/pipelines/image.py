@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.arguments import checked
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
+from tilewright.base.errors import ArrayError, UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds
 from tilewright.codegen import ir
@@ -18,18 +18,15 @@ from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.inputs.arrays import as_array
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.runtime.call import compiled, packed, scratch
+from tilewright.runtime.call import compiled, or_by_numpy, packed, scratch
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
-from tilewright.runtime.warn import warn_once
 from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
 
 Array = npt.NDArray[Any]
-LOW, HIGH = 0.1, 0.2
-"""scikit-image's default thresholds, as fractions of the picture's range."""
-_BYTE = 255
 OPERATIONS = ("blur", "canny", "sobel")
-_BYTES, _DOUBLE, _PLACE = (ir.element(name) for name in ("uint8", "float64", "int64"))
+_WHITE = 255
+_BYTE, _DOUBLE, _PLACE = (ir.element(name) for name in ("uint8", "float64", "int64"))
 
 
 @checked
@@ -69,7 +66,7 @@ def blur(
         soft = np.stack([how(plane, boundary=boundary, **options) for plane in planes], axis=-1)
     if limit is None:
         return soft
-    return np.rint(soft * np.float32(limit)).astype(np.uint8 if limit == _BYTE else np.uint16)
+    return np.rint(soft * np.float32(limit)).astype(np.uint8 if limit == _WHITE else np.uint16)
 
 
 @checked
@@ -99,8 +96,8 @@ def sobel(
 def canny(
     image: Any,  # noqa: ANN401
     sigma: float = 1.0,
-    low: float = LOW,
-    high: float = HIGH,
+    low: float = 0.1,
+    high: float = 0.2,
     *,
     boundary: BoundarySpec | None = None,
     **options: Any,  # noqa: ANN401
@@ -110,7 +107,7 @@ def canny(
     Args:
         image: As for :func:`sobel`; whole numbers are computed in float64.
         sigma: Standard deviation of the blur in cells.
-        low: Lower threshold of the gradient's length.
+        low: Lower threshold of the gradient's length, by default scikit-image's fraction of the picture's range.
         high: Upper threshold.
         boundary: What lies outside; by default nothing does, and the blur's weights are those of the cells inside, as
             scikit-image's ``mode="constant"``.
@@ -184,8 +181,8 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
     """
     real = ir.element(dtype)
     b = ir.Builder("tw_hysteresis", kind="entry")
-    array, size = b.param("array", ir.const_pointer(ir.pointer(_BYTES))), b.param("size", ir.const_pointer(ir.INDEX))
-    b.param("unused", ir.pointer(_BYTES))
+    array, size = b.param("array", ir.const_pointer(ir.pointer(_BYTE))), b.param("size", ir.const_pointer(ir.INDEX))
+    b.param("unused", ir.pointer(_BYTE))
     scalar = b.param("scalar", ir.const_pointer(_DOUBLE))
     values, edge = b.let("value", array[0].to(ir.const_pointer(real))), b.let("edge", array[1])
     stack = b.let("stack", array[2].to(ir.pointer(_PLACE)))
@@ -196,7 +193,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
     top = b.mutable("top", 0)
 
     def found(place: ir.Expr) -> None:
-        b.set(edge[place], _BYTE)
+        b.set(edge[place], _WHITE)
         b.set(stack[top], place.to(_PLACE))
         b.set(top, top + 1)
 
@@ -230,14 +227,12 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
     """
     given = packed(values)
-    try:
-        (kernel,) = compiled(emit_hysteresis, str(given.dtype))
-    except ToolchainError as error:
-        warn_once(f"running with NumPy, which is many times slower: {error}")
+    kernels = or_by_numpy(lambda: compiled(emit_hysteresis, str(given.dtype)))
+    if kernels is None:
         return _with_numpy(given, low, high)
     stack, edges = scratch(8 * given.size, given.size), np.empty(given.shape, dtype=np.uint8)
     limits = np.array([low, high], dtype=np.float64)
-    kernel((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
+    kernels[0]((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
     return edges
 
 
@@ -253,7 +248,7 @@ def _with_numpy(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]
             for dx in range(3):
                 grown |= wide[dy : dy + edges.shape[0], dx : dx + edges.shape[1]]
         edges = grown & weak
-    return np.asarray(edges, dtype=np.uint8) * np.uint8(_BYTE)
+    return np.asarray(edges, dtype=np.uint8) * np.uint8(_WHITE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -290,8 +285,8 @@ def process(
     target: Path,
     *,
     sigma: float = 1.0,
-    low: float = LOW,  # ``canny``'s thresholds, as fractions of the picture's range
-    high: float = HIGH,
+    low: float = 0.1,  # ``canny``'s thresholds, as fractions of the picture's range
+    high: float = 0.2,
     boundary: str | None = None,  # ``reflect`` by default, for ``canny`` scikit-image's way
     threads: int | None = None,
 ) -> Processed:

@@ -1,8 +1,7 @@
 """The search for a fusion: every legal group has its best configuration, and a fusion costs the sum of its groups.
 
 A configuration is a block of threads on a GPU, a tile of rows on a CPU. What a machine offers is :class:`Blocks` or
-:class:`Strips`, and what is chosen says itself in JSON, in words and in a table: nothing else tells the two kinds of
-machines apart. Nothing is run.
+:class:`Strips`, and what is chosen says itself in JSON, in words and in a table. Nothing is run.
 """
 
 import functools
@@ -10,7 +9,7 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -41,10 +40,6 @@ Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChoice:
     """A thread-block configuration of a group and what it uses."""
-
-    COLUMNS: ClassVar = (
-        *("T", "N", ">threads", ">registers", ">shared", "blocks per SM", ">occupancy", ">rounds", ">remaining"),
-    )
 
     block: tuple[int, int, int, int]  # (T_y, T_x, N_y, N_x)
     seconds: float  # of the group
@@ -85,21 +80,21 @@ class BlockChoice:
             f"{format_seconds(self.seconds)}"
         )
 
-    def cells(self) -> tuple[str, ...]:
-        """Return its row of a table."""
+    def cells(self) -> dict[str, str]:
+        """Return its row of a table, by columns."""
         (ty, tx, ny, nx), most = self.block, self.register_blocks
         fewer = "" if most is None or most >= self.resident else f", {most} by registers"
-        return (
-            f"{ty}x{tx}",
-            f"{ny}x{nx}",
-            str(self.threads),
-            "-" if self.registers is None else str(self.registers),
-            format_bytes(self.shared_bytes),
-            f"{self.resident}{fewer}",
-            f"{self.occupancy:.0%}",
-            str(self.rounds),
-            str(self.remaining),
-        )
+        return {
+            "T": f"{ty}x{tx}",
+            "N": f"{ny}x{nx}",
+            ">threads": str(self.threads),
+            ">registers": "-" if self.registers is None else str(self.registers),
+            ">shared": format_bytes(self.shared_bytes),
+            "blocks per SM": f"{self.resident}{fewer}",
+            ">occupancy": f"{self.occupancy:.0%}",
+            ">rounds": str(self.rounds),
+            ">remaining": str(self.remaining),
+        }
 
 
 Choice = BlockChoice | RowCosts

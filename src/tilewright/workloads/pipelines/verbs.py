@@ -15,7 +15,7 @@ from tilewright.runtime.call import by_cells
 from tilewright.runtime.host import thread_count
 from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.builder import trace_pipeline
-from tilewright.workloads.pipelines.call import Call, run
+from tilewright.workloads.pipelines.call import run
 from tilewright.workloads.pipelines.problem import (
     DTYPES,
     Array,
@@ -82,10 +82,10 @@ class StencilPipeline:
             by_cells(array, problem.dtype(grid), rows=True, forward=True)
             for array, grid in zip(given, self.program.inputs, strict=True)
         ]
-        how = Call(fusion=fusion, strict=strict, backend=backend, threads=thread_count(threads))
+        count = thread_count(threads)
         one_of("the backend of a pipeline", backend, BACKENDS)
         for _ in range(iterations):
-            results = run(problem, current, values, how)
+            results = run(problem, current, values, fusion=fusion, strict=strict, backend=backend, threads=count)
             current = [*results, *current[len(results) :]]
         final = []
         for target, result in zip(targets, results, strict=True):

@@ -388,58 +388,33 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
 
 def trace_path(pair: Pair, table: ScoreTable) -> AlignmentPath:
     """Trace a best alignment, of a score above 0, through a table whose edges were kept, computing its tiles again."""
-    t, s = table.tile
+    (t, s), (m, n), scoring = table.tile, (len(pair.x), len(pair.y)), pair.scoring
+    kernel, matrix = compiled(emit_align)[1], scoring.array()
+    way, operations = np.empty(min(t, m) * min(s, n), dtype=np.uint8), np.empty(min(t, m) + min(s, n) + 2, np.uint8)
+    work = np.empty(2 * min(s, n), dtype=np.int32)
     a, b = divmod(int(np.argmax(table.best)), table.best.shape[1])
-    visit = _Visit(pair, table)
-    row, column, state = -1, -1, 0
+    row, column, state = -1, -1, 0  # a row below 0 asks for the end
     end: tuple[int, int] | None = None
     parts: list[npt.NDArray[np.uint8]] = []
-    while True:
-        sizes, steps = visit.follow((a, b), (row, column), state)
+    while True:  # through a tile, computed from its kept edges with directions, from a place towards the start
+        i0, j0 = a * t, b * s
+        rows, columns = (min(t, m - i0), min(s, n - j0)) if row < 0 else (row + 1, column + 1)
+        corner = int(table.left[0, b, i0 - 1]) if i0 and b else 0
+        head = (rows, columns, len(scoring.letters), scoring.gap_open, scoring.gap_extend, corner)
+        sizes = np.array((*head, row, column, state, table.score, 0, 0), dtype=np.int64)
+        left, top = table.left[:, b, i0 : i0 + rows], table.top[:, a, j0 : j0 + columns]
+        read = (pair.x[i0 : i0 + rows], pair.y[j0 : j0 + columns], matrix, *left, *top)
+        kernel((*map(packed, read), way, operations), sizes, work)
         row, column, state = (int(size) for size in sizes[6:9])
-        parts.append(steps)
+        parts.append(operations[: sizes[9]].copy())
         if end is None:
-            end = (a * t + int(sizes[10]) + 1, b * s + int(sizes[11]) + 1)
-        here = (a * t + row + 1, b * s + column + 1)
+            end = (i0 + int(sizes[10]) + 1, j0 + int(sizes[11]) + 1)
+        here = (i0 + row + 1, j0 + column + 1)
         if state == _START or min(here) == 0:
             break
         a, row = (a - 1, t - 1) if row < 0 else (a, row)
         b, column = (b - 1, s - 1) if column < 0 else (b, column)
     return AlignmentPath(x=(here[0], end[0]), y=(here[1], end[1]), steps=np.concatenate(parts)[::-1])
-
-
-class _Visit:
-    """Computes tiles again, from their kept edges, with directions."""
-
-    def __init__(self, pair: Pair, table: ScoreTable) -> None:
-        self.pair, self.table = pair, table
-        rows, columns = min(table.tile[0], len(pair.x)), min(table.tile[1], len(pair.y))
-        self.way = np.empty(rows * columns, dtype=np.uint8)
-        self.steps = np.empty(rows + columns + 2, dtype=np.uint8)
-        self.work = np.empty(2 * columns, dtype=np.int32)
-        self.matrix = pair.scoring.array()
-
-    def follow(
-        self, tile: tuple[int, int], place: tuple[int, int], state: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """Follow an alignment through a tile, from a place in it towards its start; a row below 0 asks for the end."""
-        pair, table, scoring = self.pair, self.table, self.pair.scoring
-        i0, j0 = tile[0] * table.tile[0], tile[1] * table.tile[1]
-        rows = min(table.tile[0], len(pair.x) - i0) if place[0] < 0 else place[0] + 1
-        columns = min(table.tile[1], len(pair.y) - j0) if place[0] < 0 else place[1] + 1
-        corner = int(table.left[0, tile[1], i0 - 1]) if i0 and tile[1] else 0
-        head = (rows, columns, len(scoring.letters), scoring.gap_open, scoring.gap_extend, corner)
-        sizes = np.array((*head, *place, state, table.score, 0, 0), dtype=np.int64)
-        parts = (
-            pair.x[i0 : i0 + rows],
-            pair.y[j0 : j0 + columns],
-            self.matrix,
-            *table.left[:, tile[1], i0 : i0 + rows],
-            *table.top[:, tile[0], j0 : j0 + columns],
-        )
-        arrays = (*map(packed, parts), self.way, self.steps)
-        compiled(emit_align)[1](arrays, sizes, self.work)
-        return sizes, self.steps[: sizes[9]].copy()
 
 
 def rescore(found: Alignment, scoring: Scoring) -> int:

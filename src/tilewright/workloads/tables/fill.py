@@ -3,17 +3,19 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import check_fits
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError, one_of
+from tilewright.base.errors import ArrayError, UsageError, one_of
 from tilewright.inputs.memo import host
 from tilewright.plan import BACKENDS, read_target
 from tilewright.programs.stencil.expression import LOOKUP, Apply, Read, check_constants
 from tilewright.programs.stencil.program import refuse_bits
+from tilewright.runtime.call import or_by_numpy
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
@@ -107,13 +109,8 @@ def filling(
         from tilewright.workloads.tables import call
 
         run = call.fill_on_device if target.on_device else call.fill_tables
-        try:
-            values, used, seconds = run(plan, plan.schedule, data, result)
-        except ToolchainError as error:
-            if not target.fallback:
-                raise
-            warn_once(f"running with NumPy, which is many times slower: {error}")
-        else:
+        if filled := or_by_numpy(partial(run, plan, plan.schedule, data, result), fallback=target.fallback):
+            values, used, seconds = filled
             tiling = plan.schedule.tiling
             return Filling(values=values, tiling=tiling, backend=target.backend, threads=used, seconds=seconds)
     elif target.backend == "c" and not target.fallback:

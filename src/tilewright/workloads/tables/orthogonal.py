@@ -10,12 +10,10 @@ import functools
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import Family, Tiling
-from tilewright.schedules.legality import Legal, Verdict, Violation, require
+from tilewright.schedules.family import Family, Legal, Tiling, Verdict, Violation, require
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Range, Wavefronts, nest
 from tilewright.workloads.tables.problem import Offset, Recurrence, reach_of
@@ -24,15 +22,15 @@ _ROWS, _COLUMNS, _SUB = 64, 256, 8
 """Sizes of the tile that the family's name alone stands for."""
 
 
-def _sweep(problem: Problem) -> tuple[Dependence, ...]:
-    """Return the dependences of a stencil that sweeps over its own new values, as a recurrence does."""
+def _swept(problem: Problem) -> Program:
+    """Return the program of a stencil that sweeps over its own new values, as a recurrence does."""
     analysis = problem.program.analysis
     if not analysis.sweep or len(analysis.stages) > 1:
         raise UsageError(
             f"orthogonal tiles cut a table that is filled in one sweep, {problem.program.name!r} is not",
             "take hexagonal or hybrid tiles, which cut time",
         )
-    return analysis.sweep
+    return problem.program
 
 
 class Orthogonal(Family):
@@ -46,12 +44,11 @@ class Orthogonal(Family):
         """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes."""
         if problem.program.rank != 2:
             raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
-        _sweep(problem)
-        return complete_table(problem.program, tiling)
+        return complete_table(_swept(problem), tiling)
 
     def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
         """Say whether tiles can run along anti-diagonals; see :func:`check_table`."""
-        return _check(problem.program.name, _sweep(problem), tiling)
+        return check_table(_swept(problem), tiling)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG002
         """Return the order of a completed tiling; see :func:`table_tree`."""
@@ -84,14 +81,6 @@ def complete_table(program: Recurrence | Program, tiling: Tiling) -> Tiling:
     return replace(tiling, sub=sub)
 
 
-def check_table(program: Recurrence, tiling: Tiling) -> Verdict:
-    """Say whether tiles can run along anti-diagonals: no dependence on a cell above and to the right.
-
-    Tiles must hold the reach, since what a tile passes on is kept for its neighbours only.
-    """
-    return _check(program.name, program.dependences, tiling)
-
-
 def legal_table(program: Recurrence, tiling: Tiling) -> Tiling:
     """Return a tiling of a recurrence's table, complete and known to be legal."""
     whole = complete_table(program, tiling)
@@ -99,7 +88,13 @@ def legal_table(program: Recurrence, tiling: Tiling) -> Tiling:
     return whole
 
 
-def _check(name: str, dependences: tuple[Dependence, ...], tiling: Tiling) -> Verdict:
+def check_table(program: Recurrence | Program, tiling: Tiling) -> Verdict:
+    """Say whether tiles can run along anti-diagonals: no dependence on a cell above and to the right.
+
+    Tiles must hold the reach, since what a tile passes on is kept for its neighbours only.
+    """
+    name = program.name
+    dependences = program.dependences if isinstance(program, Recurrence) else program.analysis.sweep
     for dependence in dependences:
         if dependence.offset[1] > 0:
             return Violation(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from tilewright.base.errors import TilewrightError, TraceError, UsageError
-from tilewright.frontends.trace import Argument, argument_names, updates
 from tilewright.inputs.stencil import without_function
 from tilewright.programs.stencil.expression import Scalar, Value, as_value, flatten, reads
 from tilewright.programs.stencil.program import FieldBuilder, refuse_places
+from tilewright.tracing import Argument, argument_names, updates
 from tilewright.workloads.tables import catalogue, problem
 from tilewright.workloads.tables.problem import COLUMN, ROW, Kind, Recurrence, lookup
 from tilewright.workloads.tables.report import describe

@@ -175,9 +175,7 @@ def _shifts(found: Iterable[tree.Expr], array: str, index: str) -> list[int] | N
 
 def _flat(*items: tree.Stmt) -> tree.Block:
     """Join steps of the host, whose variables all live until its region ends."""
-    return tree.Block(
-        tuple(each for item in items for each in (item.body if isinstance(item, tree.Block) else (item,)))
-    )
+    return tree.Block(tuple(each for item in items for each in tree.sequence(item)))
 
 
 def _used_arrays(stmt: tree.Stmt) -> set[str]:

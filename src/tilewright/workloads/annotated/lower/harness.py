@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tilewright.codegen.print.base import blocks
 from tilewright.workloads.annotated.lower.lowering import code, lines
-from tilewright.workloads.annotated.nests.nest import Block, Declare, Stmt, statements
+from tilewright.workloads.annotated.nests.nest import Declare, Stmt, sequence, statements
 
 ENTRY = "tw_run"
 _TAKEN = (
@@ -50,7 +50,7 @@ def emit_unit(
                 head += texts["extremum"].filled({"name": name, "compare": compare})
     else:
         head = prelude
-        written = [line for each in (body.body if isinstance(body, Block) else (body,)) for line in lines(each, 2)]
+        written = [line for each in sequence(body) for line in lines(each, 2)]
         owned = [node.name for node in statements(body) if isinstance(node, Declare) and node.allocated]
     outside = [(each, place) for place, each in enumerate(bound) if not each.inside]
     top = texts["heads"].text + head + texts["clock"].text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tilewright.codegen import ir
 from tilewright.codegen.print.base import blocks
-from tilewright.codegen.print.host_heads import CUDA_HEAD, OPENCL_HEAD
+from tilewright.codegen.print.dialects import host_head
 from tilewright.codegen.print.source import CUDA, OPENCL, SourceDialect
 from tilewright.workloads.annotated.lower.device import DeviceProgram, LoopKernel
 from tilewright.workloads.annotated.lower.kernels import counted, kernels_text, parameters
@@ -23,11 +23,11 @@ _BOUNDS = ("tw_first", "tw_last")
 def host_prelude(program: DeviceProgram, dialect: SourceDialect) -> str:
     """Return what the top of a host's file needs: includes, and the kernels; for OpenCL helpers, and those as text."""
     if dialect is CUDA:
-        return CUDA_HEAD + kernels_text(program, CUDA)
+        return host_head("cuda") + kernels_text(program, CUDA)
     kernels = kernels_text(program, OPENCL).replace("\\", "\\\\").replace('"', '\\"')
     quoted = "\n".join(f'  "{line}\\n"' for line in kernels.splitlines())
     name = _text_name(program)
-    return f"{OPENCL_HEAD}static const char *{name} =\n{quoted};\nstatic cl_program {name}_program = NULL;\n"
+    return f"{host_head('opencl')}static const char *{name} =\n{quoted};\nstatic cl_program {name}_program = NULL;\n"
 
 
 def host_body(program: DeviceProgram, dialect: SourceDialect) -> str:

@@ -93,7 +93,8 @@ def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     thread = b.let("tw_t", ir.THREAD)
     sums = _Sums(b, kernel, program, thread)
     names |= {name: ir.type_of(own) for name, own in sums.own.items()}
-    _Iterations(b, kernel, kernel.loop, given, names, thread).emit(body)
+    iterations = _Iterations(b, kernel, kernel.loop, given, names, thread)
+    (iterations.cached if kernel.cached else iterations.plain)(body)
     for each in kernel.reductions:
         total = sums.joined(each)
         with b.when(thread.equals(0)):
@@ -125,25 +126,20 @@ class _Iterations:
     names: Mapping[str, ir.Type]  # types of what the iterations read
     thread: ir.Expr  # the thread's number in its group
 
-    def emit(self, body: tree.Stmt) -> None:
-        kind, threads = Native(counted(self.kernel)), self.kernel.launch.threads
-        if self.kernel.cached:
-            self.cached(body, kind, threads)
-        else:
-            self.plain(body, kind, threads)
-
-    def plain(self, body: tree.Stmt, kind: Native, threads: int) -> None:
+    def plain(self, body: tree.Stmt) -> None:
         """Every thread runs iterations as far apart as there are threads."""
         b, first, step = self.b, self.given["tw_first"], self.loop.step
+        kind, threads = Native(counted(self.kernel)), self.kernel.launch.threads
         own = ir.GROUP * threads
         start = first + own + self.thread if step == 1 else first + (own + self.thread) * step
         stride, last = ir.GROUPS * threads * step, self.given["tw_last"]
         with b.closed_loop(self.loop.index, start, last, stride, kind, falling=step < 0):
             b.emit(*lower_body(body, {**self.names, self.loop.index: kind}))
 
-    def cached(self, body: tree.Stmt, kind: Native, threads: int) -> None:
+    def cached(self, body: tree.Stmt) -> None:
         """Groups run blocks of iterations; what these read is brought into shared memory first, by all threads."""
         b, given, thread = self.b, self.given, self.thread
+        kind, threads = Native(counted(self.kernel)), self.kernel.launch.threads
         first, last = given["tw_first"], given["tw_last"]
         if self.loop.step < 0:  # its iterations run in rising order: they are independent
             first, last = last, first

@@ -136,8 +136,7 @@ class _Lowering:
 
     def body(self, stmt: tree.Stmt, *new: ir.Var) -> tuple[ir.Stmt, ...]:
         inner = _Lowering(self.names | {var.name: var.type for var in new})
-        items = stmt.body if isinstance(stmt, tree.Block) else (stmt,)
-        return tuple(found for each in items for found in inner.stmt(each))
+        return tuple(found for each in tree.sequence(stmt) for found in inner.stmt(each))
 
     def assignment(self, target: tree.Name | tree.Item, value: ir.Expr) -> ir.Stmt:
         if isinstance(target, tree.Name):

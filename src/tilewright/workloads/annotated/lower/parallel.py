@@ -2,7 +2,8 @@
 
 A loop is parallel if no dependence is carried by it, reductions apart. Where the outermost one is not, its statements
 are distributed over loops of their own, an inner loop is brought outside, or a pair of loops runs tile by tile along
-the diagonals of its tiles. What is tried, in that order, is what is said when nothing helps.
+the diagonals of its tiles. What is tried, in that order, is what is said when nothing helps. Parallel loops become
+kernels of a device, or OpenMP's on a CPU.
 """
 
 import itertools
@@ -208,7 +209,7 @@ def distributed(root: tree.Stmt, loop: tree.Loop, setting: NestContext, *, fines
     variable of the body. Neighbours that are parallel together are one loop (typed fusion), unless the finest
     distribution is asked for. The loop is an object of the root's tree.
     """
-    items = loop.body.body if isinstance(loop.body, tree.Block) else (loop.body,)
+    items = tree.sequence(loop.body)
     nest = setting.nest(root)
     if (
         len(items) < 2
@@ -271,7 +272,7 @@ def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
 
 def _split_inside(root: tree.Stmt, loop: tree.Loop, setting: NestContext) -> tree.Loop:
     """Return a loop whose inner loops are distributed as finely as their dependences allow."""
-    items = loop.body.body if isinstance(loop.body, tree.Block) else (loop.body,)
+    items = tree.sequence(loop.body)
     new: list[tree.Stmt] = []
     for item in items:
         new += distributed(root, item, setting, finest=True) if isinstance(item, tree.Loop) else [item]

@@ -2,7 +2,7 @@
 
 Before: ``for (i…) for (j…) for (k…) c[i][j] += a * x[i][k] * y[k][j];``. After: for a range of k at a time, ``a * x``
 is copied row after row and ``y`` panel after panel, whatever the expressions are, and the kernel of
-:mod:`tilewright.codegen.products.product` adds their product to rows of c (packing: Goto and van de Geijn, 2008). An
+:mod:`tilewright.codegen.products.matmul` adds their product to rows of c (packing: Goto and van de Geijn, 2008). An
 element's terms are still added in the order of k. Where there is no memory for the copies the loops run as they were.
 """
 
@@ -11,7 +11,7 @@ from functools import reduce
 from pathlib import Path
 
 from tilewright.codegen.print.base import blocks
-from tilewright.codegen.products.product import function_name, panel_columns
+from tilewright.codegen.products.matmul import function_name, panel_columns
 from tilewright.schedules.code import Blocking
 from tilewright.workloads.annotated.lower.harness import region_text
 from tilewright.workloads.annotated.lower.lowering import text

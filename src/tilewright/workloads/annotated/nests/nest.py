@@ -328,6 +328,11 @@ def only(stmt: Stmt) -> Stmt:
     return stmt.body[0] if isinstance(stmt, Block) and len(stmt.body) == 1 else stmt
 
 
+def sequence(stmt: Stmt) -> "tuple[Stmt, ...]":
+    """Return the statements of a block, and any other statement alone."""
+    return stmt.body if isinstance(stmt, Block) else (stmt,)
+
+
 def outermost(stmt: Stmt) -> "list[Loop]":
     """Return the loops that are in no loop."""
     return [stmt] if isinstance(stmt, Loop) else [loop for part in parts(stmt) for loop in outermost(part)]

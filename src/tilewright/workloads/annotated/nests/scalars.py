@@ -145,8 +145,7 @@ def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
     for node, count in zip(loops, counts, strict=True):
         inner = _localise(node.body, name, ctype, count)
         if inner is node.body:
-            items = node.body.body if isinstance(node.body, Block) else (node.body,)
-            inner = Block((Declare(ctype=ctype, name=name), *items))
+            inner = Block((Declare(ctype=ctype, name=name), *nest.sequence(node.body)))
         stmt = nest.swap(stmt, node, replace(node, body=inner))
     return stmt
 

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable, Mapping
 
-from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
+from tilewright.codegen.print.elements import MATH_FUNCTIONS
 from tilewright.workloads.annotated.nests.nest import Binary, Call, Choose, Convert, Expr, Item, Name, Num, Unary
 from tilewright.workloads.annotated.nests.types import (
     INTEGER_TYPES,

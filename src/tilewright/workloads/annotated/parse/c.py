@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from tilewright.base.errors import UsageError, needed
-from tilewright.codegen.print.mathematics import MATH_FUNCTIONS
+from tilewright.codegen.print.elements import MATH_FUNCTIONS
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.nest import MAX_DEPTH, ONE, Assign, Binary, Block, Declare, Expr, Name, Stmt
 from tilewright.workloads.annotated.nests.types import ELEMENTS, named
@@ -179,20 +179,24 @@ def parsed(text: str) -> Node:
         raise
     except Exception as error:  # noqa: BLE001  (pycparser has several, some without a common base)
         message = str(error)
-    said = re.match(r":?(\d+):(\d+):?\s*", message)
-    # Where it does not say it, the error is before the next token that would have been read.
-    token = None if said else reader.clex.token()
-    line, column = (said[1], said[2]) if said else (token.lineno, token.column) if token else (text.count("\n") + 2, 1)
-    place = -1
-    for _ in range(int(line) - 1):
-        place = text.find("\n", place + 1)
-    place = place + int(column) if said else len(text[: place + int(column)].rstrip()) - 1
-    reason = message[said.end() :] if said else message.lstrip(": ")
-    if reason.startswith("before:"):
-        word = re.match("before: [A-Za-z_*]", reason) and _WORD_BEFORE.search(text, 0, place)
+    if said := re.match(r":?(\d+):(\d+):?\s*", message):
+        line, column, reason = int(said[1]), int(said[2]), message[said.end() :]
     else:
-        word = said and _WORD.match(text, place)
+        # It is before the next token that would have been read.
+        token = reader.clex.token()
+        line, column = getattr(token, "lineno", text.count("\n") + 2), getattr(token, "column", 1)
+        reason = message.lstrip(": ")
+    place = -1
+    for _ in range(line - 1):
+        place = text.find("\n", place + 1)
+    place += column
+    word = None
+    if said and not reason.startswith("before:"):
+        word = _WORD.match(text, place)
+    elif re.match(r"[A-Za-z_*]", text[place : place + 1]):
+        word = _WORD_BEFORE.search(text, 0, place)
     name = word[0].strip("() \t\n") if word else ""
+    place = place if said else len(text[:place].rstrip()) - 1
     return Misread(place, "" if name in NO_TYPES | TYPES else name, reason)
 
 
@@ -209,6 +213,16 @@ def extent(node: Node) -> Expr:
         return nest.Num("0") if node is None else _Converter("an extent").expression(node)
     except UsageError:
         return nest.Num("0")
+
+
+def shape(declaration: Node) -> tuple[Node, list[Node], int]:
+    """Return what a declaration has elements of, its extents in brackets, and how many pointers there are."""
+    inner, extents, stars = declaration.type, [], 0
+    while kind(inner) in {"ArrayDecl", "PtrDecl"}:
+        stars += kind(inner) == "PtrDecl"
+        extents += [inner.dim] if kind(inner) == "ArrayDecl" else []
+        inner = inner.type
+    return inner, extents, stars
 
 
 def _unit(text: str, converter: "_Converter") -> Node:  # noqa: RET503
@@ -375,15 +389,8 @@ class _Converter:
     def _decl(self, node: Node, _depth: int) -> Stmt:
         if node.name is None or set(node.storage or ()) - {"register", "static", "auto", "extern"}:
             self.fail("a declaration is of a variable", node)
-        dims: list[Expr] = []
-        inner = node.type
-        while kind(inner) == "ArrayDecl":
-            dims.append(ONE if inner.dim is None else self.expression(inner.dim))
-            inner = inner.type
-        stars = 0
-        while kind(inner) == "PtrDecl":
-            stars += 1
-            inner = inner.type
+        inner, sizes, stars = shape(node)
+        dims = [ONE if each is None else self.expression(each) for each in sizes]
         if kind(inner) != "TypeDecl" or stars > 2:
             self.fail(f"the declaration of {node.name!r} is of no number or array", node)
         ctype = self.ctype(inner)

@@ -1,4 +1,14 @@
-"""An annotated file as a whole: its regions with their code read, the code around them, the files they name."""
+"""An annotated file as a whole: its regions with their code read, the code around them, the files they name.
+
+A region is a structured comment, the code that it annotates, and a closing comment::
+
+    /*@ begin Loop( transform Unroll(ufactor=4) for (i=0; i<=n-1; i++) y[i] = 0; ) @*/
+    for (i=0; i<=n-1; i++) y[i] = 0;
+    /*@ end @*/
+
+``begin`` and ``end`` may be left out, and ``#pragma Orio Loop(…)`` … ``#pragma Oiro`` is the same. Regions nest: a
+``PerfTuning`` region holds the regions that it tunes.
+"""
 
 import contextlib
 import re
@@ -16,10 +26,23 @@ from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, St
 from tilewright.workloads.annotated.nests.scalars import distinct_names
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
-from tilewright.workloads.annotated.parse.language import MAX_FILE, Region, regions
 from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented
 from tilewright.workloads.annotated.parse.surroundings import BEGIN, END, Place, surroundings
 
+MAX_FILE = 2**20
+"""Largest annotated file, characters."""
+MAX_REGIONS = 256
+MAX_NESTING = 8
+# Texts and other comments are found, too, so that no mark is found in them.
+_ANNOTATION = re.compile(
+    r"/\*[ \t]?@|^[ \t]*\#[ \t]*pragma[ \t]+(?P<pragma>Orio|Oiro)\b"
+    f"|(?P<other>{macros.LITERAL}|{macros.COMMENT})",
+    re.MULTILINE | re.DOTALL,
+)
+_LOGICAL_LINE = re.compile(r"(?:[^\n]|(?<=\\)\n)*")
+_CLOSE = re.compile(r"@[ \t]?\*/")
+_MODULE = re.compile(r"(?:begin\b\s*)?(?P<module>[A-Za-z_]\w*)\s*\(")
+_TAILS = frozenset({"", "end", ";", "end;"})
 LOOPS = frozenset({"Loop", "Loops"})
 PASSED = frozenset({"Align"})
 """Modules whose annotation is accepted and has no effect: only what is inside counts."""
@@ -37,6 +60,25 @@ _PRODUCT = """for (int tw_row = 0; tw_row <= {total_rows} - 1; tw_row++) {{
 }}
 """
 _MARK = "tw_region_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """An annotated region."""
+
+    module: str  # what its annotation asks for, such as ``Loop`` or ``PerfTuning``
+    code: str  # what stands in the annotation's parentheses
+    line: int  # line of the annotation, from 1
+    start: int  # offset of the annotation in the file
+    body_start: int  # offset of the old body
+    body_end: int = -1  # offset of its end
+    end: int = -1  # offset behind the closing annotation
+    inner: "tuple[Region, ...]" = ()  # regions inside the old body
+    pragma: bool = False  # whether it is written with ``#pragma``
+
+    def body(self, text: str) -> str:
+        """Return the old body."""
+        return text[self.body_start : self.body_end]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +146,58 @@ def read_file(text: str, load: Callable[[str], str] = no_files) -> tuple[RegionG
     return tuple(_site(text, region, load, places) for region in found)
 
 
+def regions(text: str) -> tuple[Region, ...]:
+    """Find the outermost regions of a file, in order; none where it has no annotation."""
+    if len(text) > MAX_FILE:
+        raise UsageError(f"an annotated file has at most {MAX_FILE} characters, got {len(text)}")
+    if "\0" in text:
+        raise UsageError("an annotated file is C text, got one with a zero byte")
+    opened: list[Region] = []
+    found: list[list[Region]] = [[]]  # the regions of the file, and those inside every one that is open
+    count = position = 0
+    while (match := _ANNOTATION.search(text, position)) is not None:
+        if match["other"]:
+            position = match.end()
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        said, position = _annotation(text, match, line)
+        if match["pragma"] == "Oiro" or (not match["pragma"] and said in _TAILS):
+            if not opened:
+                raise UsageError(f"line {line} closes a region, but none is open")
+            inner = tuple(found.pop())
+            found[-1].append(replace(opened.pop(), body_end=match.start(), end=position, inner=inner))
+            continue
+        head = _MODULE.match(said)
+        if head is None or not said.endswith(")"):
+            raise UsageError(
+                f"an annotation is MODULE(code) or end, got {said[:60]!r} at line {line}",
+                "such as /*@ begin Loop( … ) @*/",
+            )
+        count += 1
+        if count > MAX_REGIONS or len(opened) >= MAX_NESTING:
+            raise UsageError(f"a file has at most {MAX_REGIONS} regions, {MAX_NESTING} deep, got more at line {line}")
+        module, code, pragma = head["module"], said[head.end() : -1], bool(match["pragma"])
+        start = match.start()
+        opened.append(Region(module=module, code=code, line=line, start=start, body_start=position, pragma=pragma))
+        found.append([])
+    if opened:
+        raise UsageError(
+            f"the region {opened[-1].module!r} of line {opened[-1].line} is not closed",
+            "write /*@ end @*/ behind its old body" if not opened[-1].pragma else "write #pragma Oiro behind it",
+        )
+    return tuple(found[0])
+
+
+def _annotation(text: str, match: "re.Match[str]", line: int) -> tuple[str, int]:
+    if match["pragma"]:
+        end = _LOGICAL_LINE.match(text, match.end()).end()  # type: ignore[union-attr]
+        return text[match.end() : end].replace("\\\n", "\n").strip(), end
+    close = _CLOSE.search(text, match.end())
+    if close is None:
+        raise UsageError(f"the annotation of line {line} has no '@*/'")
+    return text[match.end() : close.start()].strip(), close.end()
+
+
 def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping[int, Place]) -> RegionGroup:
     known = macros.defined(macros.without_comments(text[: region.start]))
     spec = None
@@ -117,7 +211,9 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     around = "".join(map(_mark, range(len(inner))))
     if spec is not None:
         marked = _spliced(text, inner, region.body_start, region.body_end, lambda each: _mark(inner.index(each)))
-        around = macros.without_comments(_no_annotations(marked))
+        around = macros.without_comments(
+            re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+O(?:rio|iro)\b.*$", "", marked, flags=re.MULTILINE)
+        )
     place = places.get(region.start)
     # Names of types are expanded as macros are.
     known |= {
@@ -134,6 +230,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     types = {name: each.ctype for name, each in place.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
     types |= {node.name: node.ctype for node in nest.statements(code) if isinstance(node, Declare)}
+    values = {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
     loops = tuple(_settled(each, types, lasting, places[each.region.start]) for each in loops)
     return RegionGroup(
         region=region,
@@ -142,14 +239,10 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
         loops=loops,
         text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
         parameters=place.declared,
-        values={**_plain_macros(known), **place.values},
+        values=values | place.values,
         arrays={name for name, each in place.scope.items() if each.own},
         restricted={name for name, each in place.scope.items() if each.restricted},
     )
-
-
-def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
-    return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
 
 
 def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[str], place: Place) -> LoopRegion:
@@ -218,10 +311,6 @@ def _mark(number: int) -> str:
     return f"\n{_MARK}{number} = 0;\n"
 
 
-def _no_annotations(text: str) -> str:
-    return re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+Oi?r?i?o.*$", "", text, flags=re.MULTILINE)
-
-
 def _loop_region(
     text: str, region: Region, known: Mapping[str, macros.Macro], load: Callable[[str], str]
 ) -> LoopRegion:
@@ -231,8 +320,7 @@ def _loop_region(
     notes = []
     if inner and region.module not in MODULES:
         notes.append(f"the annotation of line {inner} is inside the region's old body, so it has no effect")
-    filled = _filled(text, region, with_code=False)
-    own = macros.without_comments(_no_annotations(filled))
+    own = macros.without_comments(_filled(text, region, with_code=False))
     decided = known.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
     if name := macros.undecided(own, decided):
         raise UsageError(
@@ -259,15 +347,17 @@ def _loop_region(
         inside = parse_code(said, where) if old is None else old
         if region.inner:
             # The transforms of the annotations inside the old body belong to it.
-            whole = macros.without_comments(_no_annotations(_filled(text, region, with_code=True)))
+            whole = macros.without_comments(_filled(text, region, with_code=True))
             inside = parse_code(macros.preprocess(whole, known)[0], where)
         code: Stmt = Transform(name, given, inside)
     else:
         said = macros.preprocess(macros.without_comments(region.code), known)[0]
         code = parse_code(said, where)
-        code = _with_body(code, old) if _bare(code) and old is not None else code
     plain = nest.map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
-    if old is None and plain == Block(()):
+    if old is not None and plain == Block(()):
+        loops = old
+        code = nest.map_statements(code, lambda node: loops if node == Block(()) else node)
+    elif plain == Block(()):
         raise unread or UsageError(f"{where} is empty", f"{region.module} stands before the loops that it transforms")
     return LoopRegion(
         region=region,
@@ -288,23 +378,11 @@ def _filled(text: str, region: Region, *, with_code: bool) -> str:
             code = macros.without_comments(each.code)
             if with_code:
                 own = code if without_transforms(code).strip(" \t\r\n;") else f"{code} {own}"
-            elif not macros.without_comments(_no_annotations(own)).strip():
+            elif not macros.without_comments(own).strip():
                 own = without_transforms(code)
         return f"\n{own}\n"
 
     return _spliced(text, region.inner, region.body_start, region.body_end, part)
-
-
-def _bare(code: Stmt) -> bool:
-    while isinstance(code, Transform):
-        code = code.body
-    return code == Block(())
-
-
-def _with_body(code: Stmt, body: Stmt) -> Stmt:
-    if isinstance(code, Transform):
-        return Transform(code.name, code.arguments, _with_body(code.body, body))
-    return body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
-from tilewright.workloads.annotated.nests.nest import Declare, Expr, Num
-from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, named
-from tilewright.workloads.annotated.parse.c import ALIASES, Node, extent, kind, source
+from tilewright.workloads.annotated.nests.nest import Declare, Num
+from tilewright.workloads.annotated.nests.types import named
+from tilewright.workloads.annotated.parse.c import ALIASES, Node, extent, kind, shape, source
 from tilewright.workloads.annotated.parse.unit import Unit
 
 _MARK = "tw_region_"
@@ -182,24 +182,23 @@ class _Walker:
         if kind(node) == "ExprList":
             for each in node.exprs:
                 self.evaluate(each, reads)
-        elif kind(node) == "Assignment" and node.op == "=" and kind(node.lvalue) == "ID":
-            self.evaluate(node.rvalue, reads)
-            reads.setdefault(self.variable(node.lvalue.name), False)
-            self.change(node)
         elif kind(node) == "Assignment" and node.op == "=":
-            self.mention(node.lvalue, reads)
+            if kind(node.lvalue) != "ID":
+                self.mention(node.lvalue, reads)
             self.evaluate(node.rvalue, reads)
+            for name in _names(node.lvalue):
+                reads.setdefault(self.scope.get(name, name), False)
             self.change(node)
         else:
             if kind(node) == "Decl":
                 # A declaration that a loop comes back to is taken to read what was left there.
-                reads.setdefault(self.variable(node.name), True)
+                reads.setdefault(self.scope.get(node.name, node.name), True)
             self.mention(node, reads)
 
     def mention(self, node: Node, reads: "dict[Variable | str, bool]") -> None:
         """Note that all names in an expression are read, and what is changed there."""
         for name in _names(node):
-            reads.setdefault(self.variable(name), True)
+            reads.setdefault(self.scope.get(name, name), True)
         for each in _walk(node):
             self.change(each)
 
@@ -216,7 +215,7 @@ class _Walker:
                 target = node.expr
                 while kind(target) in {"ArrayRef", "StructRef", "Cast"}:
                     target = target.expr if kind(target) == "Cast" else target.name
-                self.function.addressed |= {self.variable(name) for name in _names(target) if node.op == "&"}
+                self.function.addressed |= {self.scope.get(name, name) for name in _names(target) if node.op == "&"}
         if kind(target) == "ID" and target.name in self.scope:
             self.scope[target.name].changes.append(self.time)
 
@@ -224,9 +223,6 @@ class _Walker:
         for each in _walk(value):
             if kind(each) == "UnaryOp" and each.op == "&" and kind(each.expr) != "ArrayRef":
                 self.function.pointers += [(pointer, name) for pointer in pointers for name in _names(each.expr)]
-
-    def variable(self, name: str) -> Variable | str:
-        return self.scope.get(name, name)
 
     def declare(self, node: Node, *, parameter: bool = False, counter: bool = False) -> None:
         if node.name is None or kind(node.type) == "FuncDecl":
@@ -254,22 +250,16 @@ class _Walker:
 
     def number(self, node: Node) -> Declare | None:
         """Return a declaration, or None where it is none of a number or an array."""
-        dims: list[Expr] = []
-        stars = 0
-        inner = node.type
-        while kind(inner) in {"ArrayDecl", "PtrDecl"}:
-            stars += kind(inner) == "PtrDecl"
-            dims += [extent(inner.dim)] if kind(inner) == "ArrayDecl" else []
-            inner = inner.type
+        inner, dims, stars = shape(node)
         if kind(inner) != "TypeDecl" or kind(inner.type) != "IdentifierType":
             return None
         # A word that is no type of the file's beside others is a macro.
         words = [word for word in inner.type.names if word not in self.unit.guessed] or inner.type.names
         one = words[0] if len(words) == 1 else ""
-        ctype = self.typedefs[one] if one in self.typedefs else _given(one) or named(words)
+        ctype = self.typedefs[one] if one in self.typedefs else ALIASES.get(one) or named(words)
         if ctype is None:
             return None
-        return Declare(ctype=ctype, name=node.name, dims=(Num("0"),) * stars + tuple(dims), heap=stars > 1)
+        return Declare(ctype=ctype, name=node.name, dims=(Num("0"),) * stars + tuple(map(extent, dims)), heap=stars > 1)
 
     def sequence(self, items: Sequence[Node], before: list[_Step], jumps: _Jumps) -> list[_Step]:
         for each in items:
@@ -314,7 +304,7 @@ class _Walker:
         place = self.places[region] = Place(
             function=self.function,
             scope=dict(self.scope),
-            typedefs={name: ctype for name, ctype in self.typedefs.items() if ctype != _given(name)},
+            typedefs={name: ctype for name, ctype in self.typedefs.items() if ctype not in {ALIASES.get(name), name}},
             time=self.time,
             again=self.loops > 0,
             lost=self.unit.lost,
@@ -355,10 +345,6 @@ def _step(reads: "Mapping[Variable | str, bool]", before: Sequence[_Step]) -> _S
     for each in before:
         each.after.append(made)
     return made
-
-
-def _given(name: str) -> str | None:
-    return ALIASES.get(name) or (name if name in INTEGER_TYPES and name.endswith("_t") else None)
 
 
 def _region(block: Node, place: int, mark: str) -> int | None:

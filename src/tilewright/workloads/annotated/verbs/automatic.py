@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tilewright.base.units import format_seconds
-from tilewright.codegen.products.product import product_text
+from tilewright.codegen.products.matmul import product_text
 from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
 from tilewright.schedules.code import Blocking
 from tilewright.workloads.annotated.lower.harness import joined

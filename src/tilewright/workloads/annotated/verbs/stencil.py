@@ -14,7 +14,7 @@ from tilewright.runtime.direct import slots_of
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue
-from tilewright.schedules.legality import Violation
+from tilewright.schedules.family import Violation
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.workloads.annotated.lower.stencil import Handover, call_head, call_text
 from tilewright.workloads.annotated.nests.nest import Verbatim

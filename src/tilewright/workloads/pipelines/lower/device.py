@@ -6,6 +6,7 @@ halos into shared memory, computes stencil after stencil there, and stores what 
 counts it. Cells outside the picture are made after every stencil from those inside.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,18 +78,12 @@ class _Kernel:
         self.wide = any(
             problem.dtype(grid) == "float64" for grid in (*self.plan.inputs, *self.plan.outputs, *self.plan.inner)
         )
-        self.place: dict[str, int] = {}
-        pieces = slots(self.pipeline, self.plan)
-        sizes: dict[int, int] = {}
-        for grid, piece in zip(self.plan.shared, pieces, strict=True):
-            sizes[piece] = max(sizes.get(piece, 0), round_up(self.bytes(grid), _WORD.bytes))
-        starts, total = {}, 0
-        for piece in sorted(sizes):
-            starts[piece] = total
-            total += sizes[piece]
-        for grid, piece in zip(self.plan.shared, pieces, strict=True):
-            self.place[grid] = starts[piece]
-        self.shared_bytes = total
+        pieces = dict(zip(self.plan.shared, slots(self.pipeline, self.plan), strict=True))
+        sizes = [0] * len(set(pieces.values()))
+        for grid, piece in pieces.items():
+            sizes[piece] = max(sizes[piece], round_up(self.bytes(grid), _WORD.bytes))
+        *starts, self.shared_bytes = itertools.accumulate(sizes, initial=0)
+        self.place = {grid: starts[piece] for grid, piece in pieces.items()}
         sides = (side for grid in self.halos for axis in self.problem.sides(grid) for side in axis)
         self.maps = {each.name: each for each in map_functions(side.kind for side in sides)}
 

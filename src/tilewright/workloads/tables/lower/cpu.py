@@ -8,8 +8,6 @@ as its rows come up, and what others need is copied out, so memory is linear in 
 wanted. Wanted tables get their cells some anti-diagonals at a time, in runs along their rows.
 """
 
-from dataclasses import dataclass
-
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
@@ -114,23 +112,6 @@ def _keep(real: ir.Element, kept: int, entry: str) -> ir.Function:
     return b.function()
 
 
-@dataclass(slots=True)
-class _Tile:
-    """Names of the tile that is being computed: place, extents, and what its surroundings lie in."""
-
-    a: ir.Expr
-    i0: ir.Expr
-    j0: ir.Expr
-    rows: ir.Expr
-    columns: ir.Expr
-    ring: ir.Expr
-    beside: ir.Expr
-    corner: ir.Expr
-    next: ir.Expr
-    kept: ir.Expr
-    backs: dict[str, ir.Expr]
-
-
 class _Tiles:
     """The function that walks over tiles."""
 
@@ -138,7 +119,7 @@ class _Tiles:
         self.typed, self.program, self.real, self.kept = typed, typed.program, typed.real, kept
         self.cells, self.keep = cells, keep
         self.up, self.left = self.program.reach
-        self.ring = self.up + self.left + 1
+        self.depth = self.up + self.left + 1
         self.tables = len(self.program.tables)
 
     def function(self, entry: str) -> ir.Function:
@@ -178,144 +159,135 @@ class _Tiles:
         b, t, up, left = self.b, self.t, self.up, self.left
         me = b.let("me", ir.THREAD)
         mine = b.let("mine", work + me * self.size[7])
-        real = ir.pointer(self.real)
-        ring = b.let("ring", mine.to(real))
-        beside = b.let("beside", ring + (t + up) * (self.tables * self.ring))
-        corner = b.mutable("corner", beside + t * (self.tables * left))
-        following = b.mutable("next", corner + self.tables * up * left)
-        kept = b.let("kept", following + self.tables * up * left)
+        self.ring = b.let("ring", mine.to(ir.pointer(self.real)))
+        self.beside = b.let("beside", self.ring + (t + up) * (self.tables * self.depth))
+        self.corner = b.mutable("corner", self.beside + t * (self.tables * left))
+        self.next = b.mutable("next", self.corner + self.tables * up * left)
+        self.diagonals = b.let("kept", self.next + self.tables * up * left)
         columns = self.typed.inputs("column")
         if columns:
-            used = b.let("used", kept - ring + (t + self.kept) * (self.tables * self.kept))
+            used = b.let("used", self.diagonals - self.ring + (t + self.kept) * (self.tables * self.kept))
             own = b.let("backs", mine + (used * self.real.bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
-        backs = {
+        self.backs = {
             name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.typed.kind(name))))
             for k, name in enumerate(columns)
         }
         with b.loop("a", me, self.tall, ir.THREADS) as a:
-            i0 = b.let("i0", a * t)
-            rows = b.let("rows", ir.smallest(t, self.m - i0))
+            self.a, self.i0 = a, b.let("i0", a * t)
+            self.rows = b.let("rows", ir.smallest(t, self.m - self.i0))
             total = b.mutable("sum", self.folded[a])
             with b.loop("k", 0, self.tables) as k:
-                self.starts(a, k, i0, rows, beside, corner)
+                self.starts(k)
             with b.loop("b", 0, self.wide) as column:
-                j0 = b.let("j0", column * self.s)
-                wide = b.let("columns", ir.smallest(self.s, self.n - j0))
+                self.j0 = b.let("j0", column * self.s)
+                self.columns = b.let("columns", ir.smallest(self.s, self.n - self.j0))
                 with b.when(a.differs(0)):
                     b.intrinsic("await", _FLAGS, self.flags + (a - 1) * _FLAG, column + 1)
                 for name in columns:
-                    with b.loop("c", 0, wide) as c_:
-                        b.set(backs[name][wide - 1 - c_], self.inputs[name][j0 + c_])
+                    with b.loop("c", 0, self.columns) as c_:
+                        b.set(self.backs[name][self.columns - 1 - c_], self.inputs[name][self.j0 + c_])
                 with b.when(ir.WANTED):
-                    self.tile(_Tile(a, i0, j0, rows, wide, ring, beside, corner, following, kept, backs), column, total)
+                    self.tile(column, total)
                 b.intrinsic("publish", _FLAGS, self.flags + a * _FLAG, column + 1)
             b.set(self.folded[a], total)
 
-    def starts(
-        self,
-        a: ir.Expr,
-        k: ir.Expr,
-        i0: ir.Expr,
-        rows: ir.Expr,
-        beside: ir.Expr,
-        corner: ir.Expr,
-    ) -> None:
+    def starts(self, k: ir.Expr) -> None:
         """What the first tile of a row of tiles finds on its left."""
-        b, up, left = self.b, self.up, self.left
+        b, up, left, i0 = self.b, self.up, self.left, self.i0
         edge = b.let("edge", self.pointer(k * 3 + 1, self.real, const=True))
-        with b.loop("z", 0, rows * left) as z:
-            b.set(beside[k * self.t * left + z], edge[i0 * left + z])
+        with b.loop("z", 0, self.rows * left) as z:
+            b.set(self.beside[k * self.t * left + z], edge[i0 * left + z])
         with b.loop("p", 0, up) as p, b.loop("q", 0, left) as q:
             place = (k * up + p) * left + q
-            with b.when(a.differs(0)):
-                b.set(corner[place], edge[(i0 - up + p) * left + q])
+            with b.when(self.a.differs(0)):
+                b.set(self.corner[place], edge[(i0 - up + p) * left + q])
             with b.otherwise():
-                b.set(corner[place], self.above(k)[p * (self.n + left) + q])
+                b.set(self.corner[place], self.above(k)[p * (self.n + left) + q])
 
-    def tile(self, at: _Tile, column: ir.Expr, total: ir.Expr) -> None:
+    def tile(self, column: ir.Expr, total: ir.Expr) -> None:
         b, up, left = self.b, self.up, self.left
         with (
             b.loop("k", 0, self.tables) as k,
             b.loop("p", 0, up) as p,
             b.loop("q", 0, left) as q,
-            b.when(at.columns - left + q >= 0),
+            b.when(self.columns - left + q >= 0),
         ):
-            b.set(at.next[(k * up + p) * left + q], self.above(k)[p * (self.n + left) + at.j0 + at.columns + q])
-        with b.loop("d", -(up + left), at.rows + at.columns - 1) as d:
+            b.set(self.next[(k * up + p) * left + q], self.above(k)[p * (self.n + left) + self.j0 + self.columns + q])
+        with b.loop("d", -(up + left), self.rows + self.columns - 1) as d:
             with b.loop("k", 0, self.tables) as k:
-                self.comes_in(at, k, d)
+                self.comes_in(k, d)
             with b.when(d >= 0):
-                low = b.let("low", ir.largest(d - at.columns + 1, 0))
-                high = b.let("high", ir.smallest(at.rows - 1, d))
-                self.diagonal(at, d, low, high)
+                low = b.let("low", ir.largest(d - self.columns + 1, 0))
+                high = b.let("high", ir.smallest(self.rows - 1, d))
+                self.diagonal(d, low, high)
                 with b.loop("k", 0, self.tables) as k:
-                    self.goes_out(at, k, d, low, high)
+                    self.goes_out(k, d, low, high)
                 with b.when(self.folds.differs(0)):
-                    row = b.let("row", self.row(at, 0, d))
+                    row = b.let("row", self.row(0, d))
                     with b.loop("r", low, high + 1) as r:
                         b.set(total, joined(self.program, total, row[r]))
-                final = d.equals(at.rows + at.columns - 2)
-                with b.when(at.a.equals(self.tall - 1) & column.equals(self.wide - 1) & final):
-                    b.set(self.last[0], self.row(at, 0, d)[at.rows - 1])
-        old = b.let("old", at.corner)
-        b.set(at.corner, at.next)
-        b.set(at.next, old)
+                final = d.equals(self.rows + self.columns - 2)
+                with b.when(self.a.equals(self.tall - 1) & column.equals(self.wide - 1) & final):
+                    b.set(self.last[0], self.row(0, d)[self.rows - 1])
+        old = b.let("old", self.corner)
+        b.set(self.corner, self.next)
+        b.set(self.next, old)
 
-    def row(self, at: _Tile, k: ir.Operand, d: ir.Expr) -> ir.Expr:
+    def row(self, k: ir.Operand, d: ir.Expr) -> ir.Expr:
         """The row of a table's ring that holds an anti-diagonal, at the tile's first row."""
-        turn = (d + 2 * self.ring) % self.ring
-        place = (k * self.ring + turn) if k != 0 else turn
-        return at.ring + place * (self.t + self.up) + self.up
+        turn = (d + 2 * self.depth) % self.depth
+        place = (k * self.depth + turn) if k != 0 else turn
+        return self.ring + place * (self.t + self.up) + self.up
 
-    def comes_in(self, at: _Tile, k: ir.Expr, d: ir.Expr) -> None:
+    def comes_in(self, k: ir.Expr, d: ir.Expr) -> None:
         """Cells of an anti-diagonal above the tile and on its left."""
         b, up, left = self.b, self.up, self.left
-        row = b.let("row", self.row(at, k, d))
+        row = b.let("row", self.row(k, d))
         with b.loop("r", -up, 0) as r:
             c_ = b.let("c", d - r)
-            with b.when((c_ >= -left) & (c_ < at.columns)):
+            with b.when((c_ >= -left) & (c_ < self.columns)):
                 with b.when(c_ < 0):
-                    b.set(row[r], at.corner[(k * up + r + up) * left + c_ + left])
+                    b.set(row[r], self.corner[(k * up + r + up) * left + c_ + left])
                 with b.otherwise():
-                    b.set(row[r], self.above(k)[(r + up) * (self.n + left) + left + at.j0 + c_])
-        with b.loop("c", -left, 0) as c_, b.when((d - c_ >= 0) & (d - c_ < at.rows)):
-            b.set(row[d - c_], at.beside[(k * self.t + d - c_) * left + c_ + left])
+                    b.set(row[r], self.above(k)[(r + up) * (self.n + left) + left + self.j0 + c_])
+        with b.loop("c", -left, 0) as c_, b.when((d - c_ >= 0) & (d - c_ < self.rows)):
+            b.set(row[d - c_], self.beside[(k * self.t + d - c_) * left + c_ + left])
 
-    def goes_out(self, at: _Tile, k: ir.Expr, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
+    def goes_out(self, k: ir.Expr, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
         """Cells of an anti-diagonal that the tiles below and on the right need, or the caller."""
         b, up, left, kept = self.b, self.up, self.left, self.kept
-        row = b.let("row", self.row(at, k, d))
-        with b.loop("r", ir.largest(low, at.rows - up), high + 1) as r:
-            b.set(self.above(k)[(r - at.rows + up) * (self.n + left) + left + at.j0 + d - r], row[r])
+        row = b.let("row", self.row(k, d))
+        with b.loop("r", ir.largest(low, self.rows - up), high + 1) as r:
+            b.set(self.above(k)[(r - self.rows + up) * (self.n + left) + left + self.j0 + d - r], row[r])
         with (
-            b.loop("c", ir.largest(at.columns - left, 0), at.columns) as c_,
+            b.loop("c", ir.largest(self.columns - left, 0), self.columns) as c_,
             b.when((d - c_ >= low) & (d - c_ <= high)),
         ):
-            b.set(at.beside[(k * self.t + d - c_) * left + c_ - at.columns + left], row[d - c_])
+            b.set(self.beside[(k * self.t + d - c_) * left + c_ - self.columns + left], row[d - c_])
         with b.when(self.wanted.differs(0)):
-            whole = b.let("diagonal", at.kept + (k * kept + d % kept) * (self.t + kept))
+            whole = b.let("diagonal", self.diagonals + (k * kept + d % kept) * (self.t + kept))
             with b.loop("r", low, high + 1, independent=True) as r:
                 b.set(whole[r], row[r])
-            with b.when((d % kept).equals(kept - 1) | d.equals(at.rows + at.columns - 2)):
-                table = self.pointer(k * 3 + 2, self.real) + at.i0 * self.n + at.j0
-                old = at.kept + k * kept * (self.t + kept)
-                b.call(self.keep, table, self.n, old, self.t + kept, d, at.rows, at.columns)
+            with b.when((d % kept).equals(kept - 1) | d.equals(self.rows + self.columns - 2)):
+                table = self.pointer(k * 3 + 2, self.real) + self.i0 * self.n + self.j0
+                old = self.diagonals + k * kept * (self.t + kept)
+                b.call(self.keep, table, self.n, old, self.t + kept, d, self.rows, self.columns)
 
-    def diagonal(self, at: _Tile, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
+    def diagonal(self, d: ir.Expr, low: ir.Expr, high: ir.Expr) -> None:
         place = {name: number for number, name in enumerate(self.program.tables)}
-        args: list[ir.Expr] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
-        args += [self.row(at, number, d) for number in place.values()]
+        args: list[ir.Expr] = [self.row(place[name], d - far) for name, far in _distances(self.program)]
+        args += [self.row(number, d) for number in place.values()]
         for each in self.program.inputs:
-            args.append(self.along(at, each.name, each.kind, d))
+            args.append(self.along(each.name, each.kind, d))
             if each.kind == "matrix":
                 args.append(self.widths[each.name])
         self.b.call(self.cells, *args, *self.scalars, low, high, self.n)
 
-    def along(self, at: _Tile, name: str, kind: str, d: ir.Expr) -> ir.Expr:
+    def along(self, name: str, kind: str, d: ir.Expr) -> ir.Expr:
         """An input, from where the first row of a tile reads it on an anti-diagonal."""
         found = self.inputs[name]
         if kind == "row":
-            return found + at.i0
+            return found + self.i0
         if kind == "column":
-            return at.backs[name] + at.columns - 1 - d
-        return found + at.i0 * self.n + at.j0 + d if kind == "cell" else found
+            return self.backs[name] + self.columns - 1 - d
+        return found + self.i0 * self.n + self.j0 + d if kind == "cell" else found

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.lower.sweeps import stage_distances
+from tilewright.codegen.lower import stage_distances
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil import catalogue, reference
 from tilewright.programs.stencil.problem import make_problem

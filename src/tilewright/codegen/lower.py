@@ -1,30 +1,209 @@
-"""Trees without tiles: every step sweeps the grid once, each thread its part, stages close behind one another."""
+"""Schedule trees -> loops on a CPU: the one place where a family's order becomes code for processors.
+
+    Mark                    a comment
+    Let                     a name; one for a name or a number is replaced by it
+    Loop                    for (…)                        without a loop where it has a single iteration
+    Wavefronts              the loop over the sums         :func:`tilewright.schedules.tree.nodes.unfolded`
+    Parallel                #pragma omp for, dynamic       over all tiles of the wavefront, counted off in one number
+    Guard                   if (…)
+    Compute in a tile       calls of the statements' kernels, which cut the box to the grid
+    Compute in no tile      a sweep that threads share: :class:`SweepKernel`
+
+One team of threads runs everything from the first node on that is not a name or a comment. What a tree's expressions
+and names become is the same for GPUs (:func:`index`, :func:`bound`).
+"""
 
 import math
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from operator import add, mod, mul, sub, truediv
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.kernel import call_boxes, cells_name
 from tilewright.codegen.layouts import stride
-from tilewright.codegen.lower.index import index
-from tilewright.codegen.sites import Pair, Site, extent
+from tilewright.codegen.sites import SIZE, KernelSite, Pair, Site, extent
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.tree.nodes import Loop
+from tilewright.schedules.tree import nodes
+from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
+from tilewright.schedules.tree.nodes import Node
 
+Names = Mapping[str, ir.Expr]
+"""What the tree's names stand for, where not for variables of the same name."""
 BLOCK = 2**18
 """Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
 _STRETCH_STEPS = 64
 """Steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones."""
 
+_BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    AffineOperator.ADD: add,
+    AffineOperator.SUB: sub,
+    AffineOperator.MUL: mul,
+    AffineOperator.DIV: truediv,
+    AffineOperator.MOD: mod,
+    AffineOperator.FLOOR_DIV: ir.floordiv,
+    AffineOperator.CEIL_DIV: ir.ceildiv,
+    AffineOperator.MIN: ir.smallest,
+    AffineOperator.MAX: ir.largest,
+}
+
+
+def index(expression: Expr, names: Names) -> ir.Expr:
+    """Return an expression as an index; names that ``names`` lacks are variables of the same name.
+
+    >>> index(Name("n0") - 1, {"n0": ir.Int(8)})
+    Int(value=7)
+    """
+    match expression:
+        case Whole(number):
+            return ir.Int(number)
+        case Name(name):
+            return names.get(name, ir.Var(name))
+        case Combined(operator, first, second):
+            return _BUILD[operator](index(first, names), index(second, names))
+
+
+def bound(let: nodes.Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:
+    """The statement that binds a name, if it needs one, and the names below it."""
+    number = index(let.value, names)
+    if isinstance(number, ir.Var | ir.Int):
+        return (), {**names, let.name: number}
+    return (ir.Let(ir.Var(let.name), number),), {**names, let.name: ir.Var(let.name)}
+
+
+def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...] = ()) -> ir.Function:
+    """Return the exported function that advances the fields by ``size[0]`` steps with ``size[1]`` threads."""
+    b = ir.Builder(name, kind="entry")
+    b.params(*site.params)
+    at = 2 * site.rank + 2  # behind the distance between versions
+    for size, place in {"steps": 0, "threads": 1, **{each: at + k for k, each in enumerate(further)}}.items():
+        b.let(size, SIZE[place])
+    site.name_sizes(b)
+    if isinstance(tree, nodes.Loop) and not any(isinstance(node, nodes.Parallel) for node in nodes.walk(tree)):
+        SweepKernel(b, site, tree).write()
+    else:
+        _TeamWriter(b, site).team(tree, {})
+    return b.function()
+
+
+class TreeWriter(ABC):
+    """Writes those nodes of a tree that are the same on processors and GPUs."""
+
+    b: ir.Builder
+    site: KernelSite
+
+    @abstractmethod
+    def cells(self, stage: int, step: ir.Expr, box: Sequence[Pair]) -> None:
+        """Write the statements of a stage at a time step over a box."""
+
+    def node(self, node: Node, names: Names) -> None:
+        """Write a node."""
+        match node:
+            case nodes.Let():
+                self.node(node.child, self.bound(node, names))
+            case nodes.Loop() if node.high == node.low + 1:
+                self.node(nodes.Let(node.name, node.low, node.child), names)
+            case nodes.Loop():
+                low, high = index(node.low, names), index(node.high, names)
+                with self.b.loop(node.name, low, high, node.step, unroll=1) as number:
+                    self.node(node.child, {**names, node.name: number})
+            case nodes.Guard():
+                at = index(node.value, names)
+                with self.b.when((at >= index(node.low, names)) & (at < index(node.high, names))):
+                    self.node(node.child, names)
+            case nodes.Compute():
+                self.compute(node, names)
+            case _:
+                raise ValueError(f"no loops are made of a {type(node).__name__} here")
+
+    def bound(self, let: nodes.Let, names: Names) -> Names:
+        """Bind a name, by a statement if it needs one; return the names below."""
+        lets, names = bound(let, names)
+        self.b.emit(*lets)
+        return names
+
+    def compute(self, node: nodes.Compute, names: Names) -> None:
+        """Write the cells of a box, of whichever stage it is."""
+        step, box = index(node.step, names), [(index(low, names), index(high, names)) for low, high in node.box]
+        if isinstance(node.stage, Whole):
+            self.cells(node.stage.value, step, box)
+            return
+        chosen = index(node.stage, names)
+        for stage in range(len(self.site.problem.program.stages)):
+            with self.b.when(chosen.equals(stage)):
+                self.cells(stage, step, box)
+
+
+class _TeamWriter(TreeWriter):
+    """Writes a tree of tiles for a team of threads."""
+
+    site: Site
+
+    def __init__(self, b: ir.Builder, site: Site) -> None:
+        self.b, self.site = b, site
+
+    def team(self, node: Node, names: Names) -> None:
+        """Open a region of threads below names and comments."""
+        match node:
+            case nodes.Mark():
+                self.b.comment(node.text)
+                self.team(node.child, names)
+            case nodes.Let():
+                self.team(node.child, self.bound(node, names))
+            case nodes.Wavefronts():
+                self.team(nodes.unfolded(node), names)
+            case _:
+                with self.b.parallel(ir.Var("threads")):
+                    self.node(node, names)
+
+    def node(self, node: Node, names: Names) -> None:
+        match node:
+            case nodes.Mark(text, child):
+                self.b.comment(text)
+                self.node(child, names)
+            case nodes.Sequence(children):
+                for child in children:
+                    # names of a child are its own
+                    with self.b.scope() if isinstance(child, nodes.Mark | nodes.Let) else nullcontext():
+                        self.node(child, names)
+            case nodes.Parallel():
+                self._tiles(node, names)
+            case nodes.Wavefronts():
+                self.node(nodes.unfolded(node), names)
+            case _:
+                super().node(node, names)
+
+    def _tiles(self, tiles: nodes.Parallel, names: Names) -> None:
+        """The tiles of a wavefront, which threads take one by one, by a number whose last digit is the last range's."""
+        b, ranges = self.b, tiles.ranges
+        counts = [index(each.count, names) for each in ranges]
+        lows = [index(each.low, names) for each in ranges]
+        inner = {**names, **{each.name: ir.Var(each.name) for each in ranges}}
+        if len(ranges) == 1:
+            with b.loop(ranges[0].name, lows[0], lows[0] + counts[0], share="dynamic"):
+                self.node(tiles.child, inner)
+            return
+        every = counts[0]
+        for count in counts[1:]:
+            every *= count
+        with b.loop("place", 0, every, share="dynamic") as place:
+            rest: ir.Expr = place
+            for each, low, count in reversed(list(zip(ranges, lows, counts, strict=True))):
+                more = each is not ranges[0]
+                b.let(each.name, low + (rest % count if more else rest))
+                rest = rest / count if more else rest
+            self.node(tiles.child, inner)
+
+    def cells(self, stage: int, step: ir.Expr, box: Sequence[Pair]) -> None:
+        call_boxes(self.b, self.site, self.site.problem.program.stages[stage], step, box)
+
 
 class SweepKernel:
     """Writes the loops of a tree without tiles."""
 
-    def __init__(self, b: ir.Builder, site: Site, steps: Loop) -> None:
-        """Write into a function that has named the sizes."""
+    def __init__(self, b: ir.Builder, site: Site, steps: nodes.Loop) -> None:
         self.b, self.site, self.program = b, site, site.problem.program
         self.step = ir.Var(steps.name)
         self.low, self.high = index(steps.low, {}), index(steps.high, {})
@@ -127,21 +306,20 @@ class SweepKernel:
     def _row(self, number: int, places: tuple[ir.Expr, ...], bounds: Pair) -> None:
         """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
         b, site, field = self.b, self.site, self.program.statements[number].field
-        cells, given = cells_name(site, number), (*site.params, self.step)
+        cells, arguments = cells_name(site, number), (*site.params, self.step)
         if points.touches(site.problem, field):
             with b.loop("x", *bounds) as x:
-                b.call(cells, *given, *places, x, x + 1)
+                b.call(cells, *arguments, *places, x, x + 1)
                 spans = [end for at in (*places, x) for end in (at, at + 1)]
-                b.call(points.function_name(site.prefix, site.problem, field), *given, *spans)
+                b.call(points.function_name(site.prefix, site.problem, field), *arguments, *spans)
         elif places:
-            b.call(cells, *given, *places, *bounds)
+            b.call(cells, *arguments, *places, *bounds)
         else:
             with self._asking(*bounds, BLOCK) as low:
-                b.call(cells, *given, low, ir.smallest(low + BLOCK, bounds[1]))
+                b.call(cells, *arguments, low, ir.smallest(low + BLOCK, bounds[1]))
 
     @contextmanager
     def _shared(self, parts: ir.Expr) -> Iterator[Pair]:
-        """A loop over the threads' parts of the outermost axis."""
         b, units = self.b, self._units()
         with b.loop("part", 0, parts, share="static") as part:
             first, last = units * part / parts, units * (part + 1) / parts
@@ -174,7 +352,6 @@ class SweepKernel:
         return ir.largest(together if self.site.rank == 2 else 1, values / stride(0))
 
     def _stage(self, statements: tuple[int, ...], low: ir.Expr, high: ir.Expr) -> None:
-        """The statements of a stage over rows of the grid."""
         box = [(low, high), *((ir.Int(0), extent(axis)) for axis in range(1, self.site.rank))]
         call_boxes(self.b, self.site, statements, self.step, box)
 

@@ -7,40 +7,21 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import TilewrightError, TraceError
-from tilewright.programs.stencil.expression import Operand, Scalar, Value, as_value, flatten, reads
+from tilewright.programs.stencil.expression import (
+    Operand,
+    Scalar,
+    Value,
+    as_value,
+    flatten,
+    reads,
+)
 from tilewright.programs.stencil.program import LEVELS, STEP, FieldBuilder, Program, StencilGrid, stencil
 
 RESERVED = frozenset(
     {
-        "steps",
-        "boundary",
-        "shape",
-        "dtype",
-        "machine",
-        "backend",
-        "tiling",
-        "threads",
-        "strict",
-        "out",
-        "levels",
-        "record",
-        "memory",
-        "resume",
-        "axes",
-        "ranks",
-        "network",
-        "topology",
-        "every",
-        "callback",
-        "until",
-        "where",
-        "sources",
-        "receivers",
-        "metric",
-        "model",
-        "program",
-        "effort",
-        STEP,
+        *("steps", "boundary", "shape", "dtype", "machine", "backend", "tiling", "threads", "strict", "out", "levels"),
+        *("record", "memory", "resume", "axes", "ranks", "network", "topology", "every", "callback", "until", "where"),
+        *("sources", "receivers", "metric", "model", "program", "effort", STEP),
     }
 )
 """Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
@@ -130,7 +111,7 @@ def _body(function: Callable[..., Any], title: str, arguments: list[str], grid: 
 
 def _defaults(function: Callable[..., Any], title: str) -> dict[str, Number]:
     """Return the arguments that have a default, which is a number."""
-    found: dict[str, Number] = {}
+    defaults: dict[str, Number] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         value = parameter.default
         if value is parameter.empty:
@@ -141,8 +122,8 @@ def _defaults(function: Callable[..., Any], title: str) -> dict[str, Number]:
                 f"the default of {name!r} of {title!r} must be a number, got {value!r:.60}",
                 f"write it without, and give its value when it runs: {name}=…",
             )
-        found[name] = value
-    return found
+        defaults[name] = value
+    return defaults
 
 
 def _failure(error: Exception, title: str) -> TraceError:

@@ -10,7 +10,7 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.counting.block import block_of
+from tilewright.schedules.counting import block_of
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Range

@@ -1,7 +1,8 @@
-"""A host program around exported GPU kernels: memory, arguments and launches in CUDA's or OpenCL's run-time calls.
+"""What is written beside an exported kernel: the C header that a program of one's own calls it by, or a host program.
 
-It computes a run of the problem that the kernels were exported for, on numbers that it makes itself, so that a program
-of one's own begins from one that is known to work.
+A host program around kernels for GPUs has memory, arguments and launches in CUDA's or OpenCL's run-time calls. It
+computes a run of the problem that the kernels were exported for, on numbers that it makes itself, so that a program of
+one's own begins from one that is known to work.
 """
 
 import math
@@ -13,12 +14,106 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.units import format_shape
+from tilewright.codegen.emit import StencilSource
 from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
 from tilewright.codegen.print.base import MARK, blocks, in_comment
-from tilewright.codegen.print.elements import C_ELEMENTS
-from tilewright.codegen.print.host_heads import CUDA_HEAD, OPENCL_HEAD
+from tilewright.codegen.print.dialects import host_head
+from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
 from tilewright.codegen.source import KernelSource
+from tilewright.programs.stencil.expression import Index, Inside, Profile
 from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tiling import Tiling
+
+
+def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
+    """Write the comment that a kernel's text starts with: program, tiling, and what is expected to limit it.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> from tilewright.programs.stencil.problem import make_problem
+    >>> problem = make_problem(program("j2d5pt"), (64, 96), 10)
+    >>> print(banner(problem, Tiling(family="none"), "12 us, bound by memory"), end="")
+    /* j2d5pt, float32, tiling none
+       predicted for 64x96 and 10 steps: 12 us, bound by memory; written by tilewright */
+    """
+    grid = f"{format_shape(problem.shape)} and {problem.steps} steps"
+    about = f"{problem.program.name}, {problem.dtype}, tiling {tiling}\n   predicted for {grid}: {bound}; {MARK}"
+    return f"/* {in_comment(about)} */\n"
+
+
+def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
+    """Write the header of an exported kernel."""
+    entry, layout, program = source.entry, source.layout[0], problem.program
+    kind = C_ELEMENTS[layout.dtype]
+    guard = f"{entry.upper()}_H"
+    rank = program.rank
+    extents = ", ".join(f"extent {axis}" for axis in range(rank))
+    strides = ", ".join(f"stride {axis}" for axis in range(rank - 1))
+    fields = [
+        f"     field[{i}]  {name}, {count} version{'s' * (count != 1)}"
+        for i, (name, count) in enumerate(zip(program.fields, layout.copies, strict=True))
+    ]
+    scalars = [f"     scalar[{i}]  {name}" for i, name in enumerate(program.scalars)]
+    if problem.varying:
+        scalars.append(f"     and so on, {len(program.scalars)} numbers for every step of the call")
+    rows = [
+        f"     constant[{i}]  a row of extent {rank - 1} values {value!r}" for i, value in enumerate(layout.constants)
+    ]
+    for node in layout.placed:
+        match node:
+            case Index():
+                what = "itself"
+            case Profile():
+                what = f"its number of {node.name}"
+            case Inside():
+                what = f"whether it is in {node.low}:{'' if node.high is None else node.high}"
+        number = len(layout.constants) + layout.placed.index(node)
+        rows.append(f"     constant[{number}]  of every index along axis {node.axis} {what}, as a value of the type;")
+        rows.append(f"       {layout.margin} values before and after these may be read")
+    number = len(layout.constants) + len(layout.placed)
+    if any(isinstance(node, Inside) for node in layout.placed):
+        rows.append(
+            f"     constant[{number}]  int64_t numbers: per axis the first cell and the end of a range in which"
+        )
+        rows.append("       none of these truth values changes, each as it is in the middle; 0 and 0 for none")
+        number += 1
+    if layout.scratch:
+        rows.append(f"     constant[{number}]  {layout.scratch} bytes of memory per thread, on a page boundary")
+    direct = ("0, 0", strides) if layout.direct else ()
+    about = [
+        f"{program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps; {MARK}.",
+        "",
+        f"   {entry} advances the fields by size[0] steps.",
+        f"   size: steps, threads, {', '.join(part for part in (extents, strides, 'slot', *direct) if part)};",
+        "   strides and slot, the distance between the versions of a field, are in elements; rows are contiguous.",
+        "   Version v of a field lies in slot v modulo its number of versions; the first state is version 0, older",
+        "   time levels are the versions before it. Cells that no step updates hold the same value in every version.",
+        *fields,
+        *scalars,
+        *rows,
+        "   Compile the source with: cc -O2 -march=native -fwrapv -fno-math-errno -fno-trapping-math -fopenmp -lm",
+    ]
+    lines = [
+        f"/* {in_comment(chr(10).join(about))} */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "#include <stdint.h>",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        f"void {entry}({kind} *const *field, const int64_t *size, const {C_VALUES[layout.dtype]} *scalar,",
+        f"  const {kind} *const *constant);",
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "",
+        "#endif",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +159,7 @@ def host_program(source: KernelSource[DeviceLayout], run: HostRun, file: str) ->
     }
     text = [
         f"/* {in_comment(chr(10).join(about))} */",
-        (CUDA_HEAD if cuda else OPENCL_HEAD).rstrip("\n"),
+        host_head(source.dialect).rstrip("\n"),
         "#include <stdint.h>",
         *([f'#include "{file}"'] if cuda else []),
         "",
@@ -124,11 +219,11 @@ def _cuda(source: KernelSource[DeviceLayout], run: HostRun) -> str:
     cases, more = [], []
     for number, kernel in enumerate(source.kernels):
         numbers = [f"each[{2 + i}]" for i in range(len(kernel.numbers))]
-        given = ", ".join(
+        arguments = ", ".join(
             [*fields, *narrow, *wide, *numbers, *looked_up, *(f"(real){_literal(each)}" for each in run.scalars)]
         )
         start = f"{kernel.entry}<<<each[1], {kernel.threads}, {kernel.room_bytes}>>>"
-        cases.append(f"    case {number}: {start}({given}); break;")
+        cases.append(f"    case {number}: {start}({arguments}); break;")
         if kernel.room_bytes:
             most = "cudaFuncAttributeMaxDynamicSharedMemorySize"
             more.append(f"  TW_CUDA(cudaFuncSetAttribute({kernel.entry}, {most}, {kernel.room_bytes}));\n")
@@ -141,20 +236,25 @@ def _cuda(source: KernelSource[DeviceLayout], run: HostRun) -> str:
 
 def _opencl(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
     narrow, wide = _fixed(run)
-    given = ["  for (int i = 0; i < FIELDS; ++i) argument(kernel, &place, sizeof fields[i], &fields[i]);"]
+    arguments = ["  for (int i = 0; i < FIELDS; ++i) argument(kernel, &place, sizeof fields[i], &fields[i]);"]
     for kind, values in (("cl_int", narrow), ("int64_t", wide)):
-        given.append(f"  static const {kind} {kind}_given[] = {{{', '.join(values)}}};")
+        arguments.append(f"  static const {kind} {kind}_given[] = {{{', '.join(values)}}};")
         one = f"argument(kernel, &place, sizeof({kind}), &{kind}_given[i]);"
-        given.append(f"  for (int i = 0; i < {len(values)}; ++i) {one}")
-    given.append("  for (int i = 0; i < NUMBERS[each[0]]; ++i) argument(kernel, &place, sizeof(cl_int), &each[2 + i]);")
+        arguments.append(f"  for (int i = 0; i < {len(values)}; ++i) {one}")
+    arguments.append(
+        "  for (int i = 0; i < NUMBERS[each[0]]; ++i) argument(kernel, &place, sizeof(cl_int), &each[2 + i]);"
+    )
     if run.table is not None:
-        given.append("  argument(kernel, &place, sizeof table, &table);")
+        arguments.append("  argument(kernel, &place, sizeof table, &table);")
     if dated(run.problem):
-        given += ["  static const cl_int first_step = 0;", "  argument(kernel, &place, sizeof(cl_int), &first_step);"]
+        arguments += [
+            "  static const cl_int first_step = 0;",
+            "  argument(kernel, &place, sizeof(cl_int), &first_step);",
+        ]
     if run.scalars:
-        given.append(f"  static const real scalars[] = {{{', '.join(map(_literal, run.scalars))}}};")
+        arguments.append(f"  static const real scalars[] = {{{', '.join(map(_literal, run.scalars))}}};")
         one = "argument(kernel, &place, sizeof(real), &scalars[i]);"
-        given.append(f"  for (int i = 0; i < {len(run.scalars)}; ++i) {one}")
+        arguments.append(f"  for (int i = 0; i < {len(run.scalars)}; ++i) {one}")
     more = ""
     if run.table is not None:
         whole = "CL_TRUE, 0, sizeof TABLE, (void *)TABLE, 0, NULL, NULL"
@@ -162,4 +262,4 @@ def _opencl(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
         more += f"  TW_OPENCL(clEnqueueWriteBuffer(queue, table, {whole}));\n"
     options = '"-cl-fp32-correctly-rounded-divide-sqrt"' if source.strict else '""'
     table = "" if run.table is None else ", table"
-    return _text("opencl", table=table, file=f'"{file}"', options=options, more=more, arguments="\n".join(given))
+    return _text("opencl", table=table, file=f'"{file}"', options=options, more=more, arguments="\n".join(arguments))

@@ -1,1 +1,0 @@
-"""Schedule trees -> the loop-nest IR, one interpreter per kind of target."""

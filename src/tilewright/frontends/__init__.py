@@ -1,1 +1,0 @@
-"""What a user writes -> programs: traced Python functions."""

@@ -1,1 +1,0 @@
-"""Counts of what schedule trees run and move."""
