@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.runtime import busy
+from tilewright.runtime import busy, host
 
 linux = pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="only Linux says what runs")
 
@@ -115,7 +115,7 @@ def test_a_process_that_computes_is_seen():
 
 
 def test_a_run_keeps_its_tiling_and_its_values_with_fewer_threads(monkeypatch):
-    monkeypatch.setattr(busy, "available_cpus", lambda: 3)
+    monkeypatch.setattr(host, "available_cpus", lambda: 3)
     u = np.random.default_rng(0).random((300, 300), dtype=np.float32)
     looks(monkeypatch, 0)
     all_ = tw.run("j2d5pt", u, steps=20, record=True)
