@@ -26,7 +26,7 @@ from mpi4py import MPI
 import environment
 import tilewright as tw
 from tilewright.costs import transfers
-from tilewright.distributed import ghosts, runs
+from tilewright.distributed import ghosts, rank_runs
 from tilewright.distributed.compute import Computer
 from tilewright.inputs import memo
 from tilewright.plan import read_target
@@ -93,7 +93,7 @@ def job(name: str, shape: tuple[int, ...], steps: int, t: int | None = None, ove
     array.local[...] = np.random.default_rng(COMM.Get_rank()).random(array.local.shape, np.float32)
     problem = make_problem(tw.program(name), shape, steps, "float32", "nearest")
     levels = {"u": (array,) * problem.program.history("u")}
-    return runs.RankRun(problem=problem, arrays=levels, steps=t, overlapped=overlapped)
+    return rank_runs.RankRun(problem=problem, arrays=levels, steps=t, overlapped=overlapped)
 
 
 def computer() -> Computer:
@@ -135,14 +135,14 @@ def quietly(work: Callable[[], float]) -> float:
 def beside_threads(name: str, shape: tuple[int, ...], steps: int) -> dict[str, Any]:
     """Compare two ranks of one thread with one process of two, and the model's steps with others, all in turn."""
     free = job(name, shape, steps)
-    found, _ = runs.run(free, memo.host(), computer())
+    found, _ = rank_runs.run(free, memo.host(), computer())
     traffic = found["u"][0].traffic
     jobs = {t: job(name, shape, steps, t, overlapped=False) for t in sorted({traffic.steps, *BESIDE})} | {0: free}
     ranks: dict[int, list[float]] = {t: [] for t in jobs}
     threads = []
     for number in range(REPEATS + 1):
         for t, one in jobs.items():
-            seconds = seconds_of(lambda one=one: runs.run(one, memo.host(), computer()), PAUSE if number else 0.0)
+            seconds = seconds_of(lambda one=one: rank_runs.run(one, memo.host(), computer()), PAUSE if number else 0.0)
             if number:
                 ranks[t].append(seconds)
         if number:
@@ -170,7 +170,7 @@ def beside_both(name: str, shape: tuple[int, ...], steps: int, delay: float) -> 
             times: list[list[float]] = [[], []]
             for number in range(REPEATS + 1):
                 for one, samples in zip(jobs, times, strict=True):
-                    seconds = seconds_of(lambda one=one: runs.run(one, host, computer()), 0.05)
+                    seconds = seconds_of(lambda one=one: rank_runs.run(one, host, computer()), 0.05)
                     if number:
                         samples.append(seconds)
             apart, hidden = map(statistics.median, times)
@@ -189,7 +189,7 @@ def expected_seconds(one: Any, host: Any, t: int, *, overlapped: bool) -> float:
     margin = transfers._HIDDEN_MARGIN  # noqa: SLF001
     transfers._HIDDEN_MARGIN = 0.0  # noqa: SLF001
     try:
-        found = runs.choose(one.problem, one.first.layout, host, 1, BACKEND, t, overlapped=overlapped)
+        found = rank_runs.choose(one.problem, one.first.layout, host, 1, BACKEND, t, overlapped=overlapped)
     finally:
         transfers._HIDDEN_MARGIN = margin  # noqa: SLF001
     if found.overlapped != overlapped:
@@ -220,7 +220,7 @@ def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> d
     latency = replace(measured["network_latency"], value=delay + measured["network_latency"].value, low=None, high=None)
     host = replace(host, network_latency=latency, network_bandwidth=measured["network_bandwidth"])
     free = job(name, shape, steps)
-    chosen = COMM.bcast(runs.choose(free.problem, free.first.layout, host, 1, BACKEND) if not COMM.rank else None)
+    chosen = COMM.bcast(rank_runs.choose(free.problem, free.first.layout, host, 1, BACKEND) if not COMM.rank else None)
     choices = {(t, False) for t in (1, 4, 8, 16, 32, 64)} | {
         (chosen.steps, chosen.overlapped),
         (chosen.steps, False),
@@ -230,7 +230,7 @@ def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> d
     with delayed(delay):
         for number in range(REPEATS + 1):
             for each, one in jobs.items():
-                seconds = seconds_of(lambda one=one: runs.run(one, host, computer()), 0.05)
+                seconds = seconds_of(lambda one=one: rank_runs.run(one, host, computer()), 0.05)
                 if number:
                     times[each].append(seconds)
     medians = {each: statistics.median(samples) for each, samples in times.items()}

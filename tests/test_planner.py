@@ -14,7 +14,7 @@ from tilewright.planner import plans
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import NONE, parse
-from tilewright.tuning.spaces.bodies import choose_body, cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import choose_body, cpu_schedule
 from tilewright.workloads.tables.catalogue import recurrence_named
 from tilewright.workloads.tables.fill import make_data
 from tilewright.workloads.tables.schedule import plan_table, table_default

@@ -28,7 +28,7 @@ from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.code import CpuSchedule, GpuSchedule
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.spaces.bodies import cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 
 if TYPE_CHECKING:  # what GPUs alone need is loaded when one is asked for: a process that has none starts faster
     from tilewright.codegen.gpu.site import DeviceLayout

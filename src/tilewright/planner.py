@@ -16,7 +16,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling, as_tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling, gpu_defaults, whole_run_seconds
-from tilewright.tuning.spaces.bodies import cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 from tilewright.tuning.spaces.periodic import plain_block
 
 

@@ -14,7 +14,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Apply, Read, Value, apply, flatten
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import NONE, parse
-from tilewright.tuning.spaces.bodies import cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 
 JACOBI = make_problem(program("jacobi2d"), (40, 50), 3)
 HYBRID = parse("hybrid:t=8,s=8x64")

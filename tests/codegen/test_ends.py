@@ -21,7 +21,7 @@ from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.storage import Storage
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces import bodies
+from tilewright.tuning.spaces import cpu_schedule
 
 SHAPES = {1: (777,), 2: (23, 141), 3: (14, 11, 77)}
 STEPS = 9
@@ -58,7 +58,7 @@ def kept(name, dtype, boundary):
 @pytest.mark.parametrize(("case", "way"), covering(CASES, WAYS))
 def test_every_state_is_the_references(private_folders, monkeypatch, case, way):
     (name, tiling), (dtype, boundary, past) = case, way
-    monkeypatch.setattr(bodies, "_STREAMED", past)
+    monkeypatch.setattr(cpu_schedule, "_STREAMED", past)
     problem, storage = kept(name, dtype, boundary)
     draw = np.random.default_rng(3)
     fields = problem.program.fields
@@ -87,7 +87,7 @@ def test_every_state_is_the_references(private_folders, monkeypatch, case, way):
 
 @pytest.mark.parametrize("past", [0, 2**30])
 def test_sources_are_in_the_states(private_folders, monkeypatch, past):
-    monkeypatch.setattr(bodies, "_STREAMED", past)
+    monkeypatch.setattr(cpu_schedule, "_STREAMED", past)
     draw = np.random.default_rng(5)
     u, k = draw.random((30, 70)), 0.2 * draw.random((30, 70))
     options = {"steps": 12, "sources": {"u": Points([(9, 20), (20, 3)], draw.random((12, 2)))}}
@@ -104,7 +104,7 @@ def test_sweeps_keep_the_versions_themselves():
 
     def text(tiling):
         whole = catalogue.legal(problem, parse(tiling))
-        source = emit(problem, bodies.cpu_schedule(problem, whole, storage))
+        source = emit(problem, cpu_schedule.cpu_schedule(problem, whole, storage))
         return source.text, source.layout[0]
 
     swept, layout = text("none")

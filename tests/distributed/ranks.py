@@ -16,7 +16,7 @@ from mpi4py import MPI
 from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
 
 import tilewright as tw
-from tilewright.distributed import compute, ghosts, ranks, runs, windows
+from tilewright.distributed import compute, ghosts, rank_arrays, rank_runs, windows
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime import kernels
@@ -107,12 +107,12 @@ def programs(first: int, count: int) -> None:
 @contextmanager
 def decided(steps: int | None, overlapped: bool | None) -> Iterator[None]:
     """Run with so many steps between exchanges, overlapped or not; None leaves it to the model."""
-    original = runs.RankRun
-    runs.RankRun = functools.partial(original, steps=steps, overlapped=overlapped)
+    original = rank_runs.RankRun
+    rank_runs.RankRun = functools.partial(original, steps=steps, overlapped=overlapped)
     try:
         yield
     finally:
-        runs.RankRun = original
+        rank_runs.RankRun = original
 
 
 def with_steps(problem: Problem, given, scalars, backend: str, steps: int):
@@ -122,7 +122,7 @@ def with_steps(problem: Problem, given, scalars, backend: str, steps: int):
     levels = dict(zip(problem.program.fields, given, strict=True))
     from tilewright.runtime.store.hosts import host
 
-    return runs.run(runs.RankRun(problem=problem, arrays=levels, steps=steps), host(), computer)
+    return rank_runs.run(rank_runs.RankRun(problem=problem, arrays=levels, steps=steps), host(), computer)
 
 
 def flatten(found) -> list[tw.distributed.Array]:
@@ -130,7 +130,7 @@ def flatten(found) -> list[tw.distributed.Array]:
     return [one for each in found for one in flatten(each)] if isinstance(found, tuple) else [found]
 
 
-def agrees(problem: Problem, given, traffic: ranks.Traffic) -> bool:
+def agrees(problem: Problem, given, traffic: rank_arrays.Traffic) -> bool:
     """Whether messages and bytes are those that follow from the windows, counted cell by cell."""
     layout, rank = given[0][0].layout, COMM.Get_rank()
     each = min(traffic.steps, max(1, problem.steps))
@@ -151,7 +151,7 @@ def agrees(problem: Problem, given, traffic: ranks.Traffic) -> bool:
     moving = sum(map(program.history, program.updated))
     still = sum(program.history(name) for name in program.fields if name not in program.updated)
     values = len(others) * (count * moving + still)
-    expected = ranks.Traffic(
+    expected = rank_arrays.Traffic(
         overlapped=traffic.overlapped,
         steps=traffic.steps,
         exchanges=count,
@@ -224,7 +224,7 @@ def dies(instant: str) -> None:
     problem = make_problem(tw.program("heat2d"), (200, 200), 400)
     from tilewright.runtime.store.hosts import host
 
-    runs.run(runs.RankRun(problem=problem, arrays={"u": (array,)}, steps=4), host(), computer)
+    rank_runs.run(rank_runs.RankRun(problem=problem, arrays={"u": (array,)}, steps=4), host(), computer)
     print("ends", flush=True)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.distributed.in_threads import Kind, Rank, World, on_ranks, threaded_mpi  # noqa: F401  (a fixture)
 
 import tilewright as tw
-from tilewright.distributed import disk, ranks, runs
+from tilewright.distributed import disk, rank_arrays, rank_runs
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.ghosts import Ghosts, Message, moving, packed_cells
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("threaded_mpi", "mostly_unoptimised")
 
 def dealt(values, comm, topology=None):
     """A block of some values on every rank."""
-    array = ranks.Array(values.shape, values.dtype, comm=comm, topology=topology)
+    array = rank_arrays.Array(values.shape, values.dtype, comm=comm, topology=topology)
     array.local[...] = values[tuple(slice(*each) for each in array.box)]
     return array
 
@@ -36,8 +36,8 @@ def ran(program, given, steps, **options):
     computer = Computer(
         target=read_target(options.pop("backend", "numpy"), 1), threads=1, tiling=None, strict=True, scalars={}
     )
-    job = runs.RankRun(problem=problem, arrays={problem.program.fields[0]: given}, steps=steps, **options)
-    return runs.run(job, memo.host(), computer)[0]
+    job = rank_runs.RankRun(problem=problem, arrays={problem.program.fields[0]: given}, steps=steps, **options)
+    return rank_runs.run(job, memo.host(), computer)[0]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
@@ -140,13 +140,13 @@ def test_a_window_is_started_once_and_stays_with_its_kernel(monkeypatch, backend
 
 @pytest.mark.parametrize(("asked", "found"), [((2, -1), (2, 3)), ((-1, 3), (2, 3)), ((3, 2), (3, 2)), ((6, 1), (6, 1))])
 def test_topologies_that_fit(asked, found):
-    assert ranks.Array((24, 24), comm=Rank(World(6), 0), topology=asked).topology == found
+    assert rank_arrays.Array((24, 24), comm=Rank(World(6), 0), topology=asked).topology == found
 
 
 @pytest.mark.parametrize("asked", [(2, 2), (1, 2), (3, 1), (4, -1), (-1, 5), (12, 1), (6, 2)])
 def test_topologies_of_another_product_are_refused(asked):
     with pytest.raises(tw.UsageError, match="does not fit the 6 ranks"):
-        ranks.Array((24, 24), comm=Rank(World(6), 0), topology=asked)
+        rank_arrays.Array((24, 24), comm=Rank(World(6), 0), topology=asked)
 
 
 def test_every_message_is_waited_for_and_counted():
@@ -169,7 +169,7 @@ def test_ranks_of_a_node_share_the_processors_that_were_not_dealt_out(monkeypatc
 
     def work(comm):
         here.mine = mine[comm.rank]
-        return ranks.threads_per_rank(comm, 4)
+        return rank_arrays.threads_per_rank(comm, 4)
 
     assert on_ranks(len(mine), work)[1] == [threads] * len(mine)
 
@@ -266,12 +266,12 @@ def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):
         _, traces = tw.run("heat2d", given, steps=8, boundary="nearest", receivers=receivers, threads=1, strict=True)
         return comm.together - before, traces["u"]
 
-    monkeypatch.setattr(runs, "RankRun", functools.partial(runs.RankRun, steps=2, overlapped=False))
+    monkeypatch.setattr(rank_runs, "RankRun", functools.partial(rank_runs.RankRun, steps=2, overlapped=False))
     values = np.random.default_rng(5).random((12, 8))
     right = tw.run("heat2d", values, steps=8, boundary="nearest", receivers=receivers, strict=True, threads=1)[1]["u"]
     often = {}
     for most in (2**26, 2 * 8 * 4 - 1, 0):
-        monkeypatch.setattr(runs, "_TABLE_BYTES", most)
+        monkeypatch.setattr(rank_runs, "_TABLE_BYTES", most)
         (often[most], trace), _ = on_ranks(2, work)[1]
         np.testing.assert_array_equal(trace, right)
     assert {most: count - often[2**26] for most, count in often.items()} == {2**26: 0, 63: 1, 0: 3}
@@ -279,8 +279,8 @@ def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):
 
 @pytest.mark.parametrize(("asked", "chosen"), [*itertools.product((None, True, False), (True, False))])
 def test_what_is_asked_of_an_exchange_comes_before_what_the_model_chooses(monkeypatch, asked, chosen):
-    choose = runs.choose
-    monkeypatch.setattr(runs, "choose", lambda *each, **rest: replace(choose(*each, **rest), overlapped=chosen))
+    choose = rank_runs.choose
+    monkeypatch.setattr(rank_runs, "choose", lambda *each, **rest: replace(choose(*each, **rest), overlapped=chosen))
 
     def work(comm):
         given = (dealt(np.ones((40, 8)), comm, (2, 1)),)
@@ -306,7 +306,7 @@ def test_a_checkpoint_is_deleted_once_the_next_one_is_whole(tmp_path, monkeypatc
         tw.run("heat2d", given, steps=8, checkpoint=tmp_path, every=2, **options)
 
     monkeypatch.setattr(Checkpoints, "keep", kept)
-    monkeypatch.setattr(runs, "RankRun", functools.partial(runs.RankRun, steps=2, overlapped=False))
+    monkeypatch.setattr(rank_runs, "RankRun", functools.partial(rank_runs.RankRun, steps=2, overlapped=False))
     on_ranks(2, work)
     names = {done: ["journal.json", "notes.txt", f"state-{done}.zarr", f"trace-{done}-u.npy"] for done in (2, 4, 6)}
     assert there == names

@@ -25,7 +25,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.storage import Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 FOLDER = Path(__file__).parent

@@ -31,7 +31,7 @@ from tilewright.runtime.kernels import NumpyKernel, execute
 from tilewright.runtime.points import Adding, PointData, Receivers, updated_cells
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE
-from tilewright.tuning.spaces.bodies import cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 from tilewright.verbs.running.forcing import gather_points
 
 from .generator import DRAW, LawCase, make_case, with_faces, with_places

@@ -23,7 +23,7 @@ from tilewright.programs.stencil.storage import Storage, Subdomain
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs
-from tilewright.tuning.spaces.bodies import cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 
 CASES = 8
 """Per family and seed."""

@@ -17,7 +17,7 @@ import pytest
 
 from tilewright.base.errors import TilewrightError
 from tilewright.costs.transfers import Exchanges, Passes
-from tilewright.distributed import chunks, runs, slabs, streams, sweeps
+from tilewright.distributed import chunks, rank_runs, slabs, streams, sweeps
 from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
 from tilewright.distributed.sweeps import available
 from tilewright.distributed.windows import Decomposition, depths, halo, split, window
@@ -164,7 +164,7 @@ def exchanges() -> Digests:
 
             def decided(fixed: int | None = steps, *, overlapped: bool | None = overlapped) -> object:
                 how = own.threads, own.target.backend, fixed  # noqa: B023
-                return Said(runs.choose(problem, layout, machine, *how, overlapped=overlapped))  # noqa: B023
+                return Said(rank_runs.choose(problem, layout, machine, *how, overlapped=overlapped))  # noqa: B023
 
             name = f"{problem.program.name}, {steps or 'chosen'} steps{', one after another' * (overlapped is False)}"
             yield name, digest(attempt(decided))

@@ -48,7 +48,7 @@ from tilewright.sparse.lower.cg import emit_cg
 from tilewright.sparse.lower.dia import emit_dia
 from tilewright.sparse.lower.gpu import emit_vectors_gpu
 from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multiple
-from tilewright.tuning.spaces.bodies import CG_BLOCK, blocking, unrolling
+from tilewright.tuning.spaces.cpu_schedule import CG_BLOCK, blocking, unrolling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.workloads.annotated.lower.gpu import lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude

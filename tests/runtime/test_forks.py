@@ -129,7 +129,7 @@ def test_children_compute_whatever_kernel_the_parent_ran(call: str):
     import scipy.sparse
     from tilewright import sparse
     from tilewright.workloads.chains.fused import fused_product
-    from tilewright.tuning.spaces.bodies import blocking
+    from tilewright.tuning.spaces.cpu_schedule import blocking
     from tilewright.sparse.choices import KernelChoice
 
     large = np.tile(u, (3, 4))[:256, :256]

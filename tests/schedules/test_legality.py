@@ -15,7 +15,7 @@ from tilewright.schedules import catalogue, prism
 from tilewright.schedules.family import Legal, Violation, family_named
 from tilewright.schedules.geometry import Skew
 from tilewright.schedules.tiling import NONE, Tiling, parse
-from tilewright.tuning.spaces.bodies import cpu_schedule
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 
 
 def _problem(name="j2d5pt", shape=(40, 30), steps=10, boundary="fixed"):

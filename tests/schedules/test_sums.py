@@ -15,7 +15,7 @@ from tilewright.schedules import sums
 from tilewright.schedules.code import FORMS, Block, Sum
 from tilewright.schedules.sums import SumWork, work
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 
 def rank_of(terms):

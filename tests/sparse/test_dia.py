@@ -15,7 +15,7 @@ from tilewright.schedules.code import Unrolling
 from tilewright.sparse import dia as room
 from tilewright.sparse.dia import length
 from tilewright.sparse.lower.dia import emit_dia
-from tilewright.tuning.spaces.bodies import unrolling
+from tilewright.tuning.spaces.cpu_schedule import unrolling
 
 Dia = tw.sparse.Dia
 

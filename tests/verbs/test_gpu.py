@@ -155,7 +155,7 @@ def test_code_that_nobody_lists_is_judged_without_its_bound(monkeypatch, said):
 
     problem = make_problem(program("j2d5pt"), (64, 64), 2)
     tiling = parse("streaming:t=2,s=32x58,threads=1x64")
-    monkeypatch.setattr(screening.nvdisasm, "disassemble", refused)
+    monkeypatch.setattr(screening.nvrtc, "disassemble", refused)
     built = screening.compile_candidate(problem, tiling, as_machine("h200"), strict=False)
     assert built.resources.registers > 0
     assert built.steady is None

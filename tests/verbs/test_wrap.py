@@ -171,12 +171,12 @@ def test_recurrences_are_not_extended():
 
 @pytest.mark.parametrize("least", [0, 2**40])
 def test_halos_are_the_same_filled_by_one_thread_or_several(least, monkeypatch):
-    from tilewright.runtime import session
+    from tilewright.runtime import memory, session
 
-    seen, spread = [], session.spread
+    seen, spread = [], memory.spread
     monkeypatch.setattr(session, "_SPREAD_BYTES", least)
     monkeypatch.setattr(session, "_SMALL", 0)
-    monkeypatch.setattr(session, "spread", lambda jobs, threads: (seen.append(threads), spread(jobs, threads)))
+    monkeypatch.setattr(memory, "spread", lambda jobs, threads: (seen.append(threads), spread(jobs, threads)))
     known = program("fdtd2d")
     grids = [np.random.default_rng(n).random((40, 64), dtype=np.float32) for n in range(3)]
     out = tw.run(known, *grids, steps=9, boundary="wrap", tiling="hybrid:t=4,s=4x80", threads=2, strict=True)

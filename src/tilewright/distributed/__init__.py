@@ -7,7 +7,7 @@ All of them cut a grid into boxes that run for several steps on their own, see :
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.distributed.ranks import Array as Array
+    from tilewright.distributed.rank_arrays import Array as Array
 
 __all__ = ["Array"]
 
@@ -16,6 +16,6 @@ def __getattr__(name: str) -> object:
     """Load the array class on first use (PEP 562)."""
     if name != "Array":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tilewright.distributed import ranks
+    from tilewright.distributed import rank_arrays
 
-    return ranks.Array
+    return rank_arrays.Array

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.base.errors import UsageError, told
 from tilewright.base.fingerprint import fingerprint
 from tilewright.distributed import disk, journal
-from tilewright.distributed.ranks import Array, together
+from tilewright.distributed.rank_arrays import Array, together
 from tilewright.distributed.windows import Decomposition, slices
 from tilewright.runtime.formats.files import ArrayStream
 from tilewright.runtime.memory import Array as Grid

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.distributed.ranks import TAG, Array, buffer_of
+from tilewright.distributed.rank_arrays import TAG, Array, buffer_of
 from tilewright.distributed.windows import Halo, halo, slices
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import layout

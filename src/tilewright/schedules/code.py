@@ -192,7 +192,7 @@ class KernelCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuSchedule:
-    """A tiling for a processor with every choice made; :mod:`tilewright.tuning.spaces.bodies` makes those left open."""
+    """A tiling for a processor with every choice made (:mod:`tilewright.tuning.spaces.cpu_schedule`)."""
 
     tiling: Tiling  # the order of computation, and what was asked for of the code
     body: KernelCode  # how the code is written

@@ -26,7 +26,7 @@ from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.memory import Array
 from tilewright.schedules.code import Unrolling
 from tilewright.sparse.lower.dia import emit_dia
-from tilewright.tuning.spaces import bodies as rules
+from tilewright.tuning.spaces import cpu_schedule as rules
 
 DTYPES = ("float32", "float64")
 THREADED_BYTES = 2**18

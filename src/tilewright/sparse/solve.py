@@ -18,7 +18,7 @@ from tilewright.runtime.memory import Array
 from tilewright.sparse.dia import Dia, threads_for, unrolling
 from tilewright.sparse.krylov import axpy, dot, norm, root_of, smallest
 from tilewright.sparse.lower.cg import emit_cg
-from tilewright.tuning.spaces.bodies import CG_BLOCK
+from tilewright.tuning.spaces.cpu_schedule import CG_BLOCK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

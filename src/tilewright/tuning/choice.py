@@ -23,7 +23,7 @@ from tilewright.tuning import select as choices
 from tilewright.tuning.ranking import best_tiling, contenders
 from tilewright.tuning.shortlist import Candidate
 from tilewright.tuning.spaces import space
-from tilewright.tuning.spaces.bodies import arithmetic_ratio
+from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import PeriodicBlocks, plan_blocks
 
 _FEWEST_STEPS = 3

@@ -26,7 +26,7 @@ from tilewright.tuning import select as choices
 from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.ranking import best_tiling, families_of
 from tilewright.tuning.spaces import space
-from tilewright.tuning.spaces.bodies import arithmetic_ratio
+from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import PeriodicBlocks
 from tilewright.workload import Points
 

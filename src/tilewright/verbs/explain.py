@@ -13,7 +13,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.counting import Counts
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling, parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 _SHAPES = {1: (1_000_000,), 2: (4096, 4096), 3: (512, 512, 512)}
 _STEPS = 256

@@ -31,7 +31,7 @@ from tilewright.verbs.running.record import Computed
 from tilewright.verbs.running.run import run, target_here
 
 if TYPE_CHECKING:
-    from tilewright.distributed import ranks
+    from tilewright.distributed import rank_arrays
 
 Note = Callable[[str], None]
 """What says something beside the results."""
@@ -301,7 +301,7 @@ class RanksRun(Record):
     dtype: str
     topology: tuple[int, ...]  # ranks per axis
     seconds: float  # computing and messages on the slowest rank, without reading or writing files
-    traffic: "ranks.Traffic"  # of the first rank
+    traffic: "rank_arrays.Traffic"  # of the first rank
 
     @property
     def gcells_per_second(self) -> float:
@@ -371,17 +371,17 @@ def _check_for_ranks(files: RunFiles, program: Program) -> None:
         )
 
 
-def _arrays_of_ranks(options: RunOptions, files: RunFiles, program: Program, comm: Any) -> "list[ranks.Array]":  # noqa: ANN401
+def _arrays_of_ranks(options: RunOptions, files: RunFiles, program: Program, comm: Any) -> "list[rank_arrays.Array]":  # noqa: ANN401
     """Read every field, each rank its own block, or deal random data that the first rank draws."""
-    from tilewright.distributed import disk, ranks
+    from tilewright.distributed import disk, rank_arrays
 
     dims = None if files.topology is None else tuple(_rank_count(text) for text in files.topology.split("x"))
     if files.inputs:
         given: list[Any] = []
-        ranks.together(comm, lambda: given.extend(disk.open_array(path) for path in files.inputs))
+        rank_arrays.together(comm, lambda: given.extend(disk.open_array(path) for path in files.inputs))
         dtypes = [options.dtype or each.dtype.name for each in given]
         arrays = [
-            ranks.Array(tuple(each.shape), dtype, comm=comm, topology=dims)
+            rank_arrays.Array(tuple(each.shape), dtype, comm=comm, topology=dims)
             for each, dtype in zip(given, dtypes, strict=True)
         ]
         return [array.read(path) for array, path in zip(arrays, files.inputs, strict=True)]
@@ -394,8 +394,8 @@ def _arrays_of_ranks(options: RunOptions, files: RunFiles, program: Program, com
         if comm.Get_rank() == 0:
             drawn.extend(data.random_arrays(program, shape, dtype, files.seed))
 
-    ranks.together(comm, draw)
-    every = [ranks.Array(shape, dtype, comm=comm, topology=dims) for _ in program.fields]
+    rank_arrays.together(comm, draw)
+    every = [rank_arrays.Array(shape, dtype, comm=comm, topology=dims) for _ in program.fields]
     return [array.scatter(drawn[number] if drawn else None) for number, array in enumerate(every)]
 
 

@@ -15,7 +15,7 @@ from tilewright.codegen.source import c_source
 from tilewright.runtime.call import functions
 from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.schedules.code import Blocking, GroupBlock
-from tilewright.tuning.spaces.bodies import blocking
+from tilewright.tuning.spaces.cpu_schedule import blocking
 from tilewright.workloads.chains.fused import block_sizes, fused_product
 from tilewright.workloads.chains.traffic import SCHEDULES, count
 

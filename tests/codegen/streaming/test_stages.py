@@ -19,7 +19,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.weights import apart
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 IN_3D = sorted(name for name in names() if program(name).rank == 3)
 

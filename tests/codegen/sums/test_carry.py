@@ -14,7 +14,7 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.weights import equal_box, equal_boxes
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 TILINGS = {2: "streaming:t=3,s=32x64,rows=3", 3: "streaming:t=2,s=16x8x64,rows=3"}
 

@@ -32,7 +32,7 @@ from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue
 from tilewright.schedules.sums import paired, runs
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 

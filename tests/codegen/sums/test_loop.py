@@ -16,7 +16,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 BOUNDARIES = (
     "fixed",

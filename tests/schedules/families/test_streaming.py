@@ -23,7 +23,7 @@ from tilewright.schedules.family import Legal, Violation
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming import levels as pipeline
 from tilewright.schedules.tiling import Tiling, parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 
 
 def tiling_of(problem, seed):

@@ -12,7 +12,7 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import arithmetic_ratio
+from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio
 
 FEW = load("zen3")
 MANY = replace(FEW, vector_width=replace(FEW.vector_width, value=16.0))

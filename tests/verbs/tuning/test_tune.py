@@ -24,7 +24,7 @@ from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains import cpu as toolchain
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.shortlist import LEVELS, shortlist
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 from tilewright.verbs import wisdom
 from tilewright.verbs.predict import choose_tiling
 from tilewright.verbs.tuning import meter, trial

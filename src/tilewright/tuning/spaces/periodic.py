@@ -15,7 +15,7 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import Extended, extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.spaces.bodies import arithmetic_ratio
+from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio
 
 _LENGTHS = (2, 4, 8, 16, 32, 64, 128)
 """Steps of a block that are tried."""

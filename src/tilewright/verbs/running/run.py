@@ -10,7 +10,8 @@ from tilewright.inputs.stencil import ProgramLike, as_program
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points, SourceList
-from tilewright.runtime.host import may_yield, thread_count
+from tilewright.runtime.busy import may_yield
+from tilewright.runtime.host import thread_count
 from tilewright.runtime.simulation import Callback
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.options import RunOptions

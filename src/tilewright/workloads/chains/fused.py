@@ -8,7 +8,7 @@ from tilewright.runtime.call import by_cells, compiled, scratch
 from tilewright.runtime.memory import Array
 from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.schedules.code import Blocking
-from tilewright.tuning.spaces.bodies import blocking
+from tilewright.tuning.spaces.cpu_schedule import blocking
 
 DTYPES = ("float32", "float64")
 _THREADED = 500_000

@@ -19,8 +19,9 @@ from tilewright.planner import batch_plan
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.batches import run_batch
+from tilewright.runtime.busy import unoccupied
 from tilewright.runtime.call import overlap
-from tilewright.runtime.host import thread_count, unoccupied
+from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.options import refuse

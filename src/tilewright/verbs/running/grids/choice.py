@@ -65,7 +65,7 @@ def _mapped(values: Sequence[Any]) -> bool:
 
 def is_distributed(value: object) -> bool:
     """Whether a value is an array over ranks."""
-    ranks = sys.modules.get("tilewright.distributed.ranks")
+    ranks = sys.modules.get("tilewright.distributed.rank_arrays")
     return ranks is not None and isinstance(value, ranks.Array)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.inputs.arrays import like
 from tilewright.inputs.memo import prepared
-from tilewright.runtime.host import unoccupied
+from tilewright.runtime.busy import unoccupied
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.simulation import Calculation, Simulation

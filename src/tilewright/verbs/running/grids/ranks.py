@@ -4,7 +4,7 @@ from typing import Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import as_path
-from tilewright.distributed import ranks, runs
+from tilewright.distributed import rank_arrays, rank_runs
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.inputs import memo
 from tilewright.verbs.options import refuse
@@ -37,29 +37,29 @@ class Ranks(Large):
                 raise UsageError("some arrays of a run are distributed over ranks, and some are not")
             return self._checked([flat((array,)) for array in self.arrays], values)
 
-        case = ranks.together(comm, check)
+        case = rank_arrays.together(comm, check)
         levels = {name: tuple(flat((array,))) for name, array in zip(program.fields, self.arrays, strict=True)}
         levels |= {name: (value,) for name, value in values.items()}
         like, versions = levels[program.fields[0]][0], case.given.versions
         for name in versions.keys() - levels.keys():  # every rank has all of an array of fewer axes
-            part = ranks.Array(like.shape, versions[name][0].dtype, comm=comm, topology=like.topology)
+            part = rank_arrays.Array(like.shape, versions[name][0].dtype, comm=comm, topology=like.topology)
             part.local[...] = versions[name][0][tuple(slice(*each) for each in like.box)]
             levels[name] = (part,)
-        case = runs.looked(levels, comm, lambda look: self._with_points(case, look))
+        case = rank_runs.looked(levels, comm, lambda look: self._with_points(case, look))
         self.problem = case.problem
-        threads = (
-            self.target.threads if options.threads is not None else ranks.threads_per_rank(comm, self.target.threads)
-        )
+        threads = self.target.threads
+        if options.threads is None:
+            threads = rank_arrays.threads_per_rank(comm, threads)
         self._parts = self._computer(case, threads)
         checkpoints = None
         if options.checkpoint is not None:
             folder = as_path(options.checkpoint, "checkpoint").absolute()
             checkpoints = Checkpoints(folder=folder, every=options.every, resume=options.resume)
-        self._job = runs.RankRun(problem=case.problem, arrays=levels, points=case.points, checkpoints=checkpoints)
+        self._job = rank_runs.RankRun(problem=case.problem, arrays=levels, points=case.points, checkpoints=checkpoints)
 
     def advance(self, step: int) -> None:  # noqa: ARG002  (nothing is seen before the last)
         """Run to the end, or from the last checkpoint to it."""
-        self._found, self._traces = runs.run(self._job, memo.host(), self._parts)
+        self._found, self._traces = rank_runs.run(self._job, memo.host(), self._parts)
 
     def results(self) -> Any:  # noqa: ANN401
         """Return this rank's part of the results."""

@@ -81,7 +81,7 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
 
 def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> SizeResult | str | None:
     """Measure regions with loops on threads and blocked products; return why they stay, or None: none is parallel."""
-    from tilewright.tuning.spaces.bodies import blocking
+    from tilewright.tuning.spaces.cpu_schedule import blocking
 
     if any(loop.stencil for loop in case.site.loops):
         return None

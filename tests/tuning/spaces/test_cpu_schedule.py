@@ -16,7 +16,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE, Tiling, parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.cpu_schedule import choose_body
 from tilewright.verbs.gradients.problems import split_problem
 
 _SHAPES = {1: (200,), 2: (37, 150), 3: (13, 17, 70)}

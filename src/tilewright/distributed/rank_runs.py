@@ -22,7 +22,7 @@ from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.ghosts import Exchange as Messages
 from tilewright.distributed.ghosts import Ghosts, moving, packed_cells
 from tilewright.distributed.points import GridPoints, WindowPoints, fingerprint_of, inside
-from tilewright.distributed.ranks import Array, T, Traffic, ending, together
+from tilewright.distributed.rank_arrays import Array, T, Traffic, ending, together
 from tilewright.distributed.windows import Decomposition, Halo, Window, check_cut, depths, halo, slices, split
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
