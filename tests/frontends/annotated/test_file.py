@@ -218,8 +218,39 @@ def test_parameters_of_functions():
 
 
 def test_macros_are_expanded_but_min_and_max_mean_themselves():
-    known = macros.defined("#define sq(x) ((x)*(x))\n#define max(a,b) ((a)>(b)?(a):(b))\n#define\tN 10")
+    known, _ = macros.defined("#define sq(x) ((x)*(x))\n#define max(a,b) ((a)>(b)?(a):(b))\n#define\tN 10")
     assert macros.expand("sq(N + 1) + max(1, N)", known) == "((10 + 1)*(10 + 1)) + max(1, 10)"
+
+
+CHAINS = [
+    ("#define P 1\n#if P == 1\n#define K 1\n#elif P == 2\n#define K 2\n#else\n#define K 3\n#endif", "1"),
+    ("#define P 2\n#if P == 1\n#define K 1\n#elif P == 2\n#define K 2\n#else\n#define K 3\n#endif", "2"),
+    ("#define P 7\n#if P == 1\n#define K 1\n#elif P == 2\n#define K 2\n#else\n#define K 3\n#endif", "3"),
+    ("#define P 2\n#if defined(P) && !(P < 2)\n#define K 1\n#else\n#define K 2\n#endif", "1"),
+    ("#ifndef K\n#define K 1\n#endif", "1"),
+    ("#define P\n#ifdef P\n#define K 1\n#else\n#define K 2\n#endif", "1"),
+    ("#if defined P || 0x10 > 15L\n#define K 1\n#else\n#define K 2\n#endif", "1"),
+    ("#define P 1\n#ifdef P\n#if P - 1\n#define K 1\n#else\n#define K 2\n#endif\n#else\n#define K 3\n#endif", "2"),
+    ("#if 0\n#if UNKNOWN > 1\n#define K 1\n#endif\n#elif 1\n#define K 2\n#endif", "2"),
+    ("#define K 1\n#if 1\n#undef K\n#define K 2\n#elif UNKNOWN\n#define K 3\n#endif", "2"),
+]
+"""Chains of conditionals, and what a compiler takes for K."""
+
+
+@pytest.mark.parametrize(("text", "value"), CHAINS)
+def test_conditionals_are_followed_as_a_compiler_follows_them(text, value):
+    known, unsure = macros.defined(text)
+    assert (known["K"].body, unsure) == ((value,), set())
+    assert macros.preprocess(f"{text}\nK")[0].strip() == value
+
+
+@pytest.mark.parametrize("asked", ["if P == 1", "ifdef P", "ifndef P", "ifdef __linux__"])
+def test_a_macro_that_an_unknown_conditional_decides_is_refused(asked):
+    chain = f"#{asked}\n#define K 1\n#else\n#define K 300\n#endif\n"
+    assert macros.defined(chain)[1] == {"K"}
+    with pytest.raises(UsageError, match="the macro 'K' in the region of line 8 depends on a conditional that is not"):
+        read_file(chain + annotated("for (i=0; i<=n-1; i++) y[i + K] = x[i];"))
+    assert macros.defined(chain + "#define K 2\n") == ({"K": macros.Macro(parameters=None, body=("2",))}, set())
 
 
 def test_files_of_inputs():

@@ -118,6 +118,11 @@ def test_what_cannot_be_followed_reads_everything():
         "int g(x, t) double *x; real t; { return k; }",
         "MPI_Comm comm; static Vec X, *Y; struct s { int t; } s1 = {.t = 3}; enum { A, B = 2 };",
         "struct q { thing *x; void (*h)(other *); }; third **h(int n, fourth *x, fifth y[n]) { return (sixth *)x; }",
+        "".join(
+            f"int use{n}(Foo{n} a, const Bar{n} *b, Baz{n} c[3]) {{ return a * b; }} Qux{n} *of{n}(void); "
+            for n in range(50)
+        ),
+        "\ufeff",  # what some editors begin a file with
         "void g(FILE *f, MPI_Comm c) { CHECK(f); kern<<<1, 2>>>(t); std::cout << k; }",
     ],
 )
@@ -145,6 +150,11 @@ def test_what_stands_around_a_function_says_nothing_of_its_scalars(top):
         ("#if WIDTH > 4\nlong q = 3;\n#endif", ("long", None)),
         ("#if WIDTH > 4\nint q = 2;\n#else\nlong q = 3;\n#endif", ("long", None)),
         ("unsigned q = 3;\n#ifdef WIDE\nq = 4;\n#endif", ("unsigned", None)),
+        (
+            "#define P 1\n#if P == 1\ntypedef long T;\n#elif P\ntypedef int T;\n#endif\nT q = 3;",
+            ("long", "3"),
+        ),
+        ("#if P == 1\ntypedef long T;\n#else\ntypedef int T;\n#endif\nT q = 3;", (None, None)),
         ("unsigned q = 3; FOREACH (i) q = va_arg(list, unsigned);", ("unsigned", None)),
         ("long double q = 3;", (None, None)),
         ("struct { int a; } q;", (None, None)),

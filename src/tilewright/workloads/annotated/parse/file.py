@@ -200,7 +200,12 @@ def _annotation(text: str, match: "re.Match[str]", line: int) -> tuple[str, int]
 
 
 def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping[int, Place]) -> RegionGroup:
-    known = macros.defined(macros.without_comments(text[: region.start]))
+    known, unsure = macros.defined(macros.without_comments(text[: region.start]))
+    if asked := sorted(unsure & set(re.findall(r"\w+", text[region.start : region.end]))):
+        raise UsageError(
+            f"the macro {asked[0]!r} in the region of line {region.line} depends on a conditional that is not known",
+            "define the name that it asks for before it",
+        )
     spec = None
     if region.module == "PerfTuning":
         spec = read_spec(region.code, region.line, load)

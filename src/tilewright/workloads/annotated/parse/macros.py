@@ -6,9 +6,11 @@ Expansion is bounded: macros that grow without end are refused, not followed.
 import contextlib
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
+from tilewright.workloads.annotated.nests.values import constant
+from tilewright.workloads.annotated.parse.c import parse_expression
 
 MAX_TOKENS = 200_000
 """Most tokens that an expansion may produce."""
@@ -65,50 +67,81 @@ def logical_lines(text: str) -> Iterator[tuple[str | None, str, str]]:
 def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[str, dict[str, Macro]]:
     """Take the directives out of C text without comments and expand its macros; return those of its end as well.
 
-    ``#include`` lines are dropped, ``#define``, ``#undef``, ``#ifdef``, ``#ifndef``, ``#if 0``, ``#if 1``, ``#else``
-    and ``#endif`` are followed, ``#pragma`` stays.
+    ``#include`` lines are dropped, ``#define``, ``#undef`` and conditionals are followed, ``#pragma`` stays.
     """
     known = dict(macros or {})
     lines: list[str] = []
-    active: list[bool] = []
+    conditionals = Conditionals()
     for word, rest, line in logical_lines(text):
-        stays = all(active) if word is None else _directive(word, rest, known, active)
+        stays = conditionals.active if word is None else _directive(word, rest, known, conditionals)
         lines.append(line if stays else "")
-    if active:
+    if conditionals.branches:
         raise UsageError("a conditional of the preprocessor is not closed", "add #endif")
     return expand("\n".join(lines), known), known
 
 
-def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]) -> bool:
-    """Follow a directive; return whether its line stays."""
-    if word in {"ifdef", "ifndef", "if"}:
-        active.append(condition(word, rest, known))
-    elif word in {"else", "endif"}:
-        if not active:
+@dataclass(slots=True)
+class Conditionals:
+    """The conditionals that are open at a line."""
+
+    # for each whether its present branch is taken, and whether this one or one before it was
+    branches: list[tuple[bool, bool]] = field(default_factory=list)
+
+    WORDS = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
+
+    @property
+    def active(self) -> bool:
+        """Whether the line is compiled."""
+        return all(taken for taken, _ in self.branches)
+
+    def follow(self, word: str, rest: str, known: Mapping[str, "Macro"]) -> None:
+        """Follow a directive of :data:`WORDS`; what it asks is not looked at where an earlier branch is taken."""
+        if word in {"if", "ifdef", "ifndef"}:
+            asked = self.active
+            holds = asked and condition(word, rest, known)
+            self.branches.append((holds, holds or not asked))
+            return
+        if not self.branches:
             raise UsageError(f"#{word} has no #if before it")
-        active[-1] = not active[-1]
-        if word == "endif":
-            active.pop()
-    elif all(active) and word == "define":
+        _, done = self.branches.pop()
+        if word != "endif":
+            holds = not done and (word == "else" or condition("if", rest, known))
+            self.branches.append((holds, done or holds))
+
+
+def _directive(word: str, rest: str, known: dict[str, Macro], conditionals: Conditionals) -> bool:
+    """Follow a directive; return whether its line stays."""
+    if word in conditionals.WORDS:
+        conditionals.follow(word, rest, known)
+    elif conditionals.active and word == "define":
         name, macro = definition(rest)
         known[name] = macro
-    elif all(active) and word == "undef":
+    elif conditionals.active and word == "undef":
         known.pop(rest, None)
     elif word not in {"include", "define", "undef", "pragma", "line"}:
         raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #ifdef, #ifndef, #else, #endif")
-    return word == "pragma" and all(active)
+    return word == "pragma" and conditionals.active
 
 
 def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
-    """Whether an ``if``, ``ifdef`` or ``ifndef`` holds, by the macros that are known."""
+    """Whether an ``if``, ``ifdef`` or ``ifndef`` holds, by the macros that are known.
+
+    >>> condition("if", "defined(A) && A >= 2", {"A": Macro(parameters=None, body=("3",))})
+    True
+    """
     if word != "if":
         return (rest in known) is (word == "ifdef")
-    match = re.fullmatch(r"(!?)\s*defined\s*\(?\s*([A-Za-z_]\w*)\s*\)?", rest)
-    if match:
-        return (match[2] in known) is not bool(match[1])
-    if rest in {"0", "1"}:
-        return rest == "1"
-    raise UsageError(f"a conditional is on one name, got #if {rest[:60]!r}", "use #ifdef NAME")
+    plain = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda name: str(int((name[1] or name[2]) in known)), rest)
+    plain = expand(plain, known)
+    while plain != (plain := re.sub(r"!\s*(\d+[uUlL]*\b|\([^()]*\))", r"(0 == \1)", plain)):
+        pass
+    value = None
+    if re.fullmatch(r"[\dxXa-fA-FuUlL\s()<>=&|+*/%?:!-]+", plain):
+        with contextlib.suppress(UsageError):
+            value = constant(parse_expression(plain, "a conditional"))
+    if value is None:
+        raise UsageError(f"what a conditional asks is not known here, got #if {rest[:60]!r}", "use #ifdef NAME")
+    return value != 0
 
 
 def undecided(text: str, decided: Collection[str]) -> str:
@@ -220,12 +253,32 @@ def _arguments(items: list[str], place: int) -> tuple[list[list[str]] | None, in
     raise UsageError("the call of a macro is not closed by a parenthesis")
 
 
-def defined(text: str) -> dict[str, Macro]:
-    """Return the macros that a text defines; those that cannot be read are left out."""
-    found = {}
+def defined(text: str) -> tuple[dict[str, Macro], set[str]]:
+    """Return the macros that a text defines, and the names whose meaning depends on a conditional that is not known.
+
+    What cannot be read is left out. Of a conditional that is not known all branches count: compilers define names, too.
+    """
+    known: dict[str, Macro] = {}
+    unsure: set[str] = set()
+    conditionals = Conditionals()
+    every: list[bool] = []  # whether all branches of each count
     for word, rest, _ in logical_lines(text):
-        with contextlib.suppress(UsageError):
-            if word == "define":
+        if word == "endif" and every:
+            every.pop()
+            conditionals.branches.pop()
+        elif word in {"if", "ifdef", "ifndef"} or (word in {"elif", "else"} and every and not every[-1]):
+            every += [word in {"ifdef", "ifndef"} and rest not in known] if word.startswith("if") else []
+            with contextlib.suppress(UsageError):
+                if not every[-1]:
+                    conditionals.follow(word, rest, known)
+            if len(conditionals.branches) < len(every):
+                every[-1] = True
+                conditionals.branches.append((True, False))
+        elif word == "undef" and conditionals.active and not any(every):
+            known.pop(rest, None)
+        elif word == "define" and conditionals.active:
+            with contextlib.suppress(UsageError):
                 name, macro = definition(rest)
-                found[name] = macro
-    return found
+                (unsure.add if any(every) and known.get(name, macro) != macro else unsure.discard)(name)
+                known[name] = macro
+    return known, unsure

@@ -173,7 +173,7 @@ class _Walker:
             if kind(each) == "Decl":
                 self.declare(each, counter=counter)
             elif kind(each) == "Typedef":
-                number = self.number(each)
+                number = None if each.name in self.unit.undecided else self.number(each)
                 self.typedefs[each.name] = number.ctype if number is not None and not number.dims else None
             self.evaluate(each, reads)
         return _step(reads, before)

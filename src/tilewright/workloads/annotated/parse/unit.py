@@ -26,6 +26,11 @@ _TYPE = re.compile(
     r"|\(\s*(?:const\s+)?([A-Za-z_]\w*)\s*(?:\*\s*)+\)"
 )
 """What begins a declaration, and casts to pointers: pycparser would take them for products."""
+_HEAD = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)[\s*]+[A-Za-z_]\w*\s*\(([^(){};]*)\)\s*[{;]")
+_PARAMETER = re.compile(
+    r"\s*(?:(?:const|volatile|register)\s+)*([A-Za-z_]\w*)\b[\s*]+(?:const\s+)?[A-Za-z_]\w*\s*(?:\[.*)?"
+)
+"""Heads of functions, and their parameters: what they name before the last word is a type."""
 _MOST_TRIES = 64
 _MOST_PARSED = 2**21
 """Most characters that are parsed in all tries together."""
@@ -35,23 +40,30 @@ class Unit:
     """A file without comments; ``mark`` begins the words of statements that have to stay."""
 
     def __init__(self, text: str, mark: str) -> None:
+        self.undecided: set[str] = set()  # types that depend on an ``#if`` that is not known
+        self._undecided: set[int] = set()  # lines where such conditionals begin
         self.lost: set[str] = set()  # words of what is left out because it cannot be read
         self._words: list[set[str]] = []  # of every line
         self._unread: set[int] = set()  # lines of which something is left out, or with macros that are not expanded
         self._optional: dict[int, tuple[int, int]] = {}  # branches of conditionals, by the lines inside
         self._bodies: dict[str, set[str]] = {}  # words that macros are made of, all their meanings together
         self._unsure: set[str] = set()  # macros that may have another meaning, or have none that is known here
-        self._known = macros.defined(_SPELLINGS)
+        self._known, _ = macros.defined(_SPELLINGS)
         self._budget = [macros.MAX_TOKENS]
         self._linked: list[bool] = []
-        plain = _TEXT.sub(self._emptied, self._followed(text, mark))
+        plain = _TEXT.sub(self._emptied, self._followed(text.removeprefix("\ufeff"), mark))
         # Marks outside every function: the whole file is one.
         self.wrapped = any(
             plain.count("{", 0, each.start()) - plain.count("}", 0, each.start()) == 1
             for each in re.finditer(mark, plain)
         )
         # Words taken for types.
-        self.guessed = {each[1] or each[2] for each in _TYPE.finditer(plain)} - NO_TYPES - TYPES
+        guessed = {each[1] or each[2] for each in _TYPE.finditer(plain)}
+        for head in _HEAD.finditer(plain):
+            if head[1] not in {"return", "else", "case", "goto", "sizeof", "do"}:
+                kinds = filter(None, map(_PARAMETER.fullmatch, head[2].split(",")))
+                guessed |= {head[1], *(each[1] for each in kinds)}
+        self.guessed = guessed - NO_TYPES - TYPES
         self._tree = self._parsed(plain + "}" * (plain.count("{") - plain.count("}") + self.wrapped))
 
     def externals(self) -> Iterator[tuple[Node, set[str], bool]]:
@@ -91,30 +103,30 @@ class Unit:
             last |= branches[-1:]
             for number, branch in branches if mark in line else ():
                 taken.setdefault(number, set()).add(branch)
-        active: list[bool] = []
+        conditionals = macros.Conditionals()
         done: list[str] = []
         waiting: list[str] = []
         for word, rest, line, branches in _conditionals(text):
             if word in {"define", "undef"}:
                 done += [self._expanded(waiting)] if waiting else []
                 waiting = []
-                self._define(word, rest, active)
-            elif word in {"if", "ifdef", "ifndef"}:
+                self._define(word, rest, conditionals)
+            elif word in {"if", "ifdef", "ifndef"} or (word in {"elif", "else", "endif"} and conditionals.branches):
                 try:
-                    active.append(macros.condition(word, rest, self._known))
+                    conditionals.follow(word, rest, self._known)
                 except UsageError:
-                    active.append(False)
+                    conditionals.branches.append((False, False))
                     taken.setdefault(branches[-1][0], {last[branches[-1][0]]})
-            elif word in {"else", "elif"} and active:
-                active[-1] = not active[-1]
-            elif word == "endif":
-                active = active[:-1]
+                    self._undecided.add(branches[-1][0])
             elif word is None and branches:
                 self._optional[len(self._words)] = branches[-1]
+                if any(number in self._undecided for number, _ in branches):
+                    self.undecided |= set(re.findall(r"\btypedef\b[^;]*?(\w+)\s*;", line))
             if branches and branches[-1][0] in taken:
-                active[-1] = branches[-1][1] in taken[branches[-1][0]]
+                chosen = branches[-1][1] in taken[branches[-1][0]]
+                conditionals.branches[-1] = chosen, chosen or conditionals.branches[-1][1]
             self._words.append(set(_WORD.findall(line)) if word is None else set())
-            waiting.append(line if word is None and all(active) else "")
+            waiting.append(line if word is None and conditionals.active else "")
         return "\n".join([*done, self._expanded(waiting)])
 
     def _expanded(self, lines: Sequence[str]) -> str:
@@ -124,7 +136,7 @@ class Unit:
             self._unread |= {*range(len(self._words) - len(lines), len(self._words))}
             return "\n".join(lines)
 
-    def _define(self, word: str, rest: str, active: Sequence[bool]) -> None:
+    def _define(self, word: str, rest: str, conditionals: macros.Conditionals) -> None:
         name, *body = _WORD.findall(rest) or [""]
         meaning = {}
         try:
@@ -135,10 +147,10 @@ class Unit:
             # What cannot be expanded is a word that may read all that it is made of.
             self._unsure.add(name)
             body += ["##"] if "##" in rest else []
-        if all(active):
+        if conditionals.active:
             self._known.pop(name, None)
             self._known |= meaning
-        self._unsure |= {name} if active else set()
+        self._unsure |= {name} if conditionals.branches else set()
         self._bodies.setdefault(name, set()).update(body)
 
     def _emptied(self, match: "re.Match[str]") -> str:
