@@ -39,7 +39,8 @@ class Const:
         return isinstance(other, Const) and identity(self.value) == identity(other.value)
 
     def __hash__(self) -> int:
-        return hash(identity(self.value))
+        # Not a number is unlike itself, and hashed by its place in memory.
+        return hash(self.value) if self.value == self.value else 0
 
     @property
     def real(self) -> bool | int | float:
