@@ -81,15 +81,20 @@ def _words(problem, tiling):
     reads, writes, touched = _values(problem.program, own)
     earlier = set().union(*(_values(problem.program, cells)[0] for cells in before)) if before else set()
     _, tile_writes, _ = _values(problem.program, tile)
+    out = sum(_read_outside(problem.program, value, tile) for value in writes)
+    return len(own), len(reads - tile_writes - earlier), out, _footprint(problem.program, touched)
+
+
+def _footprint(program, touched):
+    """Places in the boxes around what is touched, in all copies of the fields."""
     footprint = 0
-    for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
+    for field, copies in zip(program.fields, program.analysis.copies, strict=True):
         where = [cell for name, *cell in touched if name == field]
         size = copies if where else 0
         for axis in zip(*where, strict=True):
             size *= max(axis) - min(axis) + 1
         footprint += size
-    out = sum(_read_outside(problem.program, value, tile) for value in writes)
-    return len(own), len(reads - tile_writes - earlier), out, footprint
+    return footprint
 
 
 def _values(program, cells):

@@ -18,7 +18,7 @@ from tilewright.schedules.geometry import Diamond, Skew
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import least
 
-from .test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _values
+from .test_counts import _cells, _footprint, _read_outside, _reads_stay_inside, _subtiles, _values
 
 
 def tiling_of(problem, family, seed):
@@ -97,15 +97,8 @@ def _words_of_a_whole_tile(problem, tiling):
     tiles = [set().union(*map(_cells, subs.values())) for subs in found.values()]
     own = next(tile for tile in tiles if len(tile) == points and _reads_stay_inside(problem, tile))
     reads, writes, touched = _values(problem.program, own)
-    footprint = 0
-    for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
-        where = [cell for name, *cell in touched if name == field]
-        size = copies if where else 0
-        for axis in zip(*where, strict=True):
-            size *= max(axis) - min(axis) + 1
-        footprint += size
     out = sum(_read_outside(problem.program, value, own) for value in writes)
-    return len(own), len(reads - writes), out, footprint
+    return len(own), len(reads - writes), out, _footprint(problem.program, touched)
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -128,7 +128,7 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
 
 
 def _stencil(program: "Named") -> "Program":
-    """Return the stencil, or options.refuse anything else."""
+    """Return the stencil, or refuse anything else."""
     from tilewright.programs.stencil.program import Program
 
     if not isinstance(program, Program):

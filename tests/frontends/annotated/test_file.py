@@ -403,9 +403,10 @@ def test_types_of_numbers_have_the_names_that_the_file_gives():
             read_file(typedef + text)
 
 
+@pytest.mark.parametrize("asked", ["ifdef FAST", "if 1 == 2L\nx[i] = 3;\n#elif defined(FAST)"])
 @pytest.mark.parametrize("decided", ["", "#define FAST\n", "#undef FAST\n", "#define FAST 0\n"])
-def test_a_conditional_that_the_file_does_not_decide_is_refused(decided):
-    body = "for (i = 0; i < n; i++) {\n#ifdef FAST\nx[i] = 1;\n#endif\nx[i] += 2; }"
+def test_a_conditional_that_the_file_does_not_decide_is_refused(decided, asked):
+    body = f"for (i = 0; i < n; i++) {{\n#{asked}\nx[i] = 1;\n#endif\nx[i] += 2; }}"
     text = f"{decided}void f(int n, double *x) {{ int i;\n/*@ Loop() @*/ {body} /*@ end @*/ }}"
     if decided:
         (site,) = read_file(text)

@@ -119,7 +119,7 @@ def _directive(word: str, rest: str, known: dict[str, Macro], conditionals: Cond
     elif conditionals.active and word == "undef":
         known.pop(rest, None)
     elif word not in {"include", "define", "undef", "pragma", "line"}:
-        raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #ifdef, #ifndef, #else, #endif")
+        raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #undef, #if, #elif, #else")
     return word == "pragma" and conditionals.active
 
 
@@ -156,8 +156,9 @@ def undecided(text: str, decided: Collection[str]) -> str:
     for word, rest, line in logical_lines(text):
         if word == "endif":
             waiting = waiting[:-1]
-        elif word in {"if", "ifdef", "ifndef"}:
-            waiting.append(min(set(re.findall(r"[A-Za-z_]\w*", rest)) - {"defined", *decided}, default=""))
+        elif word in {"if", "ifdef", "ifndef", "elif"}:
+            asked = min(set(re.findall(r"\b[A-Za-z_]\w*", rest)) - {"defined", *decided}, default="")
+            waiting.append((waiting.pop() if word == "elif" and waiting else "") or asked)
         elif word is None and line.strip() and any(waiting):
             return next(filter(None, waiting))
     return ""

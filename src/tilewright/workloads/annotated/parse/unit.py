@@ -41,7 +41,7 @@ class Unit:
 
     def __init__(self, text: str, mark: str) -> None:
         self.undecided: set[str] = set()  # types that depend on an ``#if`` that is not known
-        self._undecided: set[int] = set()  # lines where such conditionals begin
+        self._unknown: set[int] = set()  # lines where such conditionals begin
         self.lost: set[str] = set()  # words of what is left out because it cannot be read
         self._words: list[set[str]] = []  # of every line
         self._unread: set[int] = set()  # lines of which something is left out, or with macros that are not expanded
@@ -117,10 +117,10 @@ class Unit:
                 except UsageError:
                     conditionals.branches.append((False, False))
                     taken.setdefault(branches[-1][0], {last[branches[-1][0]]})
-                    self._undecided.add(branches[-1][0])
+                    self._unknown.add(branches[-1][0])
             elif word is None and branches:
                 self._optional[len(self._words)] = branches[-1]
-                if any(number in self._undecided for number, _ in branches):
+                if any(number in self._unknown for number, _ in branches):
                     self.undecided |= set(re.findall(r"\btypedef\b[^;]*?(\w+)\s*;", line))
             if branches and branches[-1][0] in taken:
                 chosen = branches[-1][1] in taken[branches[-1][0]]
