@@ -95,15 +95,15 @@ def decode_toml(data: str | bytes, what: str, hint: str = "") -> dict[str, Any]:
 def read_rows(path: Path, most: int, kind: str, cls: type[T]) -> list[T]:
     """Read a table in CSV, a dataclass per row; its columns are the fields, in any order, and others may be there."""
     columns = _fields_of(cls)  # type: ignore[arg-type]  # (mypy takes classes for unhashable)
-    what = f"the {kind} {str(path)!r}"
-    rows = csv.DictReader(io.StringIO(decode_text(read_bounded(path, most, kind), what), newline=""))
+    title = f"the {kind} {str(path)!r}"
+    rows = csv.DictReader(io.StringIO(decode_text(read_bounded(path, most, kind), title), newline=""))
     try:
         names = rows.fieldnames or []
         cells = [(rows.line_num, row) for row in rows]
     except csv.Error as error:
-        raise UsageError(f"{what} is not CSV: {error}") from None
+        raise UsageError(f"{title} is not CSV: {error}") from None
     if not set(columns) <= set(names):
-        raise UsageError(f"{what} needs the columns {', '.join(columns)}, got {', '.join(names) or 'none'}")
+        raise UsageError(f"{title} needs the columns {', '.join(columns)}, got {', '.join(names) or 'none'}")
     return [
         parse(
             cls, {name: _number(row[name], kind) for name, (kind, _) in columns.items()}, f"line {line} of {path.name}"

@@ -47,10 +47,10 @@ def whole_number(value: object, name: str, low: int, high: int, text: str = "") 
     try:
         number = value.__index__() if hasattr(value, "__index__") else int(value)  # type: ignore[call-overload]
         exact = hasattr(value, "__index__") or bool(number == value)
-        good = exact and not isinstance(value, bool | str | bytes) and low <= number <= high
+        valid = exact and not isinstance(value, bool | str | bytes) and low <= number <= high
     except (TypeError, ValueError, OverflowError):
-        good = False
-    if not good:
+        valid = False
+    if not valid:
         raise UsageError(f"{name} is a whole number {text or f'from {low} to {high}'}, got {quoted(value)}")
     return int(number)
 
@@ -64,10 +64,10 @@ def real_number(value: object, name: str, *, zero: bool = False) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
         least = number >= 0 if zero else number > 0
-        good = least and math.isfinite(number) and not isinstance(value, bool | str | bytes)
+        valid = least and math.isfinite(number) and not isinstance(value, bool | str | bytes)
     except (TypeError, ValueError, OverflowError):
-        good = False
-    if not good:
+        valid = False
+    if not valid:
         raise UsageError(f"{name} is {'not negative' if zero else 'positive'}, got {value!r:.60}")
     return number
 

@@ -61,13 +61,15 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
     for node in layout.placed:
         match node:
             case Index():
-                what = "itself"
+                content = "itself"
             case Profile():
-                what = f"its number of {node.name}"
+                content = f"its number of {node.name}"
             case Inside():
-                what = f"whether it is in {node.low}:{'' if node.high is None else node.high}"
+                content = f"whether it is in {node.low}:{'' if node.high is None else node.high}"
         number = len(layout.constants) + layout.placed.index(node)
-        rows.append(f"     constant[{number}]  of every index along axis {node.axis} {what}, as a value of the type;")
+        rows.append(
+            f"     constant[{number}]  of every index along axis {node.axis} {content}, as a value of the type;"
+        )
         rows.append(f"       {layout.margin} values before and after these may be read")
     number = len(layout.constants) + len(layout.placed)
     if any(isinstance(node, Inside) for node in layout.placed):
@@ -239,8 +241,8 @@ def _opencl(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
     arguments = ["  for (int i = 0; i < FIELDS; ++i) argument(kernel, &place, sizeof fields[i], &fields[i]);"]
     for kind, values in (("cl_int", narrow), ("int64_t", wide)):
         arguments.append(f"  static const {kind} {kind}_given[] = {{{', '.join(values)}}};")
-        one = f"argument(kernel, &place, sizeof({kind}), &{kind}_given[i]);"
-        arguments.append(f"  for (int i = 0; i < {len(values)}; ++i) {one}")
+        statement = f"argument(kernel, &place, sizeof({kind}), &{kind}_given[i]);"
+        arguments.append(f"  for (int i = 0; i < {len(values)}; ++i) {statement}")
     arguments.append(
         "  for (int i = 0; i < NUMBERS[each[0]]; ++i) argument(kernel, &place, sizeof(cl_int), &each[2 + i]);"
     )
@@ -253,8 +255,8 @@ def _opencl(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
         ]
     if run.scalars:
         arguments.append(f"  static const real scalars[] = {{{', '.join(map(_literal, run.scalars))}}};")
-        one = "argument(kernel, &place, sizeof(real), &scalars[i]);"
-        arguments.append(f"  for (int i = 0; i < {len(run.scalars)}; ++i) {one}")
+        statement = "argument(kernel, &place, sizeof(real), &scalars[i]);"
+        arguments.append(f"  for (int i = 0; i < {len(run.scalars)}; ++i) {statement}")
     more = ""
     if run.table is not None:
         whole = "CL_TRUE, 0, sizeof TABLE, (void *)TABLE, 0, NULL, NULL"

@@ -336,9 +336,9 @@ def scalar_name(name: str) -> str:
 
 def _needed(tape: Tape) -> frozenset[int]:
     """Positions whose values something uses (:func:`tilewright.codegen.tapes.fuse_roots` leaves unused ones behind)."""
-    wanted = {len(tape) - 1}
+    needed = {len(tape) - 1}
     for position in range(len(tape) - 1, -1, -1):
         node = tape[position]
-        if position in wanted and isinstance(node, Apply):
-            wanted.update(node.args)
-    return frozenset(wanted)
+        if position in needed and isinstance(node, Apply):
+            needed.update(node.args)
+    return frozenset(needed)

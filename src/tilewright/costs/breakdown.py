@@ -80,8 +80,8 @@ class Breakdown(Times[Floats]):
     def bound_by(self, index: int) -> str:
         """Name what takes most of a tiling's time: a part, or ``compute``, ``memory``, ``synchronisation``."""
         if self.parts is not None:
-            felt = {name: float(part[index]) for name, part in self.parts.items()}
-            return max(felt, key=lambda name: felt[name])
+            seconds = {name: float(part[index]) for name, part in self.parts.items()}
+            return max(seconds, key=lambda name: seconds[name])
         if self.sync_seconds[index] > 0.5 * self.seconds[index]:
             return "synchronisation"
         return "compute" if self.compute_seconds[index] >= self.io_seconds[index] else "memory"

@@ -78,14 +78,14 @@ def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
         c_iter=setting.rates.c_iter.at(0.0),
         swept=setting.rates.swept.at(0.0),
     )
-    one = zero.at(c_iter=replace(zero.rates.c_iter, value=1.0), swept=replace(zero.rates.swept, value=1.0))
+    per_iteration = zero.at(c_iter=replace(zero.rates.c_iter, value=1.0), swept=replace(zero.rates.swept, value=1.0))
     row = zero.at(row_seconds=1.0, swept_row_seconds=1.0)
     if family.untiled:
         box = zero.at(swept_box_seconds=1.0)
-        return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row, box)])
+        return np.array([evaluate(family, sizes, each).seconds[0] for each in (per_iteration, row, box)])
     # Tiles are clipped at so small a grid: count its rows, not whole tiles. But every tile that meets it has its boxes.
     facts, prisms = setting.facts, hexagonal.boxes(sizes, setting.facts).tiles
-    parts = [float((prisms * evaluate(family, sizes, each).prism_seconds)[0]) for each in (one, row)]
+    parts = [float((prisms * evaluate(family, sizes, each).prism_seconds)[0]) for each in (per_iteration, row)]
     tiles = sum(hexagonal.tiles_per_wavefront(sizes, facts)) * hexagonal.prism_tiles(sizes, facts)
     return np.array([*parts, float(facts.steps * facts.stages * tiles[0])])
 
@@ -97,8 +97,8 @@ def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
     none = setting.rates.blocked.at(0.0)
     near = setting.at(sm_count=1, launch_seconds=0.0, advance_seconds=0.0, blocked=none)
     still = near.at(cache_byte_seconds=0.0)
-    one, start = still.at(blocked=replace(none, value=1.0)), still.at(advance_seconds=1.0)
-    rest, *others = (evaluate(streaming_family.FAMILY, sizes, each) for each in (still, one, start, near))
+    per_iteration, start = still.at(blocked=replace(none, value=1.0)), still.at(advance_seconds=1.0)
+    rest, *others = (evaluate(streaming_family.FAMILY, sizes, each) for each in (still, per_iteration, start, near))
     turns, felt = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0]), float(rest.compute_seconds[0])
     parts = [float(each.compute_seconds[0]) - felt for each in others]
     hidden = felt if hides(len(setting.facts.shape)) else 0.0

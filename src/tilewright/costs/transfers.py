@@ -73,13 +73,13 @@ class Streamed:
         read, write = (self.extent + again) * self.read_bytes, self.extent * self.write_bytes
         disk = read / self.bandwidths[0] + write / self.bandwidths[1]
         # The first window of a pass is read before anything is computed, and the last one written afterwards.
-        felt = disk / slabs if compute > disk else disk - compute + compute / slabs
+        exposed = disk / slabs if compute > disk else disk - compute + compute / slabs
         return Passes(
             rows=rows,
             steps=steps,
             count=count,
             slabs=slabs,
-            terms={"arithmetic": count * compute, "transfers": count * felt},
+            terms={"arithmetic": count * compute, "transfers": count * exposed},
             disk_seconds=count * disk,
             read_bytes=count * read,
             write_bytes=count * write,

@@ -116,16 +116,16 @@ class _File:
 
 def parse(text: str | bytes, where: str) -> Machine:
     """Parse the text of a machine file."""
-    what = f"the machine file {where!r}"
-    data = documents.decode_toml(text, what)
-    documents.refuse_unknown(data, [each.name for each in fields(_File)], what)
+    kind = f"the machine file {where!r}"
+    data = documents.decode_toml(text, kind)
+    documents.refuse_unknown(data, [each.name for each in fields(_File)], kind)
     if data.get("schema") != SCHEMA or isinstance(data.get("schema"), bool):
         raise UsageError(
-            f"{what} must have schema = {SCHEMA}, got {data.get('schema')!r}",
+            f"{kind} must have schema = {SCHEMA}, got {data.get('schema')!r}",
             "it was written for another version of tilewright",
         )
     _nothing_missing(data, where)
-    file = documents.parse(_File, data, what)
+    file = documents.parse(_File, data, kind)
     iteration = {name: _quantity(value, "s", f"c_iter.{name} of {where!r}") for name, value in file.c_iter.items()}
     return Machine(
         name=file.name,

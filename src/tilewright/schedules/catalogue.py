@@ -30,8 +30,8 @@ def families() -> tuple[Family, ...]:
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in what a tiling leaves out."""
-    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
-    if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
+    sizes = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
+    if any(size is not None and size < 1 for size in (*sizes, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
     return tiling.family.complete(problem, tiling)
 

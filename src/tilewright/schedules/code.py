@@ -126,8 +126,8 @@ class BoxCode:
 
     def __str__(self) -> str:
         block = self.block
-        what = "row" if block.axis == self.rest.axis else "plane"
-        return f"{block.rows} {what}{'s' * (block.rows > 1)}, neighbours by {block.neighbours}, sums by {block.forms}"
+        unit = "row" if block.axis == self.rest.axis else "plane"
+        return f"{block.rows} {unit}{'s' * (block.rows > 1)}, neighbours by {block.neighbours}, sums by {block.forms}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -245,17 +245,17 @@ def _words(program: Program, rows: tuple[Box, ...], axes: tuple[int, ...]) -> tu
     stages = analysis.stages
     stage_of = {program.statements[i].field: number for number, stage in enumerate(stages) for i in stage}
     needed: dict[tuple[str, int], dict[Box, None]] = {}
-    kept: dict[tuple[str, int], Box | None] = {}
+    common: dict[tuple[str, int], Box | None] = {}
     for row in range(len(rows) + _LOOKAHEAD * len(stages)):
         box = rows[row] if row < len(rows) else None
         for i in stages[row % len(stages)]:
-            _note_reads(program.statements[i], (row, box, axes), (stage_of, len(stages)), (needed, kept))
+            _note_reads(program.statements[i], (row, box, axes), (stage_of, len(stages)), (needed, common))
     live_in = live_out = 0
     for (field, source), boxes in needed.items():
         own = rows[source] if field in stage_of and 0 <= source < len(rows) else None
         live_in += _cells_outside(*_moved(tuple(sorted(boxes)), own))
         if own is not None:
-            inner = kept[field, source]
+            inner = common[field, source]
             live_out += volume(own) - (0 if inner is None else volume(_meet(own, inner)))
     return live_in, live_out
 
@@ -277,13 +277,13 @@ def _note_reads(
         if field in stage_of:
             source = (row // stages + level - 1) * stages + stage_of[field]
         key = (field, source)
-        wanted = needed.setdefault(key, {})
+        boxes = needed.setdefault(key, {})
         if box is None:
             kept[key] = None
             continue
         moved = _shifted(box, offsets)
         if volume(moved):
-            wanted[moved] = None
+            boxes[moved] = None
         before = kept.get(key, moved)
         kept[key] = None if before is None else _meet(before, moved)
 

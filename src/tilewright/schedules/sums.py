@@ -146,8 +146,8 @@ def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[SumPart]:
             continue
         count = ceil_div(len(reads), most)
         for k in range(count):
-            some = tuple(reads[len(reads) * k // count : len(reads) * (k + 1) // count])
-            yield SumPart(some, tuple(terms[read] for read in some))
+            part = tuple(reads[len(reads) * k // count : len(reads) * (k + 1) // count])
+            yield SumPart(part, tuple(terms[read] for read in part))
     for weight, reads in alone.items():
         yield SumPart(tuple(reads), (weight,))
 
@@ -265,12 +265,12 @@ def _paired(items: tuple[tuple[Read, float], ...], alike: bool) -> tuple[Near, .
     split = columns(terms)
     if split is None:
         return ()
-    some, rest = split
+    near, rest = split
     if alike:
-        some = _alike(terms, some)
-        done = {read for column in some for read in column.reads}
+        near = _alike(terms, near)
+        done = {read for column in near for read in column.reads}
         rest = {read: weight for read, weight in terms.items() if read not in done}
-    return nears(rest, some)
+    return nears(rest, near)
 
 
 def _alike(terms: Terms, found: Sequence[WeightColumn]) -> tuple[WeightColumn, ...]:

@@ -116,10 +116,10 @@ class _State:
 
     def best(self) -> Trial | None:
         """The best so far: among those that were sampled again, once there are any, since drift hits these alike."""
-        good = [trial for trial in self.trials.values() if trial.ok]
-        most = max((len(trial.measurement.seconds) for trial in good), default=1)
-        even = [trial for trial in good if len(trial.measurement.seconds) >= max(2, most - 1)]
-        return min(even or good, key=self.score, default=None)
+        correct = [trial for trial in self.trials.values() if trial.ok]
+        most = max((len(trial.measurement.seconds) for trial in correct), default=1)
+        resampled = [trial for trial in correct if len(trial.measurement.seconds) >= max(2, most - 1)]
+        return min(resampled or correct, key=self.score, default=None)
 
     def sample(self, tiling: Tiling, number: int) -> Measurement:
         record = self.recorded.get(tiling)
@@ -266,14 +266,14 @@ def _learn(state: _State, family_spaces: Sequence[FamilySpace], count: int) -> N
 def _repeat(state: _State) -> None:
     """Sample the best candidates again, one after the other and all over again, so that drift hits them alike."""
     # So are those that the winner will be compared with, as long as there is time: one sample may have been disturbed.
-    good = [trial for trial in state.trials.values() if trial.ok]
-    if not good or state.effort.repeats < 2:
+    correct = [trial for trial in state.trials.values() if trial.ok]
+    if not correct or state.effort.repeats < 2:
         return
-    order = sorted(good, key=lambda trial: trial.measurement.seconds[0])
+    order = sorted(correct, key=lambda trial: trial.measurement.seconds[0])
     limit = _FINAL_BAND * order[min(1, len(order) - 1)].measurement.seconds[0]
     finalists = [trial for trial in order[: state.effort.finalists] if trial.measurement.seconds[0] <= limit]
     tilings = {trial.candidate.tiling for trial in finalists}
-    peers = [trial for trial in _compared(good) if trial.candidate.tiling not in tilings]
+    peers = [trial for trial in _compared(correct) if trial.candidate.tiling not in tilings]
     if isinstance(state.meter, Farm):
         _repeat_on_one_node(state, state.meter, [trial.candidate.tiling for trial in (*finalists, *peers)])
         return

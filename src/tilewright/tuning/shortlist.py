@@ -134,20 +134,20 @@ def _varied(family_spaces: Sequence[FamilySpace], count: int) -> list[Candidate]
         for height in np.unique(family_space.sizes.time)
     ]
     candidates: list[Candidate] = []
-    taken, of_family = [0] * len(groups), [0] * len(family_spaces)
+    counts, of_family = [0] * len(groups), [0] * len(family_spaces)
 
     def price(place: int) -> float:
         number, order = groups[place]
-        likeness = (1.0 + LIKENESS * of_family[number]) * (1.0 + LIKENESS * taken[place])
-        return float(family_spaces[number].expected[order[taken[place]]]) * likeness
+        likeness = (1.0 + LIKENESS * of_family[number]) * (1.0 + LIKENESS * counts[place])
+        return float(family_spaces[number].expected[order[counts[place]]]) * likeness
 
     while len(candidates) < count:
-        place = min((i for i, (_, order) in enumerate(groups) if taken[i] < len(order)), key=price, default=None)
+        place = min((i for i, (_, order) in enumerate(groups) if counts[i] < len(order)), key=price, default=None)
         if place is None:
             break
         number, order = groups[place]
-        candidates.append(family_spaces[number].at(order[taken[place]]))
-        taken[place] += 1
+        candidates.append(family_spaces[number].at(order[counts[place]]))
+        counts[place] += 1
         of_family[number] += 1
     return candidates
 

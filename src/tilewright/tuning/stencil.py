@@ -81,13 +81,13 @@ class StencilWorkload:
     def hastened(self) -> "StencilWorkload":
         """Return the same with iterations that take half the time."""
 
-        def half(known: Quantity) -> Quantity:
-            return known.at(0.5 * known.value)
+        def half(rate: Quantity) -> Quantity:
+            return rate.at(0.5 * rate.value)
 
-        known, gpu = self.setting.rates, self.setting.gpu
-        faster = self.setting.at(c_iter=half(known.c_iter), other=half(known.other))
+        rates, gpu = self.setting.rates, self.setting.gpu
+        faster = self.setting.at(c_iter=half(rates.c_iter), other=half(rates.other))
         if gpu is not None:  # models of thread blocks count instructions: they go with the clock
-            faster = faster.at(swept=half(known.swept), numbers=gpu.at(clock=2.0 * gpu.clock))
+            faster = faster.at(swept=half(rates.swept), numbers=gpu.at(clock=2.0 * gpu.clock))
         return replace(self, setting=faster)
 
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:
@@ -118,10 +118,10 @@ class StencilWorkload:
         band = np.inf if within is None else within
         plain = self.model == "exact" and self.scope is None
         blocks = choose_blocks(self.problem, self.machine) if plain and not self.setting.cpu else None
-        found = self._ranked(metric, (band, top), coarse=points == "coarse")
+        tilings = self._ranked(metric, (band, top), coarse=points == "coarse")
         if blocks is not None:
-            found = self._with_blocks(blocks, found, metric, (band, top))
-        return found
+            tilings = self._with_blocks(blocks, tilings, metric, (band, top))
+        return tilings
 
     def _ranked(self, metric: str, kept: tuple[float, int | None], *, coarse: bool) -> list[tuple[Tiling, Costs]]:
         """Return what is within a share of the best of all families, at most so many, best first."""
@@ -129,16 +129,16 @@ class StencilWorkload:
         families = families_of(self.problem, self.setting, self.model)
         pool = [self._band(family, metric, kept, coarse=coarse) for family in families]
         limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
-        found: list[tuple[float, int, Tiling, Costs]] = []
+        priced: list[tuple[float, int, Tiling, Costs]] = []
         for number, (family, sizes, cost) in enumerate(pool):
             inside = np.flatnonzero(cost <= limit)[:top]
             kept_sizes = sizes.take(inside)
             result = time_model.evaluate(family, kept_sizes, self.setting, self.model)
             for index, place in enumerate(inside.tolist()):
                 costs = time_model.costs_at(result, index, self.setting)
-                found.append((float(cost[place]), number, space.tiling_at(family, kept_sizes, index), costs))
-        found.sort(key=lambda item: item[:2])
-        return [(tiling, costs) for _, _, tiling, costs in found[:top]]
+                priced.append((float(cost[place]), number, space.tiling_at(family, kept_sizes, index), costs))
+        priced.sort(key=lambda item: item[:2])
+        return [(tiling, costs) for _, _, tiling, costs in priced[:top]]
 
     def _with_blocks(
         self, blocks: PeriodicBlocks, found: list[tuple[Tiling, Costs]], metric: str, kept: tuple[float, int | None]
@@ -146,10 +146,8 @@ class StencilWorkload:
         """Add what blocks of steps on the extended grid take in the best tilings of one block."""
         band, top = kept
         inner = on_machine(blocks.extended.problem, self.machine)
-        wanted = inner.ranked(metric, within=band, top=top or _MOST_BLOCKS)
-        pairs = [
-            (each.tiling, each.costs) for each in (self._blocks(tiling) for tiling, _ in wanted) if each is not None
-        ]
+        best = inner.ranked(metric, within=band, top=top or _MOST_BLOCKS)
+        pairs = [(each.tiling, each.costs) for each in (self._blocks(tiling) for tiling, _ in best) if each is not None]
         every = [(blocks.tiling, blocks.costs), *(pair for pair in pairs if pair[0] != blocks.tiling), *found]
         cost = choices.of_costs([costs for _, costs in every], metric)
         order = np.argsort(cost, kind="stable")

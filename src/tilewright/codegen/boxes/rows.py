@@ -187,12 +187,12 @@ def split_row(b: ir.Builder, of: BoxStatement, row: Pair) -> None:
     begin: ir.Expr = START if of.in_place else ir.select(enough, first - first % of.lanes, row[1])
     end: ir.Expr = STOP
     # Lanes outside are filled from the first and the last vector of a row, so no read may reach beyond these.
-    some = (START < STOP) & (ir.Int(max(left, right)) < of.lanes)
+    fills = (START < STOP) & (ir.Int(max(left, right)) < of.lanes)
     if at_low:
-        b.let(AT_LOW.name, ir.select(some & (row[0].equals(0) & START.equals(left)), ir.Int(1), 0))
+        b.let(AT_LOW.name, ir.select(fills & (row[0].equals(0) & START.equals(left)), ir.Int(1), 0))
         begin = ir.select(AT_LOW.differs(0), of.lanes, begin)
     if at_high:
-        b.let(AT_HIGH.name, ir.select(some & (row[1].equals(size) & STOP.equals(size - right)), ir.Int(1), 0))
+        b.let(AT_HIGH.name, ir.select(fills & (row[1].equals(size) & STOP.equals(size - right)), ir.Int(1), 0))
         end = ir.select(AT_HIGH.differs(0), size - of.lanes, end)
     b.let(BEGIN.name, begin)
     b.let(END.name, end)

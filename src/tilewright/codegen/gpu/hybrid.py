@@ -241,7 +241,7 @@ class HybridKernel:
         later = self._later(statement)
         everything = b.let("all", self._or_edge(later >= self.face.height, statement))
         grow = b.let("later", self._grown(later))
-        kept = [
+        bounds = [
             b.let(f"kept{end}", ir.select(everything, _HIGH, ir.smallest(_HIGH, ir.largest(_LOW, cell))))
             for end, cell in enumerate((0 - grow, base + grow))
         ]
@@ -254,10 +254,10 @@ class HybridKernel:
             target = b.let("out", row + cell[-1])[ir.wide(_X) * stride(0)]
         value = self._on_chip(statement.field, 1, _X, self._near((0,) * self.rank))
         if self.schedule.threads[0] > 1:  # every thread writes what it computed itself: no barrier is needed before
-            with self._strided(_X.name, (_LOW, _HIGH), 0), b.when((_X < kept[0]) | (_X >= kept[1])):
+            with self._strided(_X.name, (_LOW, _HIGH), 0), b.when((_X < bounds[0]) | (_X >= bounds[1])):
                 b.set(target, value)
         else:
-            for low, high in ((_LOW, kept[0]), (kept[1], _HIGH)):
+            for low, high in ((_LOW, bounds[0]), (bounds[1], _HIGH)):
                 with b.loop(_X.name, low, high, unroll=self.schedule.copy_unroll):
                     b.set(target, value)
 

@@ -50,8 +50,8 @@ def _function(name: str, kind: ir.Element, threads: int) -> ir.Function:
     worst = b.mutable("worst", literal(0, kind))
     with each as at:
         value = source[offset + at]
-        seen = _difference(value, old[at], kind) if name == "change" else ir.op(Operator.ABS, value)
-        b.set(worst, ir.largest(worst, seen))
+        size = _difference(value, old[at], kind) if name == "change" else ir.op(Operator.ABS, value)
+        b.set(worst, ir.largest(worst, size))
     b.set(chip[ir.THREAD], worst)
     b.barrier()
     span = threads // 2

@@ -53,8 +53,8 @@ def _idle(node: Node, names: Mapping[str, int]) -> bool:
     """Whether a loop that all tiles have alike has no iteration."""
     match node:
         case nodes.Loop():
-            known = names_in(node.low) | names_in(node.high) <= names.keys()
-            return (known and value(node.low, names) >= value(node.high, names)) or _idle(node.child, names)
+            constant = names_in(node.low) | names_in(node.high) <= names.keys()
+            return (constant and value(node.low, names) >= value(node.high, names)) or _idle(node.child, names)
         case nodes.Let() | nodes.Guard():
             return _idle(node.child, names)
         case _:
@@ -74,9 +74,9 @@ def wavefront(node: Node) -> tuple[list[str], nodes.Parallel]:
 def launch_numbers(tiles: nodes.Parallel) -> tuple[str, ...]:
     """Names of the numbers that a launch gives, sorted: all but the extents, and how often the first range counts."""
     first, *others = tiles.ranges
-    used = nodes.free_names(tiles.child) - {each.name for each in tiles.ranges}
-    used = used.union(names_in(first.low), *(names_in(end) for each in others for end in (each.low, each.count)))
-    return tuple(sorted(used - {extent_of(axis).name for axis in range(MAX_RANK)}))
+    names = nodes.free_names(tiles.child) - {each.name for each in tiles.ranges}
+    names = names.union(names_in(first.low), *(names_in(end) for each in others for end in (each.low, each.count)))
+    return tuple(sorted(names - {extent_of(axis).name for axis in range(MAX_RANK)}))
 
 
 class TileKernel(TreeWriter):

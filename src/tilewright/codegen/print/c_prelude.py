@@ -56,16 +56,16 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]], *, 
     for dtype in sorted(set(dtypes)):
         parts.append(_filled(f"types{' narrow' if ir.element(dtype).is_narrow else ''}", _words(dtype)))
         parts += [_filled(f"converted {dtype}", {})] if ir.element(dtype).is_narrow else []
-    wanted = _with_used(helpers)
+    functions = _with_used(helpers)
     if any(ir.element(dtype).is_complex for dtype in dtypes):
         parts.append(_twice_macros())
-    if any(name.startswith(_MIXED) or (name in _TAKEN and vector) for name, _, vector in wanted):
+    if any(name.startswith(_MIXED) or (name in _TAKEN and vector) for name, _, vector in functions):
         parts.append(_filled("mix", {}))
-    picked = {dtype for name, dtype, vector in wanted if vector and name != "past"}
+    picked = {dtype for name, dtype, vector in functions if vector and name != "past"}
     parts += [_filled("pick", _words(dtype)) for dtype in sorted(picked)]
-    polynomial = [] if strict else [each for each in wanted if each[2] and _is_polynomial(*each[:2])]
+    polynomial = [] if strict else [each for each in functions if each[2] and _is_polynomial(*each[:2])]
     parts.append(common_text(sorted({dtype for _, dtype, _ in polynomial})))
-    for name, dtype, vector in wanted:
+    for name, dtype, vector in functions:
         text = _define(name, dtype, vector=vector)
         if (name, dtype, vector) in polynomial:
             text = function_text(name, dtype, helper(name, dtype, vector=True), text)
@@ -113,16 +113,16 @@ def _words(dtype: str) -> Mapping[str, str]:
 
 def _with_used(helpers: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
     """Sort the functions of a unit, after those that they use."""
-    wanted = set(helpers)
-    lanes = {(name, dtype, False) for name, dtype, vector in wanted if vector and _is_own_pair(name, dtype)}
-    used = {
+    functions = set(helpers)
+    lanes = {(name, dtype, False) for name, dtype, vector in functions if vector and _is_own_pair(name, dtype)}
+    callees = {
         (each, dtype, vector)
-        for name, dtype, vector in wanted | lanes
+        for name, dtype, vector in functions | lanes
         if name not in PLAIN and ir.element(dtype).is_complex
         for block in [blocks("prelude.h").get(f"{name} complex {_form(vector=vector)}")]
         for each in (block.uses if block else ())
     }
-    return [*sorted(used), *sorted(lanes - used), *sorted(wanted - used - lanes)]
+    return [*sorted(callees), *sorted(lanes - callees), *sorted(functions - callees - lanes)]
 
 
 def _is_own_pair(name: str, dtype: str) -> bool:

@@ -33,8 +33,8 @@ class Borders:
         if layout.rank == 2:
             return near
         low, high = field.frame(1)
-        some = sum(field.ghosts(1)) > 0
-        return near | ((v.GY < max(low, int(some))) | (v.GY + layout.lines > v.N1 - high))
+        ghosted = sum(field.ghosts(1)) > 0
+        return near | ((v.GY < max(low, int(ghosted))) | (v.GY + layout.lines > v.N1 - high))
 
     def _builder(self, part: str, about: str, *, kind: str = "local") -> ir.Builder:
         return ir.Builder(self.layout.name(f"{part}_{self.field.number}"), kind=kind, about=about)

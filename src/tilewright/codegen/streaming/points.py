@@ -33,8 +33,8 @@ class StreamPoints:
         low, high = (ir.smallest(ir.largest(at, 0), v.N0) for at in (v.Y0, v.Y0 + self.layout.rows))
         if site.rank == 3:
             low, high = low * v.N1, high * v.N1
-        some = [POINTS[2 * table] for table, _ in points.tables(site.problem, self.field.name)]
-        tests = [rows[low] < rows[high] for rows in some] + ([self._near_sides()] if self.widths else [])
+        starts = [POINTS[2 * table] for table, _ in points.tables(site.problem, self.field.name)]
+        tests = [rows[low] < rows[high] for rows in starts] + ([self._near_sides()] if self.widths else [])
         return functools.reduce(operator.or_, tests)
 
     def _near_sides(self) -> ir.Expr:

@@ -211,8 +211,8 @@ class StageFunctions:
         """Call the function that computes the stage."""
         moves = (v.Y0, v.GY, ir.Int(0)) if lines else (v.Y0, ir.Int(0))
         places = self.layout.places_at(self.places, moves)
-        some = {"first": lines[0], "last": lines[1]} if lines else {}
-        v.call(b, self.functions[-1], **given, **places, **some)
+        ends = {"first": lines[0], "last": lines[1]} if lines else {}
+        v.call(b, self.functions[-1], **given, **places, **ends)
 
     def _in_middle(self, axes: Sequence[int]) -> ir.Expr:
         """Whether the rows of an advance, as far as the grid has them, meet no edge of a region along some axes.

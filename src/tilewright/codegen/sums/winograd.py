@@ -39,8 +39,8 @@ _NAMES = "abce"
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
     """Write a weighted sum for all places of a block: rows along axis 0 in pairs, what is left input by input."""
-    found = columns(terms)
-    if found is None:
+    split = columns(terms)
+    if split is None:
         raise ValueError("there is no column of three weights in this sum")
     if block.table is not None:
         near = paired(terms, alike=form.alike)
@@ -50,8 +50,8 @@ def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results
     two = shifts[: len(shifts) // 2 * 2]
     sums, pairs = InputSums(block, f"{prefix}_"), _Pairs(block, f"{prefix}p")
     for shift in two[::2]:
-        sums.results.update(pairs.write(shift, found[0]))
-    sums.add_up([at for at in block.places if at[0] in two], found[1])
+        sums.results.update(pairs.write(shift, split[0]))
+    sums.add_up([at for at in block.places if at[0] in two], split[1])
     sums.add_up([at for at in block.places if at[0] not in two], terms)
     return sums.results
 

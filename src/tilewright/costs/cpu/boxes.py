@@ -103,13 +103,13 @@ def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
     exposed = np.where(work.runs > 0, numbers.l3_exposed_fraction, numbers.l3_exposed_fraction_boxes)
     lines = read_again(work, facts, rates) + work.rim
     footprints = work.box_values * facts.itemsize, footprint_bytes(work, facts)
-    hidden, felt = _transfers(footprints[0], lines, exposed, facts, rates)
+    hidden, stalls = _transfers(footprints[0], lines, exposed, facts, rates)
     if np.any(work.strip):
         far = _transfers(footprints[1], lines, exposed, facts, rates)
-        hidden, felt = ((1.0 - work.strip) * a + work.strip * b for a, b in zip((hidden, felt), far, strict=True))
-    felt = felt + again_seconds(work, facts, rates) + beside_seconds(work.around, footprints[1], facts, rates)
+        hidden, stalls = ((1.0 - work.strip) * a + work.strip * b for a, b in zip((hidden, stalls), far, strict=True))
+    stalls = stalls + again_seconds(work, facts, rates) + beside_seconds(work.around, footprints[1], facts, rates)
     compute = rates.c_iter.value + facts.further[-1] * rates.short_row_seconds * short(work, rates)
-    return np.asarray(overlapped(compute, hidden, rates.numbers) + felt)
+    return np.asarray(overlapped(compute, hidden, rates.numbers) + stalls)
 
 
 def read_again(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
@@ -157,8 +157,8 @@ def _transfers(
     fills = facts.reads + facts.fetches
     own = max(0, fills - facts.state_fills)  # what states take is no tile's
     hidden = (fills + again) * rates.cache_byte_seconds
-    felt = exposed * (1.0 - far) * rates.outer_byte_seconds + far * rates.word_seconds / WORD
-    return vector * hidden, vector * missed * rates.numbers.bytes_per_fetch * own * felt
+    stalls = exposed * (1.0 - far) * rates.outer_byte_seconds + far * rates.word_seconds / WORD
+    return vector * hidden, vector * missed * rates.numbers.bytes_per_fetch * own * stalls
 
 
 def footprint_bytes(work: BoxWork, facts: Facts) -> Ints:

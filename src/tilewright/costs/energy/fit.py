@@ -59,18 +59,18 @@ def columns(usages: Sequence[Usage], special_cycles: float = 8.0) -> Floats:
 
 def regress(table: Floats, joules: Floats) -> Regression:
     """Fit the constants to measured energies by least absolute deviations; ``table`` has a row of amounts per run."""
-    used = np.flatnonzero((table != 0).any(axis=0))
-    if len(joules) < len(used) or not len(used):
-        raise UsageError(f"a fit of {len(used)} constants needs as many runs, got {len(joules)}")
+    columns = np.flatnonzero((table != 0).any(axis=0))
+    if len(joules) < len(columns) or not len(columns):
+        raise UsageError(f"a fit of {len(columns)} constants needs as many runs, got {len(joules)}")
     if table.shape != (len(joules), len(FITTED)) or not (np.isfinite(table).all() and (joules > 0).all()):
         raise UsageError("a fit needs finite amounts and energies above 0 for every run")
     # Columns of length 1 keep the program well scaled: watts and joules per operation differ by 10^12.
-    scale = np.linalg.norm(table[:, used], axis=0) / np.linalg.norm(joules)
-    scaled, norm = table[:, used] / scale, float(np.abs(joules).sum())
+    scale = np.linalg.norm(table[:, columns], axis=0) / np.linalg.norm(joules)
+    scaled, norm = table[:, columns] / scale, float(np.abs(joules).sum())
     solution, least = _least_absolute(scaled / norm, joules / norm)
     low, high = _intervals(scaled / norm, joules / norm, least)
     values = solution / scale
-    names = tuple(FITTED[i] for i in used)
+    names = tuple(FITTED[i] for i in columns)
     return Regression(
         names=names,
         values=tuple(values.tolist()),
@@ -78,7 +78,7 @@ def regress(table: Floats, joules: Floats) -> Regression:
         high=tuple(np.maximum(high / scale, values).tolist()),
         alike=_alike(scaled, names),
         runs=len(joules),
-        rmse=rmse(table[:, used] @ values, joules),
+        rmse=rmse(table[:, columns] @ values, joules),
     )
 
 

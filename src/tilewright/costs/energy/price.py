@@ -108,8 +108,8 @@ def price(usage: Usage, constants: Constants) -> Joules:
     amounts = usage.vector()
     each = amounts * constants.vector()
     total = float(each.sum())
-    used = [getattr(constants, name).source for name, amount in zip(NAMES, amounts, strict=True) if amount > 0]
-    sources = sorted(set(used)) or ["paper"]
+    provenance = [getattr(constants, name).source for name, amount in zip(NAMES, amounts, strict=True) if amount > 0]
+    sources = sorted(set(provenance)) or ["paper"]
     board = None if constants.board is None else constants.board.value
     high = float(amounts @ constants.vector("high"))
     return Joules(

@@ -163,11 +163,11 @@ def _resident(block: StreamTiles, facts: Facts, rates: Rates, compiled: Compiled
     needed: Ints = (
         constants.STREAM_REGISTERS + constants.STREAM_CELL_REGISTERS[len(facts.shape)] * block.turns + block.held
     )
-    used, chip = needed, block.chip_bytes
+    registers, chip = needed, block.chip_bytes
     spills = needed > np.minimum(constants.SAFE_REGISTERS, most_registers(block.threads, rates.numbers))
     if compiled is not None:
-        used, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
-    blocks = resident(block.threads, used, chip, rates.numbers)
+        registers, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
+    blocks = resident(block.threads, registers, chip, rates.numbers)
     return np.where((chip <= rates.block_bytes) & ~spills, blocks, 0).astype(np.int64)
 
 
@@ -252,9 +252,9 @@ def most_registers(threads: Ints, gpu: Numbers) -> Ints:
 def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Numbers) -> Ints:
     """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
     whole = -(-registers // constants.REGISTER_UNIT) * constants.REGISTER_UNIT
-    used = np.maximum(np.minimum(whole, most_registers(threads, gpu)), constants.REGISTER_UNIT)
+    granted = np.maximum(np.minimum(whole, most_registers(threads, gpu)), constants.REGISTER_UNIT)
     warps = np.maximum(ceil_div(threads, constants.WARP), 1)
-    by_registers = gpu.registers // (used * constants.WARP) // constants.WARP_UNIT * constants.WARP_UNIT // warps
+    by_registers = gpu.registers // (granted * constants.WARP) // constants.WARP_UNIT * constants.WARP_UNIT // warps
     by_threads = np.minimum(np.minimum(gpu.max_blocks, gpu.max_threads // (warps * constants.WARP)), by_registers)
     return np.asarray(np.minimum(by_threads, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve_bytes, 1)))
 

@@ -138,15 +138,15 @@ def residency(
     words = facts.itemsize / WORD
     each = np.where(work.even, constants.even_registers, constants.guarded_registers)
     need = constants.base_registers + words * each * work.statements
-    used = np.minimum(MOST_REGISTERS, np.ceil(need / _REGISTER_STEP) * _REGISTER_STEP)
+    registers = np.minimum(MOST_REGISTERS, np.ceil(need / _REGISTER_STEP) * _REGISTER_STEP)
     bytes_used = work.box_values * facts.itemsize
     if compiled is not None:
         bytes_used = np.asarray(compiled.shared_bytes, dtype=np.float64)
-        used = np.maximum(1.0, np.ceil(compiled.registers / _REGISTER_STEP) * _REGISTER_STEP)
+        registers = np.maximum(1.0, np.ceil(compiled.registers / _REGISTER_STEP) * _REGISTER_STEP)
     shared = bytes_used <= gpu.block_shared_bytes
     blocks = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(work.threads, 1))
     if "registers" not in off:
-        blocks = np.minimum(blocks, np.floor(gpu.registers / (used * work.warps * WARP)).astype(np.int64))
+        blocks = np.minimum(blocks, np.floor(gpu.registers / (registers * work.warps * WARP)).astype(np.int64))
     fits = (gpu.shared_bytes // np.maximum(bytes_used, 1)).astype(np.int64)
     blocks = np.where(shared, np.minimum(blocks, fits), blocks)
     if "overflow" in off:
@@ -154,7 +154,7 @@ def residency(
     if compiled is not None:
         need = np.asarray(MOST_REGISTERS + compiled.spilled, dtype=np.float64)
     spilled = np.maximum(0.0, need - MOST_REGISTERS) if "spills" not in off else np.zeros_like(need)
-    return Residency(shared=shared, registers=used, spilled=spilled, blocks=np.maximum(1, blocks))
+    return Residency(shared=shared, registers=registers, spilled=spilled, blocks=np.maximum(1, blocks))
 
 
 def whole_tiles(shape: tuple[int, ...], sizes: tuple[Ints, ...], slopes: tuple[int, ...], rows: Ints) -> Floats:

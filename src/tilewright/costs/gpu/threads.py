@@ -196,9 +196,9 @@ def ideal_seconds(program: Program, facts: Facts, gpu: Numbers) -> float:
 
 def _point_slots(program: Program, facts: Facts, gpu: Numbers, fitted: terms.GpuConstants) -> float:
     """Instructions of a point at least: its arithmetic, an address, its stores, and a read per column."""
-    one = body(program)
-    arithmetic = one.arithmetic * terms.double_cost(facts, gpu)
-    return arithmetic + min(fitted.plain_slots, fitted.guarded_slots) + one.stores + len(one.columns)
+    operations = body(program)
+    arithmetic = operations.arithmetic * terms.double_cost(facts, gpu)
+    return arithmetic + min(fitted.plain_slots, fitted.guarded_slots) + operations.stores + len(operations.columns)
 
 
 def default_threads(space: Threads) -> Threads:
@@ -449,10 +449,10 @@ class _Model:
         """Share of lines that the part of L1 that is used does not hold."""
         # Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
         # the pitch and a way in lines, so that each takes the room of g lines, however short it is.
-        wanted, way = words * self.case.facts.itemsize, self.gpu.unified_bytes // _L1_WAYS
+        room, way = words * self.case.facts.itemsize, self.gpu.unified_bytes // _L1_WAYS
         if "l1_sets" not in self.off and self._pitch < way:
-            wanted = np.maximum(wanted, rows * math.gcd(self._pitch, way))
-        return np.clip(1.0 - self._used / np.maximum(wanted * np.maximum(together, 1), 1), 0.0, 1.0)
+            room = np.maximum(room, rows * math.gcd(self._pitch, way))
+        return np.clip(1.0 - self._used / np.maximum(room * np.maximum(together, 1), 1), 0.0, 1.0)
 
     def _beyond_sets(self, words: Floats, together: Floats | Ints) -> Floats:
         """Share of lines that are lost where as many others as there are ways fall into their set, by chance."""

@@ -240,8 +240,8 @@ def _turns(sizes: TileSizes, facts: Facts, full: Floats, cores: int) -> Floats:
         first, last = (_inside(left + k * distance, base, overhang, facts.shape[0]) for k in (0 * count, count - 1))
         each, rest = np.divmod(np.maximum(count - 2, 0), cores)
         # The first tile's core is the last to take a whole one; the last tile goes to whoever is free first.
-        some = np.where(rest == cores - 1, np.maximum(each + (cores > 1), each + first + last), each + 1.0)
-        ends = np.where(rest == 0, each + np.maximum(first, last), some) if cores > 1 else each + first + last
+        uneven = np.where(rest == cores - 1, np.maximum(each + (cores > 1), each + first + last), each + 1.0)
+        ends = np.where(rest == 0, each + np.maximum(first, last), uneven) if cores > 1 else each + first + last
         mean = mean + 0.5 * np.where(count < 2, np.where(count < 1, 0.0, first), ends)
     return np.asarray(full * mean)
 

@@ -449,8 +449,8 @@ class _Maker:
         """What something at a distance is worth, times a derivative there; zero where there is none."""
         if slope is None:
             return Value(Const(0.0))
-        one = isinstance(slope.op, Const) and slope.op.value == 1
-        term = worth if one else slope * worth
+        unit = isinstance(slope.op, Const) and slope.op.value == 1
+        term = worth if unit else slope * worth
         if is_smooth(slope):
             return term
         # Beyond the grid there is nothing, and the derivative of nothing may be infinite.

@@ -210,6 +210,6 @@ def worst_excess(out: Array, exact: Array, allowed: Array) -> tuple[float, bool]
         error = np.abs(out.astype(exact.dtype) - exact)
         limit = float(limits(out.dtype.name).max) if is_rounded(out.dtype) else np.inf
         wild = ~np.isfinite(exact) | ~np.isfinite(allowed) | (np.abs(exact) > 0.5 * limit)
-        good = np.where(wild, True, error <= allowed)
+        agrees = np.where(wild, True, error <= allowed)
     finite = error[~wild]
-    return float(finite.max(initial=0.0)), bool(good.all())
+    return float(finite.max(initial=0.0)), bool(agrees.all())

@@ -114,8 +114,8 @@ def slopes(
 
 
 def _times(seed: Value, factor: Value) -> Value:
-    one = isinstance(seed.op, Const) and seed.op.value == 1
-    return factor if one else seed * factor
+    unit = isinstance(seed.op, Const) and seed.op.value == 1
+    return factor if unit else seed * factor
 
 
 def _minus(seed: Value) -> Value:

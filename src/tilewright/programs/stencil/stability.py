@@ -76,8 +76,8 @@ class GrowingWave:
 
     def __str__(self) -> str:
         lengths = " x ".join("-" if math.isinf(cells) else f"{cells:.3g}" for cells in self.cells)
-        what = f"a wave of {lengths} cells" if lengths else "a disturbance"
-        return f"{what} grows {self.factor:.4g} times in {'a step on average' if self.average else 'every step'}"
+        mode = f"a wave of {lengths} cells" if lengths else "a disturbance"
+        return f"{mode} grows {self.factor:.4g} times in {'a step on average' if self.average else 'every step'}"
 
 
 Numbers = tuple[tuple[str, Any], ...]

@@ -48,8 +48,10 @@ class Subdomain:
         n, axis = whole[self.axis], self.axis
         low = min(self.low, n)
         spans = slice(0, low), slice(max(low, n - self.high), n)
-        one, other = (tuple(span if each == axis else slice(None) for each in range(len(whole))) for span in spans)
-        return one, other
+        low_end, high_end = (
+            tuple(span if each == axis else slice(None) for each in range(len(whole))) for span in spans
+        )
+        return low_end, high_end
 
     def held(self, value: Value) -> Value:
         """Return a value where it is inside, and 0 elsewhere."""
@@ -69,11 +71,11 @@ class Subdomain:
 
     def fill(self, whole: Array, array: Array) -> None:
         """Put an array of the subdomain where it belongs in one of a grid."""
-        one, other = self.parts(whole.shape)
-        first = one[self.axis].stop
+        low_end, high_end = self.parts(whole.shape)
+        first = low_end[self.axis].stop
         turned = np.moveaxis(array, self.axis, 0)
-        np.moveaxis(whole[one], self.axis, 0)[...] = turned[:first]
-        np.moveaxis(whole[other], self.axis, 0)[...] = turned[first:]
+        np.moveaxis(whole[low_end], self.axis, 0)[...] = turned[:first]
+        np.moveaxis(whole[high_end], self.axis, 0)[...] = turned[first:]
 
     def check(self, array: Array, whole: tuple[int, ...], field: str) -> None:
         """Refuse an array that has not the subdomain's shape."""

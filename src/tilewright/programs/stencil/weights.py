@@ -64,11 +64,11 @@ def apart(statement: Statement, *, pairs: bool = False) -> Apart:
 def _taken(tape: Tape, wanted: Callable[[Terms], bool]) -> Apart:
     """Take the largest weighted sums that are wanted out of a tape."""
     values = _values(tape)
-    used = {len(tape) - 1}
+    operands = {len(tape) - 1}
     for position, node in enumerate(tape):
         if isinstance(node, Apply) and position in values[position].others:
-            used.update(node.args)
-    sums = {position: values[position] for position in sorted(used) if wanted(values[position].reads)}
+            operands.update(node.args)
+    sums = {position: values[position] for position in sorted(operands) if wanted(values[position].reads)}
     if not sums:
         return Apart(tape, ())
     return _Rest(tape, sums).apart()
@@ -167,8 +167,8 @@ def box_sum(statement: Statement) -> Terms | None:
     At every level of time, the rows that it reads form a box.
     """
     split = apart(statement)
-    one = len(split.tape) == len(split.sums) == 1 and len({read.field for read in statement.reads}) == 1
-    if not one:
+    pure = len(split.tape) == len(split.sums) == 1 and len({read.field for read in statement.reads}) == 1
+    if not pure:
         return None
     many = len({(read.level, read.offset[:-1]) for read in statement.reads})
     return split.sums[0] if many == sum(math.prod(map(len, box)) for box in boxes(statement).values()) else None
@@ -306,19 +306,19 @@ def _columns(items: tuple[tuple[Read, float], ...]) -> tuple[tuple[WeightColumn,
     if sum(map(bool, threes)) >= FEWEST_COLUMNS:
         if flat:
             threes = [_least_growth(terms, reads) for reads in groups]
-        found = list(itertools.chain.from_iterable(threes))
-        return tuple(found), _rest(terms, found)
+        triples = list(itertools.chain.from_iterable(threes))
+        return tuple(triples), _rest(terms, triples)
     if not flat:
         return None
-    found = []
+    triples = []
     for reads in groups:
         whole = _cut(terms, reads, _COLUMN, MOST_GROWTH_OF_FEW)
-        found += whole
+        triples += whole
         if whole:
             left = _rest(terms, whole)
-            found += _cut(terms, [read for read in reads if read in left], _COLUMN - 1, MOST_GROWTH_OF_FEW)
-    rest = _rest(terms, found)
-    return (tuple(found), rest) if found else None
+            triples += _cut(terms, [read for read in reads if read in left], _COLUMN - 1, MOST_GROWTH_OF_FEW)
+    rest = _rest(terms, triples)
+    return (tuple(triples), rest) if triples else None
 
 
 @fact
@@ -359,8 +359,8 @@ def _column(terms: Terms, reads: Sequence[Read]) -> WeightColumn | None:
 
 
 def _rest(terms: Terms, found: Sequence[WeightColumn]) -> Terms:
-    taken = set(itertools.chain.from_iterable(column.reads for column in found))
-    return {read: weight for read, weight in terms.items() if read not in taken}
+    covered = set(itertools.chain.from_iterable(column.reads for column in found))
+    return {read: weight for read, weight in terms.items() if read not in covered}
 
 
 def _key(read: Read) -> tuple[object, ...]:

@@ -140,8 +140,8 @@ class Streaming(Family):
             tiling = stream_block.complete(problem, tiling)
             self._check_sizes(rank, tiling.time, tiling.space, example)
             return tiling
-        given = {"sub": tiling.sub, "k": tiling.k}
-        for key, value in given.items():
+        unsupported = {"sub": tiling.sub, "k": tiling.k}
+        for key, value in unsupported.items():
             if value:
                 raise UsageError(f"a {self} tiling has no {key}, got {str(tiling)!r}", example)
         space = tiling.space or space
@@ -183,8 +183,8 @@ class Streaming(Family):
         """Whether any tiling of a problem is legal; on GPUs, any of thread blocks."""
         if problem.program.rank not in self.ranks or (gpu and problem.program.rank == 1) or untileable(problem):
             return False
-        one = (1,) * problem.program.rank  # no size of a tile and no number of threads makes it illegal
-        tiling = Tiling(family=self, space=one, threads=one if gpu else ())
+        ones = (1,) * problem.program.rank  # no size of a tile and no number of threads makes it illegal
+        tiling = Tiling(family=self, space=ones, threads=ones if gpu else ())
         return isinstance(self.check(problem, self.complete(problem, tiling), storage), Legal)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:
@@ -307,9 +307,9 @@ def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> t
     largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
     for field, stage in enumerate(pipeline.stage_of):
         passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
-        kept = 2 * pipeline.keep[field] * (pipeline.history[field] + levels)
+        history = 2 * pipeline.keep[field] * (pipeline.history[field] + levels)
         lengths = tuple(high - low for low, high in _box(stream, largest, levels, stage)[1:])
-        buffers.append(nodes.Buffer(field=field, depth=passing + kept, lengths=lengths))
+        buffers.append(nodes.Buffer(field=field, depth=passing + history, lengths=lengths))
     return tuple(buffers)
 
 

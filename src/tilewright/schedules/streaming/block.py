@@ -270,11 +270,11 @@ class BlockTile:
     def in_registers(self) -> bool:
         """Whether what a thread keeps should fit into its registers."""
         words = self.held_values * self.growth.itemsize // constants.WORD
-        asked = (
+        registers = (
             words + constants.STREAM_REGISTERS + constants.STREAM_CELL_REGISTERS[len(self.space)] * self.thread_cells
         )
         warps = round_up(ceil_div(math.prod(self.threads), constants.WARP), constants.WARP_UNIT)
-        return asked <= min(
+        return registers <= min(
             constants.SAFE_REGISTERS,
             constants.REGISTERS // (warps * constants.WARP) // constants.REGISTER_UNIT * constants.REGISTER_UNIT,
         )

@@ -135,8 +135,8 @@ def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> 
     youngest = oldest = kept_age = 1
     for stage, numbers in enumerate(pipeline.stages):
         for statement in (program.statements[number] for number in numbers):
-            kept = fields.index(statement.field)
-            kept_age = max(kept_age, age_of(pipeline, stage, pipeline.stage_of[kept], 0, 0))
+            target = fields.index(statement.field)
+            kept_age = max(kept_age, age_of(pipeline, stage, pipeline.stage_of[target], 0, 0))
             for read in statement.reads:
                 if read.field not in program.updated:
                     continue

@@ -104,11 +104,13 @@ def choose_body(
     nested = bool(storage.subdomains) and not streams
     inner = inner_programs(problem.program, storage.subdomains, nested=nested)
     for program in (problem.program, *(program for _, program in inner)):
-        some = problem if program is problem.program else replace(problem, program=program)
+        restricted = problem if program is problem.program else replace(problem, program=program)
         if streams:
-            stages += stream_stages(some, tiling, strict=strict)
+            stages += stream_stages(restricted, tiling, strict=strict)
         else:
-            boxes += tuple(box_code(some, each, tiling, strict=strict, batch=batch) for each in program.statements)
+            boxes += tuple(
+                box_code(restricted, each, tiling, strict=strict, batch=batch) for each in program.statements
+            )
     return code.KernelCode(
         boxes=boxes,
         stages=stages,

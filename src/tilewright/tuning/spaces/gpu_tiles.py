@@ -206,12 +206,12 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
     parts, best = [none], rival
     costs: list[Floats] = [np.zeros(0)]
     for start in range(0, len(order), _TILES):
-        some = order[start : start + _TILES]
+        batch = order[start : start + _TILES]
         if start or not fewest:
-            some = some[bound[some] <= (1.0 + share) * best]
-        if not len(some):
+            batch = batch[bound[batch] <= (1.0 + share) * best]
+        if not len(batch):
             break
-        part = _with_shapes(tiles.take(some), setting)
+        part = _with_shapes(tiles.take(batch), setting)
         seconds = evaluate(hybrid.FAMILY, part, plain).seconds
         best = min(best, float(np.min(seconds, initial=np.inf)))
         near = np.flatnonzero(np.isfinite(seconds) if fewest else seconds <= (1.0 + share) * best)
@@ -241,8 +241,8 @@ def stream_points(setting: Setting) -> TileSizes:
     foot, rank = setting.facts.block, len(setting.facts.shape)
     if foot is None:
         raise UsageError("streaming tiles on a GPU are for 2D and 3D programs without recurrences")
-    wanted = sorted({*_LEVELS[rank], *_even_bands(setting.facts.steps, _LEVELS[rank][-1])})
-    times = sorted({int(t) for t in foot.whole(np.array(wanted)) if t <= max(1, setting.facts.steps)})
+    heights = sorted({*_LEVELS[rank], *_even_bands(setting.facts.steps, _LEVELS[rank][-1])})
+    times = sorted({int(t) for t in foot.whole(np.array(heights)) if t <= max(1, setting.facts.steps)})
     rows = []
     for time, cells in itertools.product(times, _CELLS[rank]):
         reads = foot.written(np.array(time), np.array(foot.rims(cells).rows), np.array(math.prod(cells)))

@@ -88,15 +88,15 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     work = problem.cells * problem.steps
     dram_bytes = share * costs.dram_bytes + count * moved
     assert costs.usage is not None  # noqa: S101  (predictions have an energy model)
-    used = dataclasses.replace(costs.usage.times(share), seconds=seconds, global_words=dram_bytes / WORD)
-    energy = price(used, constants(machine))
+    usage = dataclasses.replace(costs.usage.times(share), seconds=seconds, global_words=dram_bytes / WORD)
+    energy = price(usage, constants(machine))
     flops = work * problem.program.flops
     whole = dataclasses.replace(
         costs,
         terms=terms,
         joules=energy.joules,
         energy=energy,
-        usage=used,
+        usage=usage,
         dram_bytes=dram_bytes,
         wavefronts=count * costs.wavefronts,
         flops=flops,

@@ -100,9 +100,9 @@ class Rooms:
     def chip(self, field: str, version: int, slot: int, place: tuple[int, int], thread: Cell) -> ir.Expr:
         """The value on chip of a thread, so many threads away: by its group and its place in it."""
         (group, lane), rims, number = place, self.rims, self.site.number(field)
-        kept = self._kept(field, version) * rims.chip_rows + slot % rims.chip_rows
+        row = self._kept(field, version) * rims.chip_rows + slot % rims.chip_rows
         groups = rims.published[number]
-        first = self.starts[number] + kept * rims.row(number, self.tile.threads)
+        first = self.starts[number] + row * rims.row(number, self.tile.threads)
         first += rims.pitch(self.tile.threads) * sum(map(len, groups[:group]))
         size, step = len(groups[group]), 0
         for distance, count in zip(thread, self.tile.threads, strict=True):
