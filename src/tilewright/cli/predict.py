@@ -240,19 +240,25 @@ def energy(
     from tilewright.report import energy as tables
 
     if files.fit is not None:
+        options.refuse("--fit", asked, compared, metered, files)
         document = _fitted(files.fit, asked.machine, fitted, files.save)
         output.show(document, lambda: tables.fit(document), as_json)
         return
+    options.refuse("an energy without a fit", fitted, files)
     if program is None or asked.shape is None:
         raise typer.BadParameter("give a program and its shape, such as: tilewright energy jacobi2d --shape 4096x4096")
     if metered.meter is not None:
+        options.refuse("--meter", asked, compared)
         _metered(program, asked, metered, files.append, as_json=as_json)
         return
+    options.refuse("an energy that is not metered", metered, files)
     from tilewright.programs.stencil.program import Program
     from tilewright.verbs.energy import energy as api
     from tilewright.verbs.load import load_any
 
     definition = load_any(program)
+    if asked.tiling is not None:
+        options.refuse("an energy of one tiling", compared)
     one = api.energy(definition, **asked.keywords()).to_dict()
     if asked.tiling is not None or not isinstance(definition, Program):
         output.show(one, lambda: tables.metered(one), as_json)

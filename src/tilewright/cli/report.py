@@ -11,7 +11,7 @@ from tilewright.base.options import Count, Options, option
 from tilewright.base.units import parse_shape
 from tilewright.cli import output
 from tilewright.cli.options import Json
-from tilewright.verbs.options import BOUNDARY, DTYPE, MACHINE, boundary_of
+from tilewright.verbs.options import BOUNDARY, DTYPE, MACHINE, boundary_of, refuse
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -54,6 +54,8 @@ def report(
 
     if not results and asked.program is None:
         raise typer.BadParameter("give a RESULT, or --program P, --shape S and --steps T")
+    if results:
+        refuse("a page of files", asked)
     chosen = None if asked.program is None else load_program(asked.program)
     defaults = api.FileDefaults(
         program=chosen,

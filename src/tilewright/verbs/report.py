@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from tilewright.base import documents
 from tilewright.base.documents import Amount, Check, shortened, today, version
 from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.paths import check_there
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
@@ -126,8 +127,7 @@ def _of_log(path: Path, known: FileDefaults) -> Study:
     """Read a tuning log, up to wherever it was cut; the quickest tiling counts as chosen."""
     from tilewright.verbs.tuning.meter import read_history
 
-    if not path.is_file():
-        raise UsageError(f"there is no log {str(path)!r}")
+    check_there(path, "a tuning log")
     if known.program is None or known.shape is None or known.steps is None:
         raise UsageError("a log does not say what it is of", "give --program P --shape S --steps T of one sample")
     found = read_history(path).measurements

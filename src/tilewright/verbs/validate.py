@@ -28,6 +28,7 @@ from tilewright.report.validation import StencilValidation
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench, read_tuner_file
 from tilewright.schedules.families import hybrid
 from tilewright.tuning.validation import TOPS, MeasuredSpace, Scores, compare, mean, scores
+from tilewright.verbs.options import ValidateOptions, refuse
 from tilewright.verbs.predict import MachineLike, as_machine
 
 POINTS = 10
@@ -96,6 +97,7 @@ def validate(
     Raises:
         UsageError: If a log cannot be read, holds fewer than two measured points, or does not fit the model.
     """
+    asked = ValidateOptions.of(locals())
     if not logs:
         raise UsageError("there is nothing to validate: give at least one log")
     known = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
@@ -109,6 +111,7 @@ def validate(
     cases = [case_of(log) for log in known]
     every, results = None, []
     if model == "published":
+        refuse("a validation of the published model", asked)
         results = [_published(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
     else:
         gpu = thread_numbers(where)
