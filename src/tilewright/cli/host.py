@@ -117,6 +117,8 @@ def validate(
     if result.skipped:
         output.note(result.left_out())
     if plots is not None:
-        made = report.draw(result.stencils, plots)
+        from tilewright.report.figures import draw_validation
+
+        made = draw_validation(result.stencils, plots)
         report.write_scores(plots / "scores.csv", rows)
         output.note(f"wrote {', '.join(path.name for path in made)} and scores.csv to {plots}")

@@ -106,11 +106,11 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
     """Print the prediction of many ranks, and draw how it scales."""
     document = cluster.to_dict()
     if path is not None:
-        from tilewright.report import plots
+        from tilewright.report import figures
         from tilewright.verbs.cluster import scaling
 
-        plots.check_format(path)
-        plots.matplotlib()
+        figures.check_format(path)
+        figures.matplotlib()
         scaled = scaling(cluster)
         document["scaling"] = scaled.to_dict()
         panels = {}
@@ -123,7 +123,7 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
                 "ideal": (counts, ideal),
             }
         title = f"{cluster.problem.program.name}, {cluster.hardware.name}, {cluster.network.title}"
-        plots.draw_scaling(panels, path, title)
+        figures.draw_scaling(panels, path, title)
     output.show(document, lambda: str(cluster), as_json)
 
 
@@ -210,7 +210,9 @@ def whatif(program: ProgramName, asked: options.WhatIfOptions, more: WhatIfOutpu
         document["reuse"] = lost
         parts.append(tables.losses(lost))
     if more.plot is not None:
-        tables.draw_sweep(document, more.plot)
+        from tilewright.report.figures import draw_sweep
+
+        draw_sweep(document, more.plot)
     output.show(document, lambda: parts, as_json)
 
 
