@@ -81,7 +81,7 @@ class Comparison:
     @property
     def order(self) -> Ints:
         """Places of the rows, the best prediction first."""
-        return np.argsort(self.predicted, kind="stable")
+        return np.asarray(np.argsort(self.predicted, kind="stable"))
 
     @property
     def errors(self) -> Floats:

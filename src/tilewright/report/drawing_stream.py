@@ -122,11 +122,11 @@ def _from_above(panel: "Axes", problem: Problem, tiling: Tiling) -> None:
     every = list(itertools.product(itertools.pairwise(rows), itertools.pairwise(columns)))
     top, left = rows[len(rows) // 2 - 1], columns[len(columns) // 2 - 1]
     bottom, right = rows[len(rows) // 2], columns[len(columns) // 2]
-    styles = [(box, DONE, {}) for box in every] + [(((top, bottom), (left, right)), KEPT, {"lw": 2})]
-    for ((upper, lower), (first, last)), colour, line in styles:
+    styles = [*((box, DONE, 1.0) for box in every), (((top, bottom), (left, right)), KEPT, 2.0)]
+    for ((upper, lower), (first, last)), colour, thick in styles:
         _box(panel, (first, last), (upper, lower), facecolor=colour, edgecolor=_EDGE, lw=0.8)
         x, margin = (first + last) / 2, (lower - upper) / 6
-        _arrow(panel, (x, upper + margin), (x, lower - margin), color=NOW, **line)
+        _arrow(panel, (x, upper + margin), (x, lower - margin), color=NOW, lw=thick)
     levels, stages = max(stream.levels), range(len(stream.pipeline.stages))
     (up, down), (before, behind) = (
         (max(b.at(levels, s) for s in stages), max(a.at(levels, s) for s in stages))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg", ".pdf")
 BLUE, ORANGE, GREEN, VIOLET, RED, INK = "#1f5fa8", "#c4661f", "#3b7f4c", "#7a4fa3", "#b3261e", "#26323f"
 _FAMILIES = (BLUE, ORANGE, GREEN, VIOLET, "#8a6d1b", "#0f7b86", "#555555", "#a33d6b")
-GRID = {"color": "#dddddd", "linewidth": 0.6}
+GRID: dict[str, Any] = {"color": "#dddddd", "linewidth": 0.6}
 """Lines behind a plot."""
 _NARROW = 2.0
 """Highest over lowest seconds below which an axis is extended, by this factor up and down."""
@@ -54,7 +54,8 @@ def check_format(path: Path, kind: str = "plot") -> None:
 
 def new_figure(size: tuple[float, float], kind: str = "plot") -> "Figure":
     """Return an empty figure of a size in inches."""
-    return matplotlib("figure", kind).Figure(figsize=size, layout="constrained")
+    figure: Figure = matplotlib("figure", kind).Figure(figsize=size, layout="constrained")
+    return figure
 
 
 def panels(
@@ -71,8 +72,9 @@ def panels(
 
 def save(figure: "Figure", path: Path, dpi: float | None = None) -> Path:
     """Write a figure to a file."""
+    options: dict[str, Any] = {} if dpi is None else {"dpi": dpi}
     with written(path) as target:
-        figure.savefig(target, **({} if dpi is None else {"dpi": dpi}))
+        figure.savefig(target, **options)
     return path
 
 
@@ -193,7 +195,7 @@ def _roofline(axes: "Axes", study: Study) -> None:
     axes.annotate(memory, start, xytext=(10, -12), textcoords="offset points", color=INK)
     for kind, colour, face in (("predicted", BLUE, "none"), ("measured", GREEN, GREEN)):
         xy = [(each.intensity, each.flops / seconds / 1e9) for each in dots if (seconds := _of(each, kind))]  # type: ignore[operator]
-        style = {"color": colour, "markerfacecolor": face, "markersize": 5, "alpha": 0.8, "label": kind}
+        style: dict[str, Any] = {"color": colour, "markerfacecolor": face, "markersize": 5, "alpha": 0.8, "label": kind}
         if xy:
             axes.loglog(*zip(*xy, strict=True), "o", **style)
     first = dots[0]

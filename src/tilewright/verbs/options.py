@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilewright.machines.networks import Network
     from tilewright.programs.stencil.boundaries import BoundarySpec
     from tilewright.programs.stencil.points import Points, SourceList
+    from tilewright.programs.stencil.program import Program
     from tilewright.runtime.simulation import Callback
     from tilewright.schedules.tiling import Tiling
     from tilewright.workload import Request
@@ -353,6 +354,20 @@ class MeasureOptions(Options):
     backend: str = option("auto", "What to measure with: auto or c.")
     candidates: int = option(40, "Tilings to measure with --program.", metavar="N", least=2, rare=True)
     executor: "Executor | None" = None  # whose workers measure
+
+
+class FileDefaults(Options):
+    """What is said of results beside what their files hold; None where a file says it, or its default holds."""
+
+    program: "Program | None" = option(
+        None, "Report this program by the models alone, or what a file is of.", kind=str, metavar="P"
+    )
+    # of a tuning log, which says neither; the steps of one sample
+    shape: tuple[int, ...] | None = option(None, "Extents, outermost first.", metavar="AxB", reader=parse_shape)
+    steps: int | None = option(None, "Number of time steps.", kind=Count, metavar="T")
+    machine: "MachineLike | None" = option(None, MACHINE, metavar="M")
+    dtype: str = option("float32", DTYPE)
+    boundary: "BoundarySpec" = option("fixed", BOUNDARY, reader=boundary_of)
 
 
 class FuseOptions(Options):
