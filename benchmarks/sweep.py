@@ -28,6 +28,7 @@ import user_programs
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import run_seconds, whole_seconds
 from tilewright.machines.files import to_toml
@@ -40,7 +41,6 @@ from tilewright.schedules.tiling import NONE, Tiling, is_gone, parse
 from tilewright.tuning.search import spread
 from tilewright.tuning.select import rank
 from tilewright.tuning.shortlist import FamilySpace, ranked, shortlist
-from tilewright.tuning.validation import scores
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.tuning.family_spaces import family_spaces
 from tilewright.verbs.tuning.meter import Errand, Limits, WorkerMeter, read_history
@@ -204,7 +204,7 @@ def report(sweep: Sweep, tilings: Sequence[Tiling]) -> dict[str, Any]:
 def _scored(sweep: Sweep, rows: Sequence[tuple[Tiling, float, Measurement]]) -> dict[str, Any]:
     good = [(tiling, predicted, found) for tiling, predicted, found in rows if found.seconds]
     predicted, measured = (np.array(column) for column in zip(*((p, f.median) for _, p, f in good), strict=True))
-    found = scores(predicted, measured)
+    found = Comparison(predicted=predicted, measured=measured).score()
     every = [f.median for _, _, f in good]
     choice = min(good, key=lambda row: sweep.expected(row[0]))
     listed = set(sweep.ten())

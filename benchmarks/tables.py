@@ -264,14 +264,14 @@ def sweeps() -> str:
     rows, folder = [], RESULTS / "sweeps"
     for path in sorted(folder.glob("*.json")):
         about = json.loads(path.read_text(encoding="utf-8"))
-        points = measured.of_sweep(folder, path.stem)
-        errors = [f"{100 * measured.rmse(some):.1f} %" for some in (measured.top(points, 0.2), points)]
+        points = measured.comparison(measured.of_sweep(folder, path.stem))
+        errors = [f"{100 * some.rmse:.1f} %" for some in (points.take(points.near(measured.NEAR)), points)]
         shares = [
             f"{100 * about[f'{which}_share_of_best']:.1f} %".replace(".0 %", " %")
             for which in ("first_choice", "best_of_ten")
         ]
         name = f"{path.stem} {extents(about['shape'])}, {about['steps']} steps"
-        rows.append([name, about["tilings"], *shares, *errors, f"{measured.rank_correlation(points):.2f}"])
+        rows.append([name, about["tilings"], *shares, *errors, f"{points.spearman:.2f}"])
     head = ["program", "tilings", "choice", "ten", "RMSE within 20 %", "RMSE of all", "Spearman"]
     return table(head, rows)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import measured
 import tilewright as tw
+from tilewright.base.paths import write_rows
 
 CASES = {
     "jacobi2d": ((4096, 4096), 64),
@@ -44,22 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
             points = measured.measure(name, shape, steps, measured.spread_out(many, count), repeats)
         results[name] = points
         rows += [(name, p.tiling, p.footprint, p.predicted, p.measured) for p in points]
-    measured.write_rows(
-        chosen.output / "accuracy.csv", ("stencil", "tiling", "footprint", "predicted", "measured"), rows
-    )
+    write_rows(chosen.output / "accuracy.csv", ("stencil", "tiling", "footprint", "predicted", "measured"), rows)
     measured.draw(results, chosen.output / "accuracy.png")
     lines = [f"Claimed: {CLAIM}.", "", "Found on this machine:", ""]
     lines += ["| stencil | tilings | within 20 % | RMSE there | RMSE over all | Err_max | Err_sign | Spearman |"]
     lines += ["| --- " * 8 + "|"]
     holds = []
     for name, points in results.items():
-        near = measured.top(points, 0.2)
-        errors = np.array([p.predicted / p.measured - 1 for p in points])
+        table = measured.comparison(points)
+        near, errors = table.take(table.near(measured.NEAR)), table.errors
         lines.append(
-            f"| {name} | {len(points)} | {len(near)} | {measured.rmse(near):.1%} | {measured.rmse(points):.1%} "
-            f"| {np.abs(errors).max():.1%} | {errors.mean():+.1%} | {measured.rank_correlation(points):.2f} |"
+            f"| {name} | {len(points)} | {len(near.measured)} | {near.rmse:.1%} | {table.rmse:.1%} "
+            f"| {np.abs(errors).max():.1%} | {errors.mean():+.1%} | {table.spearman:.2f} |"
         )
-        holds.append(measured.rmse(near) <= 0.10)
+        holds.append(near.rmse <= 0.10)
     lines += ["", "Err_max is the largest relative error, Err_sign the mean signed one."]
     lines += [f"The claim holds for {sum(holds)} of {len(holds)} stencils."]
     measured.write_verdict(chosen.output, "\n".join(lines))

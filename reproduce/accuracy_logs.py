@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 import measured
+from tilewright.costs.comparison import COLUMNS, Scores
 from tilewright.costs.gpu.terms import TERMS
 from tilewright.report import validation as report
+from tilewright.report.figures import draw_validation
 from tilewright.runtime.formats.logs import read_stencilbench
-from tilewright.tuning.validation import TOPS, Scores
 from tilewright.verbs.validate import Validation, validate
 
 MACHINE = "v100"
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     first = own[0]
     rows = [*((one.name, one.scores) for one in first.stencils), ("mean", first.overall)]
     report.write_scores(chosen.output / "scores.csv", rows)
-    report.draw(first.stencils, chosen.output)
+    draw_validation(first.stencils, chosen.output)
     lines = [
         f"Claimed: {CLAIM}.",
         "",
@@ -65,15 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _head(first: str) -> str:
-    names = (first, "points", "RMSE all", "within 20 %", "Err_max", "Err_sign", "Spearman", "Kendall")
-    columns = [*names, *(f"top {top}" for top in TOPS)]
+    columns = (first, "points", *COLUMNS)
     return f"| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|"
 
 
 def _row(name: str, one: Scores) -> str:
-    shares = [f"{one.rmse_all:.1%}", f"{one.rmse_top20:.1%}", f"{one.err_max:.1%}", f"{one.err_sign:+.1%}"]
-    ranks = [f"{one.spearman:.3f}", f"{one.kendall:.3f}"]
-    return f"| {' | '.join([name, str(one.points), *shares, *ranks, *(f'{x:.1%}' for x in one.fraction_of_best)])} |"
+    return f"| {' | '.join((name, str(one.points), *one.cells()))} |"
 
 
 def _lowest(one: Validation) -> float:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
 from tilewright.tuning.ranking import contenders
-from tilewright.tuning.validation import kendall
 from tilewright.workloads.codesign.codesign import codesign
 from tilewright.workloads.codesign.designs import Design
 
@@ -70,7 +70,7 @@ def compared(program: str, drawn: int) -> str:
         one = chips[place]
         cells = f"{one.sm_count} x {one.vector_width}, {one.shared_kb:g} kB | {one.area:.0f}"
         lines.append(f"| {name} | {cells} | {rates['equations'][place]:.0f} | {rates['ranking'][place]:.0f} |")
-    tau = kendall(rates["equations"], rates["ranking"])
+    tau = Comparison(predicted=rates["equations"], measured=rates["ranking"]).kendall
     lines += [
         "",
         f"{len(chips)} chips, Kendall's tau {tau:.2f}; {1e3 * spent / ranked.size / len(SIZES):.0f} ms a ranking",

@@ -4,16 +4,18 @@ python reproduce/energy_choice.py [--quick] [--runs FILE.csv] [--output DIR]
 """
 
 import argparse
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from energy_runs import METERED, runs
+from tilewright.base.paths import write_rows
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load
+from tilewright.report import figures
 from tilewright.verbs.energy.energy import MetricComparison, compare
 from tilewright.verbs.energy.runs import FitRun, run_usage
 
@@ -45,12 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = [f"Runs: {label}.", "", *(f"| {' | '.join(row)} |" for row in rows), ""]
     found = comparisons(MACHINES[:1] if chosen.quick else MACHINES)
     text += _answers(found)
-    with (chosen.output / "energy_choice.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(("machine", "scope", "program", "fastest", "least_energy", "extra_joules", "extra_seconds"))
-        for key, one in found.items():
-            best = dict(one.best)
-            writer.writerow((*key, best["time"].tiling, best["energy"].tiling, one.extra_joules, one.extra_seconds))
+    heads = ("machine", "scope", "program", "fastest", "least_energy", "extra_joules", "extra_seconds")
+    tilings = {key: [dict(one.best)[metric].tiling for metric in ("time", "energy")] for key, one in found.items()}
+    every = ((*key, *tilings[key], one.extra_joules, one.extra_seconds) for key, one in found.items())
+    write_rows(chosen.output / "energy_choice.csv", heads, every)
     _draw(found, chosen.output / "energy_choice.png")
     (chosen.output / "verdict.md").write_text("\n".join(text), encoding="utf-8")
     print("\n".join(text))
@@ -71,17 +71,19 @@ def metered(known: Sequence[FitRun], machine: str) -> list[tuple[str, ...]]:
         for index, run in enumerate(known):
             if run.program == name:
                 groups.setdefault(run.instance, []).append(index)
-        losses, same = [], 0
+        chosen, least, same = [], [], 0
         for members in groups.values():
             best = min(members, key=lambda i: known[i].joules)
             picked = min(members, key=lambda i: predicted[i])
-            losses.append(known[picked].joules / known[best].joules - 1.0)
+            chosen.append(known[picked].joules)
+            least.append(known[best].joules)
             same += min(members, key=lambda i: known[i].seconds) == best
-        wrong, rmse = sum(loss > 0 for loss in losses), 100 * float(np.sqrt(np.mean(np.square(losses))))
+        table = Comparison(predicted=np.array(chosen), measured=np.array(least))
+        losses = table.errors
         claim = "{}, {:g} %, {:g} %".format(*PUBLISHED.get(name, (0, 0.0, 0.0)))
         count = sum(run.program == name for run in known)
-        found = (f"{rmse:.2f} %", f"{100 * max(losses):.2f} %", claim, f"{same} of {len(groups)}")
-        rows.append((name, str(count), str(len(groups)), str(wrong), *found))
+        found = (f"{100 * table.rmse:.2f} %", f"{100 * max(losses):.2f} %", claim, f"{same} of {len(groups)}")
+        rows.append((name, str(count), str(len(groups)), str((losses > 0).sum()), *found))
     return rows
 
 
@@ -123,10 +125,7 @@ def _answers(found: dict[tuple[str, str, str], MetricComparison]) -> list[str]:
 
 
 def _draw(found: dict[tuple[str, str, str], MetricComparison], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 4.4), layout="constrained")
-    axes = figure.add_subplot()
+    figure, (axes,) = figures.panels(1, (5.6, 4.4))
     for (machine, scope, name), one in found.items():
         if machine == "k20c" and scope == "per_sm":
             first = one.front[0]
@@ -135,7 +134,7 @@ def _draw(found: dict[tuple[str, str, str], MetricComparison], path: Path) -> No
     axes.set(xlabel="time over the fastest tile's", ylabel="energy over the fastest tile's")
     axes.set_title("time-energy Pareto sets on k20c, bandwidth per SM")
     axes.legend()
-    figure.savefig(path)
+    figures.save(figure, path)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,18 @@ python reproduce/energy_fit.py [--quick] [--runs FILE.csv] [--output DIR]
 """
 
 import argparse
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from energy_runs import COUNTS, METERED, runs
+from tilewright.base.paths import write_rows
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load
-from tilewright.report.plots import scatter
+from tilewright.report.figures import scatter
 from tilewright.verbs.energy.runs import EnergyFit, FitRun, fit_energy, run_usage, write_runs
 
 PUBLISHED = {"smith_waterman": (12.77, 2.59), "jacobi1d": (17.14, 2.35), "jacobi2d": (8.30, 3.95)}
@@ -37,14 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for seed, fit in enumerate(fits):
         for name, score in fit.held_out:
             rows.append((seed, name, score.runs, 100 * score.fitted, 100 * score.machine))
-    with (chosen.output / "energy_fit.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(("split", "program", "held_out", "rmse_regression_percent", "rmse_micro_percent"))
-        writer.writerows(rows)
+    heads = ("split", "program", "held_out", "rmse_regression_percent", "rmse_micro_percent")
+    write_rows(chosen.output / "energy_fit.csv", heads, rows)
     table = columns([run_usage(run, load(chosen.machine)) for run in known])
-    predicted = table @ fits[0].regression.vector()
-    pairs = [(float(p), run.joules, run.program) for p, run in zip(predicted, known, strict=True)]
-    scatter(pairs, chosen.output / "energy_fit.png", "joules, fitted to 10 % of the runs")
+    compared = Comparison(
+        predicted=table @ fits[0].regression.vector(),
+        measured=np.array([run.joules for run in known]),
+        configurations=[run.program for run in known],
+    )
+    scatter(compared, chosen.output / "energy_fit.png", "joules, fitted to 10 % of the runs")
     text = _verdict(fits, label, chosen.machine)
     (chosen.output / "verdict.md").write_text(text, encoding="utf-8")
     print(text)

@@ -17,11 +17,11 @@ import numpy as np
 
 import measured
 from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.comparison import Comparison, Scores, mean
 from tilewright.costs.gpu.fit import FASTEST, LogPoints, calibrate, sample, scale_of
 from tilewright.costs.gpu.terms import GpuConstants, thread_numbers
 from tilewright.costs.gpu.threads import Terms, evaluate
 from tilewright.runtime.formats.logs import TuningLog, read_stencilbench
-from tilewright.tuning.validation import Scores, mean, scores
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.validate import POINTS, Validation, case_of, ordered, validate
 
@@ -111,9 +111,14 @@ def predicted(points: LogPoints, constants: GpuConstants, off: Sequence[str] = (
     return evaluate(points.case, thread_numbers(as_machine(MACHINE)), constants, off).seconds
 
 
+def compared(points: LogPoints, constants: GpuConstants, off: Sequence[str] = ()) -> Comparison:
+    """Return the predicted beside the measured seconds."""
+    return Comparison(predicted=predicted(points, constants, off), measured=points.seconds)
+
+
 def scored(points: LogPoints, constants: GpuConstants) -> Scores:
     """Score a stencil, no factor of its own fitted."""
-    return scores(predicted(points, constants), points.seconds)
+    return compared(points, constants).score()
 
 
 def moved(name: str, stencils: Sequence[LogPoints], off: Sequence[str]) -> str:
@@ -123,9 +128,9 @@ def moved(name: str, stencils: Sequence[LogPoints], off: Sequence[str]) -> str:
         factors = dict(zip(FREE, np.exp(_MOVED * draw.standard_normal(len(FREE))).tolist(), strict=True))
         values = {each: factor * getattr(ESTIMATES, each) for each, factor in factors.items()}
         known = replace(ESTIMATES, **{each: min(1.0, v) if each in _SHARES else v for each, v in values.items()})
-        found = [scores(predicted(one, known, off), one.seconds) for one in stencils]
+        found = [compared(one, known, off).score() for one in stencils]
         single += found
-        means.append(mean(tuple(found)))
+        means.append(mean(found))
     return row(name, means, single)
 
 
@@ -179,13 +184,13 @@ def scaled_only(stencils: Sequence[LogPoints], others: Sequence[GpuConstants], s
     for seed in seeds:
         found = []
         for one, constants in zip(stencils, others, strict=True):
-            seconds = predicted(one, constants)
-            used = sample(seconds, POINTS, (seed, zlib.crc32(one.case.program.name.encode())))
-            rest = np.setdiff1d(np.arange(len(seconds)), used)
-            scale = scale_of(seconds[used], one.seconds[used])
-            found.append(scores(scale * seconds[rest], one.seconds[rest]))
+            table = compared(one, constants)
+            used = sample(table.predicted, POINTS, (seed, zlib.crc32(one.case.program.name.encode())))
+            rest = np.setdiff1d(np.arange(len(table.predicted)), used)
+            scale = scale_of(table.predicted[used], table.measured[used])
+            found.append(replace(table, predicted=scale * table.predicted).take(rest).score())
         single += found
-        means.append(mean(tuple(found)))
+        means.append(mean(found))
     return row("others, own points scale", means, single)
 
 
@@ -226,7 +231,7 @@ def head(first: str) -> str:
 
 def row(name: str, many: Sequence[Scores], single: Sequence[Scores] | None = None) -> str:
     """Return a line: means over stencils or seeds, and the worst of single stencils."""
-    each, one = single or many, mean(tuple(many))
+    each, one = single or many, mean(many)
     first, ten = ([score.fraction_of_best[place] for score in each] for place in (0, 2))
     cells = [f"{one.fraction_of_best[0]:.1%}", f"{min(first):.1%}", f"{one.fraction_of_best[2]:.1%}", f"{min(ten):.1%}"]
     cells += [f"{one.rmse_top20:.1%}", f"{max(score.rmse_top20 for score in each):.1%}"]

@@ -9,7 +9,6 @@ does not hold is said.
 """
 
 import argparse
-import csv
 import statistics
 import time
 from collections.abc import Iterable
@@ -18,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.paths import write_rows
 from tilewright.machines.files import load
+from tilewright.report import figures
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.store.hosts import host
@@ -138,13 +139,8 @@ def configurations() -> list[dict[str, Any]]:
 
 def draw(rows: list[dict[str, Any]], counts: list[dict[str, Any]], path: Path) -> None:
     """Draw predicted and measured times, and the number of configurations."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
     panels = sorted({(r["pipeline"], r["size"]) for r in rows})
-    figure, axes = plt.subplots(1, len(panels) + 1, figsize=(4.2 * (len(panels) + 1), 4.2), layout="constrained")
+    figure, axes = figures.panels(len(panels) + 1, (4.2 * (len(panels) + 1), 4.2))
     for axis, (name, size) in zip(axes, panels, strict=False):
         part = [r for r in rows if (r["pipeline"], r["size"]) == (name, size)]
         machines = list(dict.fromkeys(r["machine"] for r in part))
@@ -177,7 +173,7 @@ def draw(rows: list[dict[str, Any]], counts: list[dict[str, Any]], path: Path) -
     axes[-1].set_xlabel("radius of the filter")
     axes[-1].set_title("configurations of convrows")
     axes[-1].legend(fontsize=7)
-    figure.savefig(path, dpi=110)
+    figures.save(figure, path, dpi=110)
 
 
 def verdict(rows: list[dict[str, Any]], counts: list[dict[str, Any]]) -> str:
@@ -221,10 +217,7 @@ def main() -> None:
     counts = configurations()
     chosen.output.mkdir(parents=True, exist_ok=True)
     for name, table in (("fusion.csv", rows), ("fusion_configurations.csv", counts)):
-        with (chosen.output / name).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(table[0]))
-            writer.writeheader()
-            writer.writerows(table)
+        write_rows(chosen.output / name, list(table[0]), (list(row.values()) for row in table))
     draw(rows, counts, chosen.output / "fusion.png")
     text = verdict(rows, counts)
     (chosen.output / "fusion.txt").write_text(text + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,18 +14,22 @@ import numpy as np
 
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.setting import make_setting
 from tilewright.driver import prepare
 from tilewright.inputs.arrays import gather
 from tilewright.plan import Target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.report import figures
 from tilewright.runtime.host import thread_count
 from tilewright.schedules.tiling import is_gone, parse
 from tilewright.tuning.spaces import space
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.prediction import Prediction
 
+NEAR = 1 / 1.2
+"""Share of the best speed from which on a tiling is near the best: within 20 % of its time."""
 _WIDE = 5.0
 """Ranges wider than this are drawn on logarithmic axes."""
 
@@ -121,30 +125,11 @@ def spread_out(many: Sequence[Prediction], count: int) -> list[Prediction]:
     return [many[i] for i in picked]
 
 
-def rmse(points: Sequence[Point]) -> float:
-    """Root of the mean squared relative error of the predictions."""
-    errors = [(p.predicted - p.measured) / p.measured for p in points]
-    return float(np.sqrt(np.mean(np.square(errors))))
-
-
-def top(points: Sequence[Point], share: float) -> list[Point]:
-    """The points whose measured time is within a share of the best."""
-    best = min(p.measured for p in points)
-    return [p for p in points if p.measured <= (1 + share) * best]
-
-
-def rank_correlation(points: Sequence[Point]) -> float:
-    """Spearman's rank correlation of predicted and measured times."""
-    ranks = [np.argsort(np.argsort([getattr(p, key) for p in points])) for key in ("predicted", "measured")]
-    return float(np.corrcoef(*ranks)[0, 1])
-
-
-def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file."""
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header)
-        writer.writerows(rows)
+def comparison(points: Sequence[Point]) -> Comparison:
+    """Return the predicted beside the measured times."""
+    return Comparison(
+        predicted=np.array([p.predicted for p in points]), measured=np.array([p.measured for p in points])
+    )
 
 
 def write_verdict(folder: Path, text: str) -> None:
@@ -155,14 +140,8 @@ def write_verdict(folder: Path, text: str) -> None:
 
 def draw(points: dict[str, list[Point]], path: Path) -> None:
     """Draw measured against predicted times, one panel per stencil."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    figure, panels = plt.subplots(1, len(points), figsize=(4.2 * len(points), 4), squeeze=False, layout="constrained")
-    for panel, (name, many) in zip(panels[0], points.items(), strict=True):
+    figure, panels = figures.panels(len(points), (4.2 * len(points), 4))
+    for panel, (name, many) in zip(panels, points.items(), strict=True):
         measured, predicted = [p.measured for p in many], [p.predicted for p in many]
         ends = (min(*measured, *predicted), max(*measured, *predicted))
         draw_to = panel.loglog if ends[1] > _WIDE * ends[0] else panel.plot  # a narrow range has no room for powers
@@ -170,9 +149,5 @@ def draw(points: dict[str, list[Point]], path: Path) -> None:
         draw_to(measured, predicted, ".", color="#2c6fad")
         panel.set(title=name, xlabel="measured, s", ylabel="predicted, s")
         if draw_to == panel.loglog:
-            for axis in (panel.xaxis, panel.yaxis):  # 0.1, 0.2, 0.5, 1: few enough to stand side by side
-                axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-                axis.set_major_formatter("{x:g}")
-                axis.set_minor_formatter(NullFormatter())
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+            figures.decades(panel)
+    figures.save(figure, path, dpi=150)

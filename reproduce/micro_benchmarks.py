@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 
 import measured
+from tilewright.base.paths import write_rows
 from tilewright.costs import fit
 from tilewright.driver import emit_tilings
 from tilewright.machines.files import load
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.catalogue import program
+from tilewright.report import figures
 from tilewright.runtime.calibration import cpu as calibrate
 from tilewright.runtime.calibration import fits as calibrate_fits
 from tilewright.runtime.cpu import stencil_kernels
@@ -74,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"- claimed: gradient2d is the dearest in 2D: here it is {dearest}",
     ]
     header = ("stencil", "shape", "tiling", "steps", "seconds", "vectors", "rows", "boxes")
-    measured.write_rows(chosen.output / "micro_benchmarks.csv", header, rows)
+    write_rows(chosen.output / "micro_benchmarks.csv", header, rows)
     _draw(drawn, chosen.output / "micro_benchmarks.png")
     measured.write_verdict(chosen.output, "\n".join(lines))
 
@@ -90,18 +92,12 @@ def _within(value: float, quantity: Quantity) -> bool:
 
 
 def _draw(drawn: dict[str, list[tuple[int, float]]], path: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, panel = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure, (panel,) = figures.panels(1, (7, 4.5))
     for name, each in drawn.items():
         panel.semilogy([size for size, _ in each], [seconds * 1e9 for _, seconds in each], ".", label=name)
     panel.set(xlabel="cells of the instance", ylabel="C_iter of the instance, ns")
     panel.legend(ncols=2)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    figures.save(figure, path, dpi=150)
 
 
 if __name__ == "__main__":

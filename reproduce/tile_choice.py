@@ -16,6 +16,7 @@ import numpy as np
 
 import measured
 import tilewright as tw
+from tilewright.base.paths import write_rows
 from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import make_setting
 from tilewright.costs.work import hexagonal
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lines = [*_gtx980(), ""]
     groups, many, inside = _swept(chosen.sweeps) if chosen.sweeps else _measured(quick=chosen.quick)
     points = {p.tiling: p for group in groups.values() for p in group}
-    measured.write_rows(
+    write_rows(
         chosen.output / "tile_choice.csv",
         ("group", "tiling", "footprint", "predicted", "measured"),
         [(group, p.tiling, p.footprint, p.predicted, p.measured) for group, each in groups.items() for p in each],

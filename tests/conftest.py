@@ -4,6 +4,7 @@ import difflib
 import functools
 import gc
 import importlib.util
+import io
 import os
 import signal
 import sys
@@ -73,6 +74,31 @@ def pytest_terminal_summary(terminalreporter) -> None:
             terminalreporter.section(f"counted in {folder}")
             for line in lines:
                 terminalreporter.write_line(line)
+
+
+class Terminal(io.StringIO):
+    """A standard error at which somebody looks."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def until(self, text: str, seconds: float = 20.0) -> None:
+        """Wait until a text is written; on a busy machine that may be a while."""
+        end = time.monotonic() + seconds
+        while text not in self.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Terminal]:
+    """Make standard error a terminal; in a test's body, since pytest sets it anew after the fixtures."""
+
+    def opened() -> Terminal:
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        return stream
+
+    return opened
 
 
 @pytest.fixture

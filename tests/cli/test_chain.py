@@ -46,6 +46,12 @@ def test_run_checks_the_result():
         (("5", "6", "--memory", "0"), 2, "on-chip memory"),
         (("5", "6", "7", "--memory", "9", "--model", "x"), 2, "model of a chain"),
         (("5", "6", "7", "--memory", "9", "--objective", "time"), 2, "needs a machine"),
+        (
+            ("5", "6", "7", "--memory", "9", "--objective", "weighted", "--weights", "0", "0"),
+            2,
+            "not both 0, got (0.0, 0.0)",
+        ),
+        (("5", "6", "7", "--memory", "9", "--weights", "0", "0"), 2, "weights are for the objective 'weighted'"),
         (("5", "x", "--memory", "9"), 2, "valid int"),
         (("5", "6", "7"), 2, "--memory"),
         (("5", "6", "7", "--memory", "9", "--run", "--dtype", "int8"), 2, "float32 or float64"),

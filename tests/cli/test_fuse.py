@@ -109,6 +109,19 @@ def test_fuse_takes_a_users_pipeline(tmp_path):
         (("image", "sharpen", "a.png", "b.png"), "blur, canny, sobel"),
         (("image", "blur", "missing.png", "b.png"), "there is no file"),
         (("image", "blur", "missing.txt", "b.png"), "a picture ends in"),
+        (
+            ("image", "sobel", "a.png", "b.png", "--sigma", "2"),
+            "image sobel blurs nothing: --sigma is for blur and canny",
+        ),
+        (
+            ("image", "sobel", "a.png", "b.png", "--high", "0.3"),
+            "image sobel has no thresholds: --low and --high are for",
+        ),
+        (
+            ("image", "blur", "a.png", "b.png", "--low", "0.2"),
+            "image blur has no thresholds: --low and --high are for canny",
+        ),
+        (("fuse", "blur", "--fusion", "full", "--top", "2"), "--fusion names one fusion"),
         (("image", "blur", "missing.png", "b.txt"), "a picture ends in"),
         (("image", "blur", "missing.png", "nowhere/b.png"), "there is no folder"),
     ],

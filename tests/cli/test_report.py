@@ -28,6 +28,9 @@ def test_mistakes(refuses, cli, tmp_path):
     assert cli("report").code == 2
     assert "there is no file 'nowhere.json'" in refuses("report", "nowhere.json")
     assert "hint: give --program gradient2d --shape" in refuses("report", "gradient2d")
+    assert "--top ranks the tilings of --program" in refuses("report", "nowhere.json", "--top", 3)
+    (tmp_path / "folder.jsonl").mkdir()
+    assert "is a folder, where a file is to be read" in refuses("report", "folder.jsonl")
     refuses("report", "--program", "heat2d")
     refuses("report", "--program", "heat2", "--shape", "8x8", "--steps", 1)
     refuses("report", "--program", "heat2d", "--shape", "64x64", "--steps", 4, "--machine", "h200", "-o", "a.png")

@@ -69,6 +69,13 @@ def test_figures_and_scores(cli, log, tmp_path):
         (("--machine", "v101", "--log", "j2d5pt.log"), "v100"),
         (("--machine", "v100", "--log", "j2d5pt.log", "--model", "precise"), "exact"),
         (("--machine", "v100", "--log", "j2d5pt.log", "--off", "magic"), "magic"),
+        (("--machine", "v100", "--log", "j2d5pt.log", "--candidates", "9"), "a validation by logs measures none"),
+        (
+            ("--machine", "v100", "--log", "j2d5pt.log", "--model", "published", "--held-out"),
+            "--held-out is for the exact",
+        ),
+        (("--program", "heat2d", "--shape", "9x9", "--steps", "2", "--points", "3"), "--points is for logs"),
+        (("--machine", "v100", "--log", "."), "'.' is a folder, where a file is to be read"),
     ],
 )
 def test_what_is_refused(refuses, log, args, part):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import TileSizes
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.energy import fit as energy_fit
 from tilewright.costs.energy.constants import NAMES, at_clock, constants, require_known
 from tilewright.costs.energy.price import Usage, operations, price, rule
@@ -293,8 +294,8 @@ def test_the_regression_predicts_held_out_noisy_runs_within_five_percent():
     assert (len(train), len(held)) == (69, 619)
     assert not set(train) & set(held)
     found = energy_fit.regress(table[train], joules[train])
-    assert energy_fit.rmse(table[held] @ found.vector(), joules[held]) < 0.05
-    assert energy_fit.rmse(table[held] @ np.array(SETS["k20c"]), joules[held]) > 0.05
+    assert Comparison(predicted=table[held] @ found.vector(), measured=joules[held]).rmse < 0.05
+    assert Comparison(predicted=table[held] @ np.array(SETS["k20c"]), measured=joules[held]).rmse > 0.05
 
 
 def test_columns_of_one_stencil_alone_are_told_apart_as_far_as_they_are():

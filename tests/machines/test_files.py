@@ -136,12 +136,23 @@ def test_a_machine_file_on_disk(tmp_path):
     assert machine.to_dict()["quantities"]["sm_count"]["value"] == 2
 
 
+def test_what_is_there_but_no_machine_file_is_called_that(tmp_path):
+    (tmp_path / "mine.txt").write_text(SMALL)
+    for path, kind in ((tmp_path, "a folder"), (tmp_path / "mine.txt", "a file that does not end in .toml")):
+        with pytest.raises(UsageError, match=f"FILE.toml, and '{re.escape(str(path))}' is {kind}"):
+            load(str(path))
+    for name in ("x" * 5000, "a\0b"):
+        with pytest.raises(UsageError, match="there is no machine"):
+            load(name)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("schema = 1", "schema = 2", "must have schema = 1, got 2"),
         ("schema = 1", "schema = true", "must have schema = 1, got True"),
-        ("schema = 1", "", "must have schema = 1, got None"),
+        ("schema = 1", "", "must have schema = 1, got None .hint: a machine file begins with schema = 1"),
+        (SMALL, "# of nothing", "the machine file 'x' is empty .hint: `tilewright calibrate -o FILE.toml` writes one"),
         ('kind = "gpu"', 'kind = "fpga"', "one of gpu, cpu, got 'fpga'"),
         ('kind = "gpu"', 'kind = "gpu"\ncolour = 3', "unknown key 'colour'"),
         ("sm_count =", "sm_cuont =", "unknown key 'sm_cuont'.*did you mean sm_count"),

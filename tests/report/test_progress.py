@@ -11,55 +11,36 @@ import pytest
 from tilewright.report import progress
 
 
-class _Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def _terminal(monkeypatch):
-    """Make standard error a terminal; in a test's body, since pytest sets it anew after the fixtures."""
-    stream = _Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    return stream
-
-
-def _until(text, terminal, seconds=20.0):
-    """Wait until a text is written; on a busy machine that may be a while."""
-    end = time.monotonic() + seconds
-    while text not in terminal.getvalue() and time.monotonic() < end:
-        time.sleep(0.01)
-
-
-def test_a_long_call_is_told_of_and_the_line_is_taken_away(monkeypatch):
-    terminal = _terminal(monkeypatch)
+def test_a_long_call_is_told_of_and_the_line_is_taken_away(terminal):
+    stream = terminal()
     with progress.waiting("heat", lambda: (0.5, None), patience=0.05):
-        _until("after", terminal)
-    told = terminal.getvalue()
+        stream.until("after")
+    told = stream.getvalue()
     assert "\rheat: 50 % after " in told
     assert told.endswith("\r")
     assert told.rpartition("\r")[0].rpartition("\r")[2].strip() == ""
 
 
-def test_a_short_call_says_nothing_and_leaves_no_thread(monkeypatch):
-    terminal = _terminal(monkeypatch)
+def test_a_short_call_says_nothing_and_leaves_no_thread(terminal):
+    stream = terminal()
     before = threading.active_count()
     with progress.waiting("heat", lambda: pytest.fail("nothing is to be said"), patience=5.0):
         pass
-    assert terminal.getvalue() == ""
+    assert stream.getvalue() == ""
     assert threading.active_count() == before
 
 
-def test_an_error_ends_the_line(monkeypatch):
-    terminal = _terminal(monkeypatch)
+def test_an_error_ends_the_line(terminal):
+    stream = terminal()
 
     def fail():
         with progress.waiting("heat", lambda: (-1.0, 30.0), patience=0.02):
-            _until("of some", terminal)
+            stream.until("of some")
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
         fail()
-    assert "of some 30 s" in terminal.getvalue()
+    assert "of some 30 s" in stream.getvalue()
 
 
 def test_without_anybody_who_looks_no_thread_is_started(monkeypatch):

@@ -45,7 +45,7 @@ def test_calibration_points_are_never_scored():
     assert one.scores.points == len(log.points) - 10
     assert len(set(one.used.tolist())) == 10
     # A wild time at a used point moves the constants, but is not among the scored times.
-    assert one.measured[one.used[0]] not in one.scored[1]
+    assert one.measured[one.used[0]] not in one.scored.measured
 
 
 def test_scoring_is_deterministic_and_seeded():

@@ -10,7 +10,7 @@ import typer
 from tilewright.base.options import Options, option
 from tilewright.cli import output
 from tilewright.cli.options import Json
-from tilewright.verbs.options import CalibrateOptions, MeasureOptions, ValidateOptions
+from tilewright.verbs.options import CalibrateOptions, MeasureOptions, ValidateOptions, refuse
 
 
 class Measured(Options):
@@ -102,9 +102,11 @@ def validate(
     if paths:
         if files.machine is None:
             raise typer.BadParameter("name the GPU that the logs are of: --machine v100")
+        refuse("a validation by logs", measured)
         logs = [api.read_log(path, program, measured.shape, measured.steps) for path in paths]
         result = api.validate(logs, files.machine, **asked.keywords())
     elif program is not None and measured.shape is not None and measured.steps is not None:
+        refuse("a validation by measuring", asked)
         result = api.validate_here(program, **measured.keywords())
     else:
         raise typer.BadParameter("give --log FILE and --machine M, or --program P, --shape S and --steps T")
@@ -115,6 +117,8 @@ def validate(
     if result.skipped:
         output.note(result.left_out())
     if plots is not None:
-        made = report.draw(result.stencils, plots)
+        from tilewright.report.figures import draw_validation
+
+        made = draw_validation(result.stencils, plots)
         report.write_scores(plots / "scores.csv", rows)
         output.note(f"wrote {', '.join(path.name for path in made)} and scores.csv to {plots}")

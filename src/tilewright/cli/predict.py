@@ -106,11 +106,11 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
     """Print the prediction of many ranks, and draw how it scales."""
     document = cluster.to_dict()
     if path is not None:
-        from tilewright.report import plots
+        from tilewright.report import figures
         from tilewright.verbs.cluster import scaling
 
-        plots.check_format(path)
-        plots.matplotlib()
+        figures.check_format(path)
+        figures.matplotlib()
         scaled = scaling(cluster)
         document["scaling"] = scaled.to_dict()
         panels = {}
@@ -123,7 +123,7 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
                 "ideal": (counts, ideal),
             }
         title = f"{cluster.problem.program.name}, {cluster.hardware.name}, {cluster.network.title}"
-        plots.draw_scaling(panels, path, title)
+        figures.draw_scaling(panels, path, title)
     output.show(document, lambda: str(cluster), as_json)
 
 
@@ -210,7 +210,9 @@ def whatif(program: ProgramName, asked: options.WhatIfOptions, more: WhatIfOutpu
         document["reuse"] = lost
         parts.append(tables.losses(lost))
     if more.plot is not None:
-        tables.draw_sweep(document, more.plot)
+        from tilewright.report.figures import draw_sweep
+
+        draw_sweep(document, more.plot)
     output.show(document, lambda: parts, as_json)
 
 
@@ -240,19 +242,25 @@ def energy(
     from tilewright.report import energy as tables
 
     if files.fit is not None:
+        options.refuse("--fit", asked, compared, metered, files)
         document = _fitted(files.fit, asked.machine, fitted, files.save)
         output.show(document, lambda: tables.fit(document), as_json)
         return
+    options.refuse("an energy without a fit", fitted, files)
     if program is None or asked.shape is None:
         raise typer.BadParameter("give a program and its shape, such as: tilewright energy jacobi2d --shape 4096x4096")
     if metered.meter is not None:
+        options.refuse("--meter", asked, compared)
         _metered(program, asked, metered, files.append, as_json=as_json)
         return
+    options.refuse("an energy that is not metered", metered, files)
     from tilewright.programs.stencil.program import Program
     from tilewright.verbs.energy import energy as api
     from tilewright.verbs.load import load_any
 
     definition = load_any(program)
+    if asked.tiling is not None:
+        options.refuse("an energy of one tiling", compared)
     one = api.energy(definition, **asked.keywords()).to_dict()
     if asked.tiling is not None or not isinstance(definition, Program):
         output.show(one, lambda: tables.metered(one), as_json)

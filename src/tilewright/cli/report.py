@@ -2,37 +2,35 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tilewright.base.options import Count, Options, option
-from tilewright.base.units import parse_shape
+from tilewright.base.options import Options, option
 from tilewright.cli import output
 from tilewright.cli.options import Json
-from tilewright.verbs.options import BOUNDARY, DTYPE, MACHINE, boundary_of
-
-if TYPE_CHECKING:
-    from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.verbs.options import FileDefaults, refuse
 
 
-class Reported(Options):
-    """The page, and what is said of results beside what their files hold."""
+class PageFile(Options):
+    """Where the page goes."""
 
     target: Path = option(Path("report.html"), "The page to write.", "--output", "-o", metavar="FILE.html")
-    program: str | None = option(None, "Report this program by the models alone, or what a file is of.", metavar="P")
-    shape: tuple[int, ...] | None = option(None, "Extents, outermost first.", metavar="AxB", reader=parse_shape)
-    steps: int | None = option(None, "Number of time steps.", kind=Count, metavar="T")
-    machine: str | None = option(None, MACHINE, metavar="M")
-    dtype: str = option("float32", DTYPE)
-    boundary: "BoundarySpec" = option("fixed", BOUNDARY, reader=boundary_of)
+
+
+class PageContent(Options):
+    """What the page shows."""
+
     top: int = option(40, "Rank so many tilings.", metavar="N", least=1, most=1000)
     title: str = option("tilewright report", "The page's title.")
 
 
 def report(
-    asked: Reported,
+    file: PageFile,
+    known: FileDefaults,
+    content: PageContent,
     results: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -52,21 +50,16 @@ def report(
     from tilewright.verbs import report as api
     from tilewright.verbs.load import load_program
 
-    if not results and asked.program is None:
+    if not results and known.program is None:
         raise typer.BadParameter("give a RESULT, or --program P, --shape S and --steps T")
-    chosen = None if asked.program is None else load_program(asked.program)
-    defaults = api.FileDefaults(
-        program=chosen,
-        shape=asked.shape,
-        steps=asked.steps,
-        machine=asked.machine,
-        boundary=asked.boundary,
-        dtype=asked.dtype,
-    )
+    if results:
+        refuse("a page of files", content)
+    chosen = None if known.program is None else load_program(str(known.program))
+    defaults = replace(known, program=chosen)
     studies = [api.of_file(path, defaults) for path in results or []]
     if not studies and chosen is not None:
-        studies = [api.of_problem(chosen, defaults, asked.top)]
-    path = api.report(studies, asked.target, title=asked.title, command=shlex.join(["tilewright", *sys.argv[1:]]))
+        studies = [api.of_problem(chosen, defaults, content.top)]
+    path = api.report(studies, file.target, title=content.title, command=shlex.join(["tilewright", *sys.argv[1:]]))
     size, titles = path.stat().st_size, [each.title for each in studies]
     document = {"output": str(path), "bytes": size, "results": titles}
     output.show(document, lambda: f"wrote {path}, {size / 1024:.0f} KiB: {'; '.join(titles)}", as_json)

@@ -9,7 +9,7 @@ from tilewright.base.options import Options, option
 from tilewright.base.tables import Shown
 from tilewright.cli import output
 from tilewright.cli.options import Json
-from tilewright.verbs.options import AnnotateOptions, ChainOptions, FuseOptions, ImageOptions, ShotOptions
+from tilewright.verbs.options import AnnotateOptions, ChainOptions, FuseOptions, ImageOptions, ShotOptions, refuse
 
 
 def annotate(
@@ -89,6 +89,8 @@ def fuse(
     from tilewright.verbs.load import load_value
     from tilewright.workloads.pipelines.fuse import fuse as rank
 
+    if asked.fusion is not None:
+        refuse("--fusion", asked)
     filters = {name: getattr(more, name) for name in more.given("radius", "sigma", "gradient")}
     plan = rank(load_value(pipeline), **asked.keywords(), **filters)
     document = plan.to_dict()

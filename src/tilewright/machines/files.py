@@ -20,6 +20,7 @@ A file is::
 import functools
 import importlib.resources
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -83,6 +84,9 @@ def load(name: str) -> Machine:
     if name == HOST:
         raise UsageError("the machine 'host' has no file: it is this computer", "give its name, machine='host'")
     hint = f"{meant(name, names())} `tilewright machines` lists them all".strip()
+    if os.path.exists(name):  # noqa: PTH110  (a name may be no path at all, which pathlib raises at)
+        kind = "a folder" if os.path.isdir(name) else "a file that does not end in .toml"  # noqa: PTH112
+        raise UsageError(f"a machine is a name or a machine file, FILE.toml, and {name!r} is {kind}", hint)
     raise UsageError(f"there is no machine {name!r}", hint)
 
 
@@ -118,11 +122,14 @@ def parse(text: str | bytes, where: str) -> Machine:
     """Parse the text of a machine file."""
     kind = f"the machine file {where!r}"
     data = documents.decode_toml(text, kind)
+    if not data:
+        raise UsageError(f"{kind} is empty", "`tilewright calibrate -o FILE.toml` writes one of this machine")
     documents.refuse_unknown(data, [each.name for each in fields(_File)], kind)
     if data.get("schema") != SCHEMA or isinstance(data.get("schema"), bool):
+        hint = "it was written for another version of tilewright"
         raise UsageError(
             f"{kind} must have schema = {SCHEMA}, got {data.get('schema')!r}",
-            "it was written for another version of tilewright",
+            hint if "schema" in data else f"a machine file begins with schema = {SCHEMA}",
         )
     _nothing_missing(data, where)
     file = documents.parse(_File, data, kind)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
-from tilewright.report import plots
+from tilewright.report import figures
 from tilewright.report.drawing_stream import Rows, draw_stream, outline, spans
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import Tiling
@@ -24,7 +24,7 @@ _COLOURS = (("#5b8fc7", "#86aedb"), ("#f0a44b", "#f6c483"))
 """Per colour of hexagons, two shades that alternate from phase to phase."""
 _WAVEFRONTS = ("#5b8fc7", "#f0a44b", "#7fb77e", "#c97b84")
 """Wavefronts of a table's tiles take turns."""
-_EDGE = "#26323f"
+_EDGE = figures.INK
 _UNTILED_CELLS = 24
 _UNTILED_STEPS = 8
 _SHOWN_HEIGHTS = 2.5
@@ -47,8 +47,8 @@ Roots = Mapping[str, frozenset[str]]
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     """Draw the tiles of a tiling to a file; see :func:`drawn`."""
     target = Path(path)
-    plots.check_format(target, "drawing")
-    return plots.save(drawn(problem, tiling), target, dpi=150)
+    figures.check_format(target, "drawing")
+    return figures.save(drawn(problem, tiling), target, dpi=150)
 
 
 def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
@@ -60,10 +60,9 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     tiling = catalogue.legal(problem, tiling)
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
-    figure_class = plots.matplotlib("figure", "drawing").Figure
     if tiling.family.tables or tiling.family.streams:
         draw = _draw_table if tiling.family.tables else draw_stream
-        return draw(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
+        return draw(figures.new_figure((7.2, 5.4), "drawing"), problem, tiling)
     tree = catalogue.tree(problem, tiling)
     first = _axis_of_tiles(tree)
     shown = _corner(problem, tiling, first)
@@ -73,7 +72,7 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     cut = _cut_axes(tiling, tree, pieces)
     panelled = {axis: number for axis, number in cut.items() if _several(inside, axis, number)}
     ratios = [1.0] + [_SUB_PANEL] * len(panelled)
-    figure = figure_class(figsize=(7.2, _PANEL_INCHES * sum(ratios)), layout="constrained")
+    figure = figures.new_figure((7.2, _PANEL_INCHES * sum(ratios)), "drawing")
     axes = figure.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
     figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
     whole = [f"axis {axis} lies whole in every tile" for axis in cut if axis not in panelled]
@@ -155,9 +154,7 @@ def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key 
         title = "one sweep over the grid per statement and step, numbered in their order"
     _draw(panel, tiles, labels)
     for rows in tiles.values():  # once more, above all fills
-        panel.add_patch(
-            plots.matplotlib("patches", "drawing").Polygon(outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9)
-        )
+        figures.polygon(panel, outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9)
     if chosen in tiles:
         corners = outline(tiles[chosen])
         panel.plot(*zip(*corners, corners[0], strict=True), color="#10161d", linewidth=2.4, solid_joinstyle="miter")
@@ -186,7 +183,6 @@ def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int, number: int) 
 
 
 def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[str, str]]) -> None:
-    patches = plots.matplotlib("patches", "drawing")
     spans = [span for rows in tiles.values() for span in rows.values()]
     times = [time for rows in tiles.values() for time in rows]
     panel.set_xlim(min(low for low, _ in spans), max(high for _, high in spans))
@@ -194,8 +190,7 @@ def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[s
     narrow = _LABEL_SHARE * (panel.get_xlim()[1] - panel.get_xlim()[0])
     for key, rows in tiles.items():
         text, colour = labels[key]
-        shape = patches.Polygon(outline(rows), facecolor=colour, edgecolor=_EDGE, linewidth=0.9, joinstyle="miter")
-        panel.add_patch(shape)
+        figures.polygon(panel, outline(rows), facecolor=colour, edgecolor=_EDGE, linewidth=0.9, joinstyle="miter")
         cells = sum(high - low for low, high in rows.values())
         if cells > narrow * len(rows):
             x = sum((high - low) * (low + high) / 2 for low, high in rows.values()) / cells
@@ -213,7 +208,7 @@ def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
     few = cells and shown.shape[axis] <= _GRID_CELLS
     panel.set_xlabel(f"cell on axis {axis}" + (" (the grid: one cell, one step)" if few else ""))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per time step)")
-    ticker = plots.matplotlib("ticker", "drawing")
+    ticker = figures.matplotlib("ticker", "drawing")
     panel.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
     panel.yaxis.set_major_locator(ticker.MaxNLocator(8, integer=True))
     if few:
@@ -221,7 +216,7 @@ def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
         panel.set_yticks(range(low, high + 1), minor=True)
         panel.grid(which="minor", color="white", linewidth=0.4, alpha=0.6)
     panel.tick_params(which="minor", length=0)
-    plots.open_frame(panel)
+    figures.open_frame(panel)
 
 
 def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
@@ -243,7 +238,7 @@ def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: 
     panel.set_title("tiles, numbered by wavefront: equal numbers run at the same time; dotted: sub-tiles", fontsize=10)
     panel.set_xlabel("column (axis 1)")
     panel.set_ylabel("row (axis 0)")
-    plots.open_frame(panel)
+    figures.open_frame(panel)
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
-from tilewright.report import plots
+from tilewright.report import figures
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
@@ -17,10 +17,10 @@ from tilewright.schedules.tree.order import Piece
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NOW, KEPT, DONE = "#1f5fa8", "#86aedb", "#e4edf6"
+NOW, KEPT, DONE = figures.BLUE, "#86aedb", "#e4edf6"
 """Cells that this advance computes, that a later one still reads, and that nobody reads again."""
 _TILES = ("#86aedb", "#f6c483")
-_EDGE = "#26323f"
+_EDGE = figures.INK
 _MOST_TILES = 12
 """Tiles per axis that are drawn from above."""
 _AROUND = 3
@@ -115,21 +115,18 @@ def _first_tile(problem: Problem, tiling: Tiling, number: int = 0) -> list[Piece
 
 def _from_above(panel: "Axes", problem: Problem, tiling: Tiling) -> None:
     """The tiles of one band on axis 0 and the last axis, with the way that they stream and what one of them loads."""
-    from matplotlib.patches import Rectangle
-
     stream = streaming.geometry(problem, tiling)
     rows, columns = stream.cuts[0], stream.cuts[-1]
     counts = tuple(len(cuts) - 1 for cuts in stream.cuts)
     rows, columns = rows[: _MOST_TILES + 1], columns[: _MOST_TILES + 1]
-    for (top, bottom), (left, right) in itertools.product(itertools.pairwise(rows), itertools.pairwise(columns)):
-        panel.add_patch(Rectangle((left, top), right - left, bottom - top, facecolor=DONE, edgecolor=_EDGE, lw=0.8))
-        x, margin = (left + right) / 2, (bottom - top) / 6
-        panel.annotate("", (x, bottom - margin), (x, top + margin), arrowprops={"arrowstyle": "->", "color": NOW})
+    every = list(itertools.product(itertools.pairwise(rows), itertools.pairwise(columns)))
     top, left = rows[len(rows) // 2 - 1], columns[len(columns) // 2 - 1]
     bottom, right = rows[len(rows) // 2], columns[len(columns) // 2]
-    panel.add_patch(Rectangle((left, top), right - left, bottom - top, facecolor=KEPT, edgecolor=_EDGE, lw=0.8))
-    x, margin = (left + right) / 2, (bottom - top) / 6
-    panel.annotate("", (x, bottom - margin), (x, top + margin), arrowprops={"arrowstyle": "->", "color": NOW, "lw": 2})
+    styles = [*((box, DONE, 1.0) for box in every), (((top, bottom), (left, right)), KEPT, 2.0)]
+    for ((upper, lower), (first, last)), colour, thick in styles:
+        _box(panel, (first, last), (upper, lower), facecolor=colour, edgecolor=_EDGE, lw=0.8)
+        x, margin = (first + last) / 2, (lower - upper) / 6
+        _arrow(panel, (x, upper + margin), (x, lower - margin), color=NOW, lw=thick)
     levels, stages = max(stream.levels), range(len(stream.pipeline.stages))
     (up, down), (before, behind) = (
         (max(b.at(levels, s) for s in stages), max(a.at(levels, s) for s in stages))
@@ -137,9 +134,7 @@ def _from_above(panel: "Axes", problem: Problem, tiling: Tiling) -> None:
     )
     box = (max(0, left - before), max(0, top - up))
     ends = (min(problem.shape[-1], right + behind), min(problem.shape[0], bottom + down))
-    panel.add_patch(
-        Rectangle(box, ends[0] - box[0], ends[1] - box[1], fill=False, edgecolor="#b3261e", lw=1.2, linestyle="--")
-    )
+    _box(panel, (box[0], ends[0]), (box[1], ends[1]), fill=False, edgecolor=figures.RED, lw=1.2, linestyle="--")
     panel.set(xlim=(0, columns[-1]), ylim=(rows[-1], 0))
     panel.set_xlabel(f"cell on axis {problem.program.rank - 1}")
     panel.set_ylabel("cell on axis 0")
@@ -152,15 +147,13 @@ def _from_above(panel: "Axes", problem: Problem, tiling: Tiling) -> None:
 
 def _overlap(panel: "Axes", shown: Problem, tiling: Tiling, axis: int) -> None:
     """What two neighbours along an axis compute, level by level, around the border between them."""
-    from matplotlib.patches import Polygon, Rectangle
-
     stream = streaming.geometry(shown, tiling)
     cuts = stream.cuts[axis - shown.program.rank]
     stride = math.prod(len(other) - 1 for other in stream.cuts[len(stream.cuts) - shown.program.rank + axis + 1 :])
     numbers = (0, stride) if len(cuts) > 2 else (0,)
     ranges = [spans(_first_tile(shown, tiling, number), axis) for number in numbers]
     for rows, colour in zip(ranges, _TILES, strict=False):
-        panel.add_patch(Polygon(outline(rows), facecolor=colour, edgecolor=_EDGE, lw=0.9, alpha=0.75))
+        figures.polygon(panel, outline(rows), facecolor=colour, edgecolor=_EDGE, lw=0.9, alpha=0.75)
     top = max(ranges[0]) + 1
     panel.set_ylim(0, top)
     _time_axis(panel, len(stream.pipeline.stages), top)
@@ -175,7 +168,7 @@ def _overlap(panel: "Axes", shown: Problem, tiling: Tiling, axis: int) -> None:
     for time in sorted(set(ranges[0]) & set(ranges[1])):
         low, high = ranges[1][time][0], ranges[0][time][1]
         if low < high:
-            panel.add_patch(Rectangle((low, time), high - low, 1, fill=False, hatch="////", edgecolor=_EDGE, lw=0))
+            _box(panel, (low, high), (time, time + 1), fill=False, hatch="////", edgecolor=_EDGE, lw=0)
     panel.axvline(border, color=_EDGE, linewidth=0.8, linestyle=":")
     left, right = panel.get_xlim()
     for x, text in (((left + border - wide) / 2, "one\ntile"), ((right + border + wide) / 2, "the\nnext")):
@@ -186,8 +179,6 @@ def _overlap(panel: "Axes", shown: Problem, tiling: Tiling, axis: int) -> None:
 
 def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
     """The levels of one tile along axis 0, half way through."""
-    from matplotlib.patches import Patch, Rectangle
-
     at = moment(shown, tiling)
     rows = max(high - low for low, high in at.now.values())
     first, last = min(low for low, _ in at.now.values()), max(high for _, high in at.now.values())
@@ -197,7 +188,7 @@ def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
         kept = max(at.kept.get(time, (low, low))[0], limits[0])
         for start, stop, colour in ((limits[0], kept, DONE), (kept, low, KEPT), (low, high, NOW)):
             if start < stop:
-                panel.add_patch(Rectangle((start, time), stop - start, 1, facecolor=colour, edgecolor="white", lw=0.6))
+                _box(panel, (start, stop), (time, time + 1), facecolor=colour, edgecolor="white", lw=0.6)
     room = 0.16 * at.last
     panel.set(xlim=limits, ylim=(-room, at.last + room))
     _time_axis(panel, stages, at.last)
@@ -208,30 +199,37 @@ def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
     )
     for cells_, tip, tail, text in ends:
         middle = sum(cells_) / 2
-        panel.annotate("", (middle, tip), (middle, tail), arrowprops={"arrowstyle": "->", "shrinkA": 0, "shrinkB": 0})
+        _arrow(panel, (middle, tail), (middle, tip), shrinkA=0, shrinkB=0)
         panel.text(middle, (tip + tail) / 2, f"  {text}", fontsize=8, va="center")
     centre = (last + limits[1]) / 2
-    panel.annotate(
-        "", (limits[1], at.last / 2), (last, at.last / 2), arrowprops={"arrowstyle": "->", "color": NOW, "lw": 1.5}
-    )
+    _arrow(panel, (last, at.last / 2), (limits[1], at.last / 2), color=NOW, lw=1.5)
     panel.text(centre, 0.52 * at.last, "all levels stream this way", ha="center", va="bottom", fontsize=8)
     cells = f"{rows} cell{'s' if rows > 1 else ''}"
     panel.set_title(
         f"inside a tile: an advance takes every level {cells} further, each behind the one below", fontsize=9
     )
     meaning = ((NOW, "computed in this advance"), (KEPT, "kept in cache for it"), (DONE, "computed before"))
-    handles = [Patch(facecolor=colour, label=text) for colour, text in meaning]
+    patch = figures.matplotlib("patches", "drawing").Patch
+    handles = [patch(facecolor=colour, label=text) for colour, text in meaning]
     panel.legend(handles=handles, loc="upper center", fontsize=8, ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.16))
 
 
 def _time_axis(panel: "Axes", stages: int, top: int) -> None:
     """Label the levels of a band; its height is ``t`` of the tiling, or less where bands are made equal."""
-    from matplotlib.ticker import MaxNLocator
-
     ticks: Sequence[int] = [*range(0, top, max(1, math.ceil(top / 8))), top]
     if len(ticks) > 2 and ticks[-1] - ticks[-2] < math.ceil(top / 8) / 2:
         ticks = [*ticks[:-2], top]
     panel.set_yticks(ticks, [*map(str, ticks[:-1]), f"t={top // stages}" if stages == 1 else str(top)])
-    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    panel.xaxis.set_major_locator(figures.matplotlib("ticker", "drawing").MaxNLocator(6, integer=True))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per step)")
-    plots.open_frame(panel)
+    figures.open_frame(panel)
+
+
+def _box(panel: "Axes", across: tuple[float, float], along: tuple[float, float], **style: Any) -> None:  # noqa: ANN401
+    (left, right), (low, high) = across, along
+    rectangle = figures.matplotlib("patches", "drawing").Rectangle
+    panel.add_patch(rectangle((left, low), right - left, high - low, **style))
+
+
+def _arrow(panel: "Axes", tail: tuple[float, float], tip: tuple[float, float], **style: Any) -> None:  # noqa: ANN401
+    panel.annotate("", tip, tail, arrowprops={"arrowstyle": "->", **style})

@@ -1,12 +1,10 @@
 """Energies, comparisons, fits, bottlenecks and sweeps as tables for people, made of their JSON documents."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tilewright.base.tables import Pairs, Shown, Table, table
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.report import plots
 from tilewright.report.tables import number
 
 Document = Mapping[str, Any]
@@ -142,23 +140,6 @@ def losses(loss: Mapping[str, Mapping[str, float | None]]) -> Table:
         for giver, row in loss.items()
     ]
     return table(("tiling of", *(f">runs {name}" for name in names)), rows, "loss of another program's tiling")
-
-
-def draw_sweep(result: Document, path: Path) -> None:
-    """Plot a sweep: time, energy and efficiency over the factor, one panel each."""
-    plots.check_format(path)
-    curves = {"seconds": "seconds", "joules": "joules", "share of ideal": "efficiency"}
-    factors = [row["factor"] for row in result["rows"]]
-    figure = plots.matplotlib().Figure(figsize=(4.0 * len(curves), 3.4), layout="constrained")
-    for axes, (name, key) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
-        values = [row[key] for row in result["rows"]]
-        axes.plot(factors, values, "o-")
-        axes.set(xlabel="factor", ylabel=name, xscale="log")
-        axes.set_ylim(0, 1.08 * max(values) or 1.0)
-        axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
-        axes.minorticks_off()
-    figure.suptitle(f"{result['program']} on {result['machine']}: {result['vary']}")
-    plots.save(figure, path)
 
 
 def _point(point: Document) -> tuple[str, ...]:

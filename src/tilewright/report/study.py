@@ -1,9 +1,13 @@
 """What a page shows about one result: plain values, made by the api from a plan, a prediction or a file."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilewright.costs.bottleneck import Resource, Roofline
+from tilewright.costs.comparison import Comparison
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
@@ -57,3 +61,13 @@ class Study:
     tile: tuple[Problem, Tiling] | None = None  # the problem and the chosen tiling, to be drawn
     explanation: tuple[str, ...] = ()  # lines
     notes: tuple[str, ...] = ()  # what could not be shown, and why
+
+
+def comparison(candidates: Sequence[StudiedTiling]) -> Comparison:
+    """Return predicted beside measured times of the candidates that have both, by family."""
+    both = [each for each in candidates if each.measured and each.known]
+    return Comparison(
+        predicted=np.array([each.predicted for each in both]),
+        measured=np.array([each.measured for each in both]),
+        configurations=[each.family for each in both],
+    )

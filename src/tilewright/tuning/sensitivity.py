@@ -16,9 +16,9 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.costs.arrays import Floats
+from tilewright.costs.comparison import Comparison
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
-from tilewright.tuning.validation import kendall
 
 MOST = 1500
 """Candidates that are compared pair by pair; of more, the best and an even sample of the rest."""
@@ -108,7 +108,7 @@ def moved(machine: Machine, program: str, name: str, factor: float) -> Machine:
 
 def _agreement(first: Floats, second: Floats) -> float:
     """Return Kendall's tau of two rankings; 1 where nothing can be ordered, since then nothing has moved."""
-    tau = kendall(first, second)
+    tau = Comparison(predicted=first, measured=second).kendall
     return 1.0 if math.isnan(tau) else tau
 
 

@@ -3,7 +3,6 @@
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tilewright.base.errors import UsageError
 from tilewright.base.paths import check_place
 from tilewright.base.records import Record
 from tilewright.base.tables import Pairs, Shown
@@ -119,8 +118,6 @@ def family(tile: str, program: ProgramLike = "") -> ExplainedFamily:
 
 def draw(shown: ExplainedFamily, path: Path) -> None:
     """Draw the tiles of a family's example to a picture file."""
-    if path.suffix.lower() not in {".svg", ".png", ".pdf"}:
-        raise UsageError(f"a drawing is written to a .svg, .png or .pdf file, got {path.name!r}")
     check_place(path)
     from tilewright.report.drawing import draw_tiling
 

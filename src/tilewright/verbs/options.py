@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilewright.machines.networks import Network
     from tilewright.programs.stencil.boundaries import BoundarySpec
     from tilewright.programs.stencil.points import Points, SourceList
+    from tilewright.programs.stencil.program import Program
     from tilewright.runtime.simulation import Callback
     from tilewright.schedules.tiling import Tiling
     from tilewright.workload import Request
@@ -355,6 +356,20 @@ class MeasureOptions(Options):
     executor: "Executor | None" = None  # whose workers measure
 
 
+class FileDefaults(Options):
+    """What is said of results beside what their files hold; None where a file says it, or its default holds."""
+
+    program: "Program | None" = option(
+        None, "Report this program by the models alone, or what a file is of.", kind=str, metavar="P"
+    )
+    # of a tuning log, which says neither; the steps of one sample
+    shape: tuple[int, ...] | None = option(None, "Extents, outermost first.", metavar="AxB", reader=parse_shape)
+    steps: int | None = option(None, "Number of time steps.", kind=Count, metavar="T")
+    machine: "MachineLike | None" = option(None, MACHINE, metavar="M")
+    dtype: str = option("float32", DTYPE)
+    boundary: "BoundarySpec" = option("fixed", BOUNDARY, reader=boundary_of)
+
+
 class FuseOptions(Options):
     """How :func:`tilewright.fuse` ranks fusions."""
 
@@ -491,6 +506,7 @@ _NO_AXES = Refusal(("axes",), hint="give arrays in memory")
 _NO_CHECKPOINT = Refusal(
     ("checkpoint",), "a checkpoint= is kept by runs on ranks", "give arrays of tilewright.distributed.Array"
 )
+_NO_THRESHOLDS = Refusal(("low", "high"), "{kind} has no thresholds: --low and --high are for canny")
 REFUSED: dict[str, tuple[Refusal, ...]] = {
     "a run in memory": (_NO_CHECKPOINT,),
     "a run on a device": (_NO_CHECKPOINT,),
@@ -529,6 +545,40 @@ REFUSED: dict[str, tuple[Refusal, ...]] = {
     "a checked run": (Refusal(("until",), "--check computes all steps, so it does not go with --until"),),
     "a colour picture": (
         Refusal(("snapshots", "until"), "{kind} is computed by channel, so --snapshots and --until do not apply to it"),
+    ),
+    "image blur": (_NO_THRESHOLDS,),
+    "image canny": (),
+    "image sobel": (Refusal(("sigma",), "{kind} blurs nothing: --sigma is for blur and canny"), _NO_THRESHOLDS),
+    "a chain by another objective": (
+        Refusal(("weights",), "weights are for the objective 'weighted'", "add --objective weighted"),
+    ),
+    "--fusion": (Refusal(("top",), "{kind} names one fusion, so there is nothing to rank by --top"),),
+    "a validation by logs": (
+        Refusal(("candidates",), "--candidates are measured with --program, {kind} measures none"),
+    ),
+    "a validation by measuring": (
+        Refusal(("points", "seed", "off", "held_out"), "{kind} fits nothing: {flag} is for logs", "give --log FILE"),
+    ),
+    "a validation of the published model": (
+        Refusal(("off", "held_out"), "{flag} is for the exact model, the published one has no such terms"),
+    ),
+    "a page of files": (Refusal(("top",), "--top ranks the tilings of --program, files hold theirs"),),
+    "--fit": (
+        Refusal(
+            ("tiling", "seconds", "cap", "meter", "between", "append"),
+            "{kind} takes metered runs from a file, so it does not go with {flag}",
+            _ENERGY,
+        ),
+    ),
+    "an energy without a fit": (
+        Refusal(("train", "seed", "save"), "--train, --seed and --output go with --fit", _ENERGY),
+    ),
+    "an energy of one tiling": (
+        Refusal(("cap",), "--tile names one tiling, so there is none to choose by --cap", _ENERGY),
+    ),
+    "--meter": (Refusal(("seconds", "cap"), "{kind} measures, so it does not go with {flag}", _ENERGY),),
+    "an energy that is not metered": (
+        Refusal(("between", "append"), "--between and --append go with --meter", _ENERGY),
     ),
     "a table": (
         Refusal(

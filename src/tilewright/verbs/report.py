@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from tilewright.base import documents
 from tilewright.base.documents import Amount, Check, shortened, today, version
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.base.paths import check_there
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import page
@@ -18,7 +18,8 @@ from tilewright.runtime.formats.logs import read_text
 from tilewright.runtime.warn import warn_skipped
 from tilewright.schedules.tiling import is_gone, parse
 from tilewright.tuning import stencil
-from tilewright.verbs.predict import MachineLike, as_machine, select
+from tilewright.verbs.options import FileDefaults
+from tilewright.verbs.predict import as_machine, select
 from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning import study
 from tilewright.verbs.tuning.plan import Plan
@@ -26,18 +27,6 @@ from tilewright.verbs.tuning.plan import Plan
 _MOST = 10_000
 _LONGEST = 500
 Result = Plan | Prediction | Study
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDefaults:
-    """What is said about files beside what they hold; None where a file says it, or its default holds."""
-
-    program: Program | None = None  # where a file names none or one that is not built in
-    shape: tuple[int, ...] | None = None  # of a tuning log
-    steps: int | None = None  # of one sample of a tuning log
-    machine: MachineLike | None = None  # by default what the file says, or ``host``
-    boundary: BoundarySpec = "fixed"  # files do not say it
-    dtype: str = "float32"  # of a tuning log
 
 
 def report(
@@ -126,8 +115,7 @@ def _of_log(path: Path, known: FileDefaults) -> Study:
     """Read a tuning log, up to wherever it was cut; the quickest tiling counts as chosen."""
     from tilewright.verbs.tuning.meter import read_history
 
-    if not path.is_file():
-        raise UsageError(f"there is no log {str(path)!r}")
+    check_there(path, "a tuning log")
     if known.program is None or known.shape is None or known.steps is None:
         raise UsageError("a log does not say what it is of", "give --program P --shape S --steps T of one sample")
     found = read_history(path).measurements

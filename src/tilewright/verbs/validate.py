@@ -14,6 +14,7 @@ from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, TileSizes
+from tilewright.costs.comparison import TOPS, Comparison, Scores, mean
 from tilewright.costs.facts import facts_of
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.gpu.fit import FASTEST, GpuFit, LogPoints, calibrate, sample, scale_of
@@ -27,7 +28,8 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.validation import StencilValidation
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench, read_tuner_file
 from tilewright.schedules.families import hybrid
-from tilewright.tuning.validation import TOPS, MeasuredSpace, Scores, compare, mean, scores
+from tilewright.tuning.validation import MeasuredSpace, compare
+from tilewright.verbs.options import ValidateOptions, refuse
 from tilewright.verbs.predict import MachineLike, as_machine
 
 POINTS = 10
@@ -96,6 +98,7 @@ def validate(
     Raises:
         UsageError: If a log cannot be read, holds fewer than two measured points, or does not fit the model.
     """
+    asked = ValidateOptions.of(locals())
     if not logs:
         raise UsageError("there is nothing to validate: give at least one log")
     known = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
@@ -109,6 +112,7 @@ def validate(
     cases = [case_of(log) for log in known]
     every, results = None, []
     if model == "published":
+        refuse("a validation of the published model", asked)
         results = [_published(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
     else:
         gpu = thread_numbers(where)
@@ -125,7 +129,7 @@ def validate(
         machine=where.name,
         model=model,
         stencils=tuple(results),
-        overall=mean(tuple(each.scores for each in results)),
+        overall=mean([each.scores for each in results]),
         calibration=every,
         skipped=skipped,
     )
@@ -156,10 +160,10 @@ def validate_here(
     both = [(c.predicted_seconds, c.measured_seconds) for c in plan.candidates if c.measured_seconds]
     if len(both) < 2:
         raise UsageError(f"fewer than two tilings of {program!r} ran, so there is nothing to compare")
-    predicted, measured = (np.array(column, dtype=float) for column in zip(*both, strict=True))
+    predicted, measured = np.array(both, dtype=float).T
     one = StencilValidation(
         name=plan.program.name,
-        scores=scores(predicted, measured),
+        scores=Comparison(predicted=predicted, measured=measured).score(),
         predicted=predicted,
         measured=measured,
         used=np.zeros(0, dtype=np.int64),
@@ -263,7 +267,7 @@ def _result(
     )
     return StencilValidation(
         name=case.program.name,
-        scores=scores(predicted[rest], seconds[rest]),
+        scores=space.score(),
         predicted=predicted,
         measured=seconds,
         used=used,

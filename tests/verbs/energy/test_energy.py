@@ -195,6 +195,26 @@ def test_the_energy_commands(runs, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ("--fit", "runs.csv", "--tile", "none"),
+            "--fit takes metered runs from a file, so it does not go with --tile",
+        ),
+        (("--train", "0.5"), "--train, --seed and --output go with --fit"),
+        (("--output", "fitted.toml"), "--train, --seed and --output go with --fit"),
+        (("--append", "runs.csv"), "--between and --append go with --meter"),
+        (("--meter", "rapl", "--cap", "9"), "--meter measures, so it does not go with --cap"),
+        (("--tile", "none", "--cap", "9"), "--tile names one tiling, so there is none to choose by --cap"),
+    ],
+)
+def test_options_of_another_kind_of_energy_are_refused(options, sentence):
+    result = _run("energy", "jacobi2d", *ARGUMENTS, *options)
+    assert result.exit_code == 2
+    assert sentence in result.output
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("program,shape\nheat2d,4x4\n", "needs the columns program, shape, steps, tiling"),

@@ -1,10 +1,7 @@
 """What a run says of itself: the tiling through ``logging``, and its progress where it takes long."""
 
-import io
 import itertools
 import logging
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -15,26 +12,12 @@ from tilewright.report import progress
 from tilewright.verbs.running import record
 
 
-class _Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def _terminal(monkeypatch):
-    """Make standard error a terminal; in a test's body, since pytest sets it anew after the fixtures."""
-    stream = _Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+@pytest.fixture
+def impatient(monkeypatch, terminal):
+    """Make standard error a terminal, and any run one that takes long."""
     monkeypatch.setattr(progress.waiting.__wrapped__, "__defaults__", (0.05,))
     monkeypatch.setattr(record, "_SHORT", 0)
-    return stream
-
-
-def _until(text, terminal, seconds=20.0):
-    """Wait until a text is written; on a busy machine that may be a while."""
-    end = time.monotonic() + seconds
-    while text not in terminal.getvalue() and time.monotonic() < end:
-        time.sleep(0.01)
+    return terminal
 
 
 def test_the_chosen_tiling_is_logged_at_level_info(caplog):
@@ -54,23 +37,23 @@ def test_nothing_is_logged_by_default(caplog):
     assert caplog.records == []
 
 
-def test_a_monitored_run_tells_its_steps(monkeypatch):
-    terminal = _terminal(monkeypatch)
+def test_a_monitored_run_tells_its_steps(impatient):
+    stream = impatient()
 
     def wait(step, view):
         if step == 10:
-            _until("jacobi1d 100: 25 % after", terminal)
+            stream.until("jacobi1d 100: 25 % after")
 
     tw.run("jacobi1d", np.ones(100), steps=40, every=10, callback=wait)
-    assert "jacobi1d 100: 25 % after" in terminal.getvalue()
+    assert "jacobi1d 100: 25 % after" in stream.getvalue()
 
 
-def test_a_run_without_looks_tells_the_expected_time(monkeypatch):
-    terminal = _terminal(monkeypatch)
+def test_a_run_without_looks_tells_the_expected_time(impatient):
+    stream = impatient()
     with record.while_running(*_prepared(), lambda: 0):
-        _until("expected", terminal)
-    assert "heat2d 64x64: " in terminal.getvalue()
-    assert "longer than the" in terminal.getvalue()
+        stream.until("expected")
+    assert "heat2d 64x64: " in stream.getvalue()
+    assert "longer than the" in stream.getvalue()
 
 
 def _prepared():
@@ -82,8 +65,8 @@ def _prepared():
     return prepared(problem, read_target("c", 1), None, strict=False), problem
 
 
-def test_short_runs_start_no_thread(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", _Terminal())
+def test_short_runs_start_no_thread(monkeypatch, terminal):
+    terminal()
     monkeypatch.setattr(progress.threading, "Thread", lambda **_: pytest.fail("a short run"))
     tw.run("heat2d", np.ones((64, 64), dtype=np.float32), steps=10)
 

@@ -5,8 +5,12 @@ import itertools
 import pytest
 
 from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.machines.files import load
+from tilewright.report import progress
 from tilewright.workloads.pipelines import fusions
 from tilewright.workloads.pipelines.catalogue import pipeline
+from tilewright.workloads.pipelines.problem import make_pipeline_problem
+from tilewright.workloads.pipelines.search import Strips, search
 
 CANNY = {"G1": (7, 7), "G2": (7, 4), "G3": (4, 4), "G4": (4, 1), "G5": (1, 1), "G6": (4, 1), "G7": (1, 1), "G8": (1, 1)}
 
@@ -124,3 +128,19 @@ def test_live_grids_never_share_memory_and_dead_ones_do():
     canny = pipeline("canny")
     plan = fusions.plan_group(canny, fusions.full(canny)[0])
     assert len(set(fusions.slots(canny, plan))) < len(plan.shared)
+
+
+def test_a_search_that_takes_long_says_how_far_it_is(monkeypatch, terminal):
+    monkeypatch.setattr(progress.waiting.__wrapped__, "__defaults__", (0.0,))
+    stream, best = terminal(), Strips.best
+
+    def slow(space, group):
+        if len(group) > 1:
+            stream.until("fusing blur: 67 % after")
+        return best(space, group)
+
+    monkeypatch.setattr(Strips, "best", slow)
+    space = Strips(problem=make_pipeline_problem(pipeline("blur"), (64, 64)), machine=load("zen3"))
+    assert search(space)[1].groups == 3
+    assert "\rfusing blur: 67 % after" in stream.getvalue()
+    assert stream.getvalue().endswith("\r")

@@ -17,6 +17,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError, needed
 from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.energy.constants import NAMES
 from tilewright.costs.energy.price import Usage
 
@@ -78,17 +79,8 @@ def regress(table: Floats, joules: Floats) -> Regression:
         high=tuple(np.maximum(high / scale, values).tolist()),
         alike=_alike(scaled, names),
         runs=len(joules),
-        rmse=rmse(table[:, columns] @ values, joules),
+        rmse=Comparison(predicted=table[:, columns] @ values, measured=joules).rmse,
     )
-
-
-def rmse(predicted: Floats, measured: Floats) -> float:
-    """Return the root of the mean squared relative deviation.
-
-    >>> round(rmse(np.array([1.1, 0.9]), np.array([1.0, 1.0])), 6)
-    0.1
-    """
-    return float(np.sqrt(np.mean((predicted / measured - 1.0) ** 2)))
 
 
 def split(count: int, share: float, seed: int, least: int = 1) -> tuple[Ints, Ints]:

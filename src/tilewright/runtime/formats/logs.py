@@ -25,7 +25,7 @@ import numpy as np
 from tilewright.base.deprecations import GONE
 from tilewright.base.documents import decode_text
 from tilewright.base.errors import UsageError
-from tilewright.base.paths import read_bounded
+from tilewright.base.paths import check_there, read_bounded
 from tilewright.base.records import Outcome
 from tilewright.base.units import parse_shape
 from tilewright.programs.stencil import catalogue
@@ -101,9 +101,8 @@ def read_text(path: Path) -> str:
 def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
     """Read a StencilBench log; lines that are cut short are left out, and named."""
     name = program or path.stem
-    if name not in FLOPS and not path.exists():
-        raise UsageError(f"there is no file {str(path)!r}")
     if name not in FLOPS:
+        check_there(path, "a log")
         raise UsageError(
             f"a StencilBench log is of one of {', '.join(FLOPS)}, got {name!r}",
             "give --program, or name the file like the stencil",

@@ -17,8 +17,9 @@ from tilewright.base.errors import UsageError
 from tilewright.base.paths import write_rows
 from tilewright.base.records import Record
 from tilewright.base.units import format_shape
+from tilewright.costs.comparison import Comparison
 from tilewright.costs.energy.constants import constants
-from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
+from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, split
 from tilewright.costs.energy.price import Usage
 from tilewright.costs.published import energy as published
 from tilewright.driver import prepare
@@ -131,8 +132,8 @@ def fit_energy(runs: Sequence[FitRun], machine: MachineLike, *, train: float = 0
     scores = {
         name: FitScore(
             runs=len(index),
-            fitted=rmse(table[index] @ fitted.vector(), joules[index]),
-            machine=rmse(table[index] @ own, joules[index]),
+            fitted=Comparison(predicted=table[index] @ fitted.vector(), measured=joules[index]).rmse,
+            machine=Comparison(predicted=table[index] @ own, measured=joules[index]).rmse,
         )
         for name, index in groups.items()
         if len(index)

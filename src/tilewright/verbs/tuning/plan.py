@@ -16,7 +16,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import tables
 from tilewright.report.page import Studied
-from tilewright.report.study import StudiedTiling, Study
+from tilewright.report.study import StudiedTiling, Study, comparison
 from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import stencil
@@ -379,14 +379,10 @@ class Plan(Studied):
         Raises:
             UsageError: If nothing was measured, or the file cannot be written.
         """
-        from tilewright.report.plots import scatter
+        from tilewright.report.figures import scatter
 
-        pairs = [
-            (each.predicted_seconds, each.measured_seconds, each.tiling.family)
-            for each in self.candidates
-            if each.measured_seconds is not None
-        ]
-        return scatter(pairs, Path(path), f"{self.problem.program.name} on {self.machine}")
+        table = comparison([each.candidate() for each in self.candidates])
+        return scatter(table, Path(path), f"{self.problem.program.name} on {self.machine}")
 
     def study(self) -> Study:
         """Return what a page shows of it."""

@@ -11,6 +11,7 @@ from tilewright.base.records import Record
 from tilewright.base.tables import Table, table
 from tilewright.costs.arrays import Floats
 from tilewright.costs.interval import unmeasured
+from tilewright.verbs.options import ChainOptions, refuse
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workloads.chains import search
 from tilewright.workloads.chains.problem import (
@@ -349,10 +350,13 @@ def plan(
         >>> print(plan((936, 1008, 552, 368, 1016, 616, 544), memory=65536, model="published").fused_words)
         8392058
     """
+    asked = ChainOptions.of(locals())
     check_model(model, memory)
     chain = make_chain(_sizes(shapes), operands, transposed)
     goal = objective or ("two-step" if model == "published" else "opcount")
     one_of("the objective of a chain", goal, OBJECTIVES)
+    if goal != "weighted":
+        refuse("a chain by another objective", asked)
     rates = None if machine is None else machine_rates(as_machine(machine), itemsize)
     metered = rates if rates is not None and rates.metered else None
     words_first = ChainSearch(model=model, memory=memory, price=by_words)
@@ -401,7 +405,9 @@ def _price(goal: str, weights: tuple[float, float], rates: Rates | None) -> Pric
         return by_words
     if goal == "weighted":
         if not (min(weights) >= 0 and max(weights) > 0 and np.isfinite(weights).all()):
-            raise UsageError(f"the weights of multiply-adds and words are numbers of at least 0, got {weights!r}")
+            raise UsageError(
+                f"the weights of multiply-adds and words are numbers of at least 0 and not both 0, got {weights!r}"
+            )
         return search.weighted(*weights)
     if rates is None:
         raise UsageError(f"the objective {goal!r} needs a machine", "add machine='k20c', or --machine k20c")

@@ -16,7 +16,7 @@ from tilewright.base.paths import make_folder, read_bounded, write_rows, written
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.report import plots
+from tilewright.report import figures
 from tilewright.verbs.predict import as_machine
 from tilewright.workloads.codesign import area as area_model
 from tilewright.workloads.codesign.codesign import Codesign, solve_stock
@@ -27,11 +27,12 @@ from tilewright.workloads.codesign.solve import NOTHING, Choices, DesignSolution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as PlotAxes
+    from matplotlib.figure import Figure
 
 _VERSION = 2
 _LARGEST, _LARGEST_FILE = 2**31, 2**28
 """Bytes of tables, and of the file that holds them."""
-_DOMINATED, _PARETO, _STOCK = "#e8b27a", "#1f5fa8", "#b3261e"
+_DOMINATED, _PARETO, _STOCK = "#e8b27a", figures.BLUE, figures.RED
 _MARKERS = ("*", "D", "s", "^", "v")
 _DAMAGE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError)
 """What reading a damaged archive can raise; its checksums find the damage, in one way or another."""
@@ -93,12 +94,12 @@ def write(result: Codesign, folder: Path, suffix: str = ".png") -> tuple[Path, .
     """Write figures C.3 and C.4, table C.2 and all designs of the range into a folder, which is made."""
     make_folder(folder)
     drawn = panels(result)
-    figures = (draw_designs(drawn, folder / f"designs{suffix}"), draw_shares(drawn, folder / f"shares{suffix}"))
+    pictures = (draw_designs(drawn, folder / f"designs{suffix}"), draw_shares(drawn, folder / f"shares{suffix}"))
     table, every = folder / "sensitivity.csv", folder / "designs.csv"
     rows = [_row(row) for row in result.insight("sensitivity")]
     write_rows(table, tuple(rows[0]), (tuple(row.values()) for row in rows))
     write_rows(every, ("panel", "area_mm2", "gflops", "shared_share", "vector_share", "pareto"), _points(drawn))
-    return (*figures, table, every)
+    return (*pictures, table, every)
 
 
 def _row(row: Mapping[str, object]) -> dict[str, object]:
@@ -129,7 +130,7 @@ def _points(drawn: tuple[DesignPanel, ...]) -> "list[tuple[object, ...]]":
 
 def draw_designs(panels: Sequence[DesignPanel], path: Path) -> Path:
     """Draw performance against area, the Pareto set and the stock chips marked (figure C.3)."""
-    figure, axes = _figure(len(panels))
+    figure, axes = _panels(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
         _scatter(axis, panel, panel.area, panel.gflops)
         for marker, (name, area, without, gflops) in zip(_MARKERS, panel.stock, strict=False):
@@ -145,7 +146,7 @@ def draw_designs(panels: Sequence[DesignPanel], path: Path) -> Path:
 
 def draw_shares(panels: Sequence[DesignPanel], path: Path) -> Path:
     """Draw the shares of the area for shared memory and for vector units (figure C.4); as :func:`draw_designs`."""
-    figure, axes = _figure(len(panels))
+    figure, axes = _panels(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
         _scatter(axis, panel, 100 * panel.shared, 100 * panel.vector)
         axis.set(title=panel.title, xlabel="area for shared memory, %", ylabel="area for vector units and registers, %")
@@ -157,13 +158,13 @@ def draw_shares(panels: Sequence[DesignPanel], path: Path) -> Path:
 
 def draw_needs(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], path: Path) -> Path:
     """Draw, per workload, the share of the best performance over the shared memory per SM in kB (thesis, C.4.3)."""
-    figure, (axis,) = _figure(1)
+    figure, (axis,) = _panels(1)
     for colour, marker, (name, sizes, values) in zip(
-        (_PARETO, "#c4661f", "#3b7f4c", "#7a4fa3", "#555555", "#b3261e"), "os^vDP", curves, strict=False
+        (_PARETO, figures.ORANGE, figures.GREEN, figures.VIOLET, "#555555", figures.RED), "os^vDP", curves, strict=False
     ):
         axis.plot(sizes, [100 * value for value in values], marker + "-", color=colour, label=name)
     axis.set(xlabel="shared memory per SM, kB", ylabel="best design, % of the best of all", ylim=(0, 103))
-    axis.grid(color="#dddddd", linewidth=0.6)
+    axis.grid(**figures.GRID)
     axis.legend(loc="lower right", fontsize="small")
     return _save(figure, path)
 
@@ -173,18 +174,17 @@ def _scatter(axis: "PlotAxes", panel: DesignPanel, x: Floats, y: Floats) -> None
     front = panel.pareto
     label = f"{len(front)} Pareto-optimal"
     axis.plot(x[front], y[front], "o", color=_PARETO, markersize=3, linestyle="none", label=label)
-    axis.grid(color="#dddddd", linewidth=0.6)
+    axis.grid(**figures.GRID)
     axis.set_axisbelow(True)
 
 
-def _figure(count: int) -> tuple[Any, Any]:  # (matplotlib's Figure and its Axes: an optional package)
-    figure = plots.matplotlib("figure", "drawing").Figure(figsize=(5.6 * count + 0.4, 4.4), layout="constrained")
-    return figure, figure.subplots(1, count, squeeze=False)[0]
+def _panels(count: int) -> "tuple[Figure, list[PlotAxes]]":
+    return figures.panels(count, (5.6 * count + 0.4, 4.4), kind="drawing")
 
 
-def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401
-    plots.check_format(path, "drawing")
-    return plots.save(figure, path, dpi=150)
+def _save(figure: "Figure", path: Path) -> Path:
+    figures.check_format(path, "drawing")
+    return figures.save(figure, path, dpi=150)
 
 
 def save(result: Codesign, path: Path) -> None:

@@ -20,6 +20,7 @@ from tilewright.inputs.arrays import as_array
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.runtime.call import compiled, or_by_numpy, packed, scratch
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
+from tilewright.verbs.options import ImageOptions, refuse
 from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
 
@@ -291,7 +292,9 @@ def process(
     threads: int | None = None,
 ) -> Processed:
     """Apply one of :data:`OPERATIONS` to a picture in a file; a blur keeps colours, the others take the luminance."""
+    asked = ImageOptions.of(locals())
     one_of("the operation on a picture", operation, OPERATIONS)
+    refuse(f"image {operation}", asked)
     check_picture(target, 1, 8)
     picture = read_picture(source)
     if picture.bits == FLOATS:

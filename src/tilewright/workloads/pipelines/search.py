@@ -18,6 +18,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.costs.arrays import BlockShapes
 from tilewright.machines.machine import Machine
+from tilewright.report.progress import waiting
 from tilewright.workloads.pipelines.cpu_costs import RowCosts, count_group
 from tilewright.workloads.pipelines.fusions import Fusion, Group, cheapest, groups
 from tilewright.workloads.pipelines.gpu_costs import BlockCosts, card, evaluate
@@ -245,7 +246,10 @@ def search(space: Space, top: int = 1) -> tuple[tuple[FusionCandidate, ...], Exp
     pipeline = space.problem.pipeline
     if isinstance(space, Blocks) and pipeline.rank != 2:
         raise UsageError("the GPU model is for pipelines of two dimensions", "take a CPU: machine='host'")
-    found = {group: space.best(group) for group in groups(pipeline)}
+    every, found = groups(pipeline), {}
+    with waiting(f"fusing {pipeline.name}", lambda: (len(found) / len(every), None)):
+        for group in every:
+            found[group] = space.best(group)
     best = {group: choice for group, (choice, _) in found.items() if choice is not None}
     ranked = cheapest(pipeline, {group: choice.seconds for group, choice in best.items()}, top)
     if not ranked:

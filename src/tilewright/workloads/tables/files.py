@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
-from tilewright.base.paths import check_place, read_bounded, write_text
+from tilewright.base.paths import check_place, check_there, read_bounded, write_text
 from tilewright.base.records import Record
 from tilewright.base.units import format_seconds, format_shape, parse_shape
 from tilewright.plan import read_target
@@ -187,8 +187,7 @@ class FastaRecord:
 
 def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
     """Read every sequence of a FASTA file, in order; blank lines and lines that start with ``;`` mean nothing."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {str(path)!r}", "give the path of a FASTA file")
+    check_there(path, "a FASTA file")
     try:
         lines = read_bounded(path, _LARGEST_FASTA, "FASTA file").decode("ascii").splitlines()
     except UnicodeDecodeError as error:
