@@ -17,7 +17,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
 from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.devices.reductions import cells_of, fetched
-from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_cells
+from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_entries
 from tilewright.runtime.warn import warn
 
 Cell = tuple[int, ...]
@@ -145,12 +145,15 @@ def _sources(
             columns.append(values)
     if cells:
         kind = np.float64 if problem.rounds else problem.dtype
-        parts.append((of_cells(cells, problem.shape, kind), np.stack(columns, axis=1)))
-    made = joined([each for each, _ in parts])
+        numbers = np.ravel_multi_index(tuple(np.array(cells).T), problem.shape).astype(np.int64)
+        parts.append((of_cells(numbers, problem.shape, kind), np.stack(columns, axis=1)))
+    made = joined([each for each, _ in parts], problem.shape)
     values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
     if problem.steps:
         _warn_if_held(problem, field, made, mask)
-    return Sources(field=field, weights=made if mask is None else made.some(mask.flat[made.cell]), values=values)
+    return Sources(
+        field=field, weights=made if mask is None else made.some(mask.flat[made.cells][made.column]), values=values
+    )
 
 
 def _typed(found: Weights, dtype: str) -> Weights:
@@ -207,7 +210,7 @@ def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Wei
 
 def _times(problem: Problem, found: Weights, factor: Array) -> Weights:
     wide = np.float64 if problem.rounds and factor.dtype.kind != "c" else None
-    return found.times(factor if wide is None else factor.astype(wide))
+    return replace(found, weight=found.weight * (factor if wide is None else factor.astype(wide)))
 
 
 def unscaled_sources(
@@ -225,7 +228,7 @@ def unscaled_sources(
 
 def _warn_if_held(problem: Problem, field: str, added: Weights, mask: Array | None) -> None:
     """Warn of sources all of whose cells a ``fixed`` boundary or a mask holds, where nothing is ever added."""
-    inside = updated_cells(problem, field, added.cell)
+    inside = updated_entries(problem, field, added)
     moves = inside if mask is None else inside & mask.flat[added.cell]
     held = ~np.isin(added.point, added.point[moves])
     if not held.any():
