@@ -79,6 +79,7 @@ class Sources:
     field: str  # name of an updated field
     weights: Weights  # cells of the points; what no statement updates is left out
     values: Array  # per step and point what is added, times the weights; shape (steps, points)
+    scaled: tuple[tuple[str, "Sources"], ...] = ()  # those of them that a field scales, without the scale; its name
 
     def without_held(self, problem: Problem) -> "Sources":
         """Return them without the cells that no statement of a problem on the weights' grid updates."""

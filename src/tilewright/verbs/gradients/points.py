@@ -30,7 +30,6 @@ class Pulled:
         adjoint: Adjoint,
         problem: Problem,
         data: PointData,
-        scaled: tuple[tuple[str, Sources], ...],
         of_traces: Mapping[str, Any] | None,
     ) -> None:
         self._adjoint, self._problem, self._receivers = adjoint, problem, data.receivers
@@ -45,8 +44,8 @@ class Pulled:
                         f"the cotangent of the traces of {each.field!r} has the shape {shape}, got {found.shape}"
                     )
                 self._traces[each.field] = found
-        own = [(None, each.without_held(problem)) for each in data.sources]
-        self._sources = [*own, *((scale, each.without_held(problem)) for scale, each in scaled)]
+        every = [(None, each) for each in data.sources] + [pair for each in data.sources for pair in each.scaled]
+        self._sources = [(scale, each.without_held(problem)) for scale, each in every]
         self.values = {each.field: np.zeros(each.values.shape) for each in data.sources}
         """By field, what values of sources are worth; shape (steps, points)."""
         self.records: dict[str, Array] = {}

@@ -133,12 +133,15 @@ def _sources(
     cells: list[Cell] = []
     columns: list[Array] = []
     parts: list[tuple[Weights, Array]] = []
+    scaled: list[tuple[str, Sources]] = []
     if not isinstance(entries, Points | Iterable):
         raise UsageError(f"sources are tw.Points or pairs of a cell and values, got {entries!r:.60}")
     for entry in [entries] if isinstance(entries, Points) else entries:
         if isinstance(entry, Points):
             found = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
             parts.append((_scaled(problem, entry, found, look), _values(problem, entry)))
+            if isinstance(entry.scale, str):
+                scaled.append((entry.scale, Sources(field=field, weights=found, values=parts[-1][1])))
         else:
             cell, values = _source(entry, given, problem.steps)
             cells.append(cell)
@@ -151,9 +154,9 @@ def _sources(
     values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
     if problem.steps:
         _warn_if_held(problem, field, made, mask)
-    return Sources(
-        field=field, weights=made if mask is None else made.some(mask.flat[made.cells][made.column]), values=values
-    )
+    if mask is not None:
+        made = made.some(mask.flat[made.cells][made.column])
+    return Sources(field=field, weights=made, values=values, scaled=tuple(scaled))
 
 
 def _typed(found: Weights, dtype: str) -> Weights:
@@ -211,19 +214,6 @@ def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Wei
 def _times(problem: Problem, found: Weights, factor: Array) -> Weights:
     wide = np.float64 if problem.rounds and factor.dtype.kind != "c" else None
     return replace(found, weight=found.weight * (factor if wide is None else factor.astype(wide)))
-
-
-def unscaled_sources(
-    given: Given, problem: Problem, sources: Mapping[str, SourceList] | SourceList | None
-) -> tuple[tuple[str, Sources], ...]:
-    """Return the sources that are scaled by a field of the program, without the scale, each with the field's name."""
-    found = []
-    for field, entries in _by_field(given.program, sources).items():
-        for entry in [entries] if isinstance(entries, Points) else entries:
-            if isinstance(entry, Points) and isinstance(entry.scale, str):
-                plain = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
-                found.append((entry.scale, Sources(field=field, weights=plain, values=_values(problem, entry))))
-    return tuple(found)
 
 
 def _warn_if_held(problem: Problem, field: str, added: Weights, mask: Array | None) -> None:
