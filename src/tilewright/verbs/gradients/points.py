@@ -90,17 +90,21 @@ class Pulled:
 
     def tabled(self, worth: dict[str, Array]) -> PointData:
         """Return them as points of a run of the adjoint, which records to :attr:`records`; add to ``worth``."""
-        steps, shape = self._problem.steps, self._problem.shape
+        steps, shape, dtype = self._problem.steps, self._problem.shape, self._problem.dtype
         sources, receivers = [], []
+
+        def first(name: str) -> Array:  # what a constant field is worth is summed from nothing on
+            return worth.setdefault(name, np.zeros(shape, dtype))
+
         for each in self._receivers:
             if each.field not in self._traces:
                 continue
             given = self._traces[each.field]
-            self._add_row(worth.__getitem__, each, given.sum(axis=0, dtype=np.float64), moving=False)
+            self._add_row(first, each, given.sum(axis=0, dtype=np.float64), moving=False)
             if each.field not in self._problem.program.updated:
                 continue
             if steps % each.every == 0:
-                self._add_row(worth.__getitem__, each, given[-1], moving=True)
+                self._add_row(first, each, given[-1], moving=True)
             # After the run's step s, what was recorded after the step that it takes back next.
             numbers = np.arange(each.every - 1, steps - 1, each.every)
             values = np.zeros((steps, each.weights.points), given.dtype)
@@ -111,7 +115,7 @@ class Pulled:
             cells = np.unique(np.concatenate([each.weights.cells for _, each in self._sources if each.field == field]))
             name, weights = self._adjoint.worth(field), of_cells(cells, shape)
             receivers.append(Receivers(field=name, weights=weights))
-            self.records[name] = np.zeros((steps, len(cells)), self._problem.dtype)
+            self.records[name] = np.zeros((steps, len(cells)), dtype)
             self._recorded[field], self._at_first[field] = cells, weights.at(worth[name])
         return PointData(sources=tuple(sources), receivers=tuple(receivers))
 
