@@ -28,7 +28,7 @@ from tilewright.programs.stencil.reference import Added, Array
 from tilewright.runtime import cpu
 from tilewright.runtime import points as tables
 from tilewright.runtime.kernels import NumpyKernel, execute
-from tilewright.runtime.points import Adding, PointData, Receivers, updated_cells
+from tilewright.runtime.points import PointData, Receivers
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
@@ -194,14 +194,11 @@ class Allowed:
 
     def __init__(self, case: LawCase, problem: Problem, data: PointData) -> None:
         self._case, self._problem, self._data = case, problem, data
-        adding = [Adding(each, problem.dtype) for each in data.sources]
-        self._moved = [(each, updated_cells(problem, each.field, each.cells)) for each in adding]
+        self._sources = [each.without_held(problem) for each in data.sources]
 
     def _added(self, number: int) -> Added:
-        return {
-            each.field: (np.unravel_index(each.cells[moves], self._problem.shape), each.numbers(number, 1)[moves, 0])
-            for each, moves in self._moved
-        }
+        dtype = self._problem.dtype
+        return {each.field: (each.weights.places, each.added(number, 1, dtype)[:, 0]) for each in self._sources}
 
     def after(self, steps: int) -> tuple[dict[str, Array], dict[str, Array]]:
         """The reference and the rounding bound after so many steps, per updated field."""

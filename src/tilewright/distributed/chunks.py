@@ -16,7 +16,6 @@ import numpy as np
 from tilewright.base.units import format_shape
 from tilewright.costs.transfers import Exchange, Link, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
-from tilewright.distributed.points import WindowPoints, added
 from tilewright.distributed.windows import check_cut, depths, part, window
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
@@ -157,9 +156,7 @@ def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, A
     arrays = {name: [np.asarray(next(given))[cells] for _ in range(program.history(name))] for name in program.fields}
     levels = [(name, range(program.history(name))) for name in program.updated]
     results = {name: [np.empty(problem.shape, problem.dtype) for _ in ages] for name, ages in levels}
-    points = None
-    if task.points is not None:
-        points = WindowPoints(data=PointData(sources=added(task.points, task.problem, own.span)), columns={})
+    points = None if task.points is None else task.points.within(own.span)
     replace(task.computer).run(problem, arrays, results, task.done, points)  # one of its own: tasks run side by side
     return np.stack([each[own.inner] for found in results.values() for each in found])
 

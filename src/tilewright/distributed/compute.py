@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.costs.time import copy_seconds, whole_seconds
-from tilewright.distributed.points import WindowPoints
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
@@ -18,6 +17,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import kernels
 from tilewright.runtime.kernels import CpuKernel, Kernel, NumpyKernel, NumpySession, State
 from tilewright.runtime.memory import Array, Workspace, copy_jobs, layout, spread
+from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.choice import choose_tiling
@@ -79,7 +79,7 @@ class Computer:
         arrays: Mapping[str, Sequence[Array]],  # by field its levels, newest first; they are only read
         results: Mapping[str, Sequence[Array]],  # by updated field as many levels as are wanted, newest first
         done: int = 0,  # steps of the run before these
-        points: WindowPoints | None = None,
+        points: PointData | None = None,
         table: Mapping[str, Array] = {},  # for what receivers record, see :meth:`GridPoints.table`
         *,
         turns: Turns | None = None,  # with them, the window is copied, so that others may use the arrays meanwhile
@@ -90,22 +90,15 @@ class Computer:
         kernel = self.kernel(problem, copies=not copied)
         workspace = self._workspace(kernel)
         first = {name: levels[0] for name, levels in results.items()}
-        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done, traced_from=done)
-        recorded: dict[str, Array] = {}
-        if points is not None:
-            for each in points.data.receivers:
-                rows = each.rows(done + problem.steps) - each.rows(done)
-                recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
-            inputs = replace(inputs, points=points.data, traces=recorded)
+        inputs = Inputs(
+            arrays=arrays, scalars=self.scalars, out=first, points=points, traces=table, first=done, traced_from=done
+        )
         if isinstance(kernel, CpuKernel) and not copied:
             kernels.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.halo(problem))
         else:
             started = (problem, inputs, self.threads)
             state = kernel.start(*started, workspace) if isinstance(kernel, CpuKernel) else kernel.start(*started)
             self._advance(state, problem.steps, results, turns)
-        if points is not None:
-            for name, values in recorded.items():
-                table[name][:, points.columns[name]] = values
 
     def resident(self, problem: Problem, steps: int) -> Session | NumpySession | None:
         """Open a window that its kernel keeps, to be filled, advanced and changed; None where that cannot be."""

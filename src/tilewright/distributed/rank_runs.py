@@ -21,12 +21,12 @@ from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.ghosts import Exchange as Messages
 from tilewright.distributed.ghosts import Ghosts, moving, packed_cells
-from tilewright.distributed.points import GridPoints, WindowPoints, fingerprint_of, inside
+from tilewright.distributed.points import GridPoints, fingerprint_of
 from tilewright.distributed.rank_arrays import Array, T, Traffic, ending, together
 from tilewright.distributed.windows import Decomposition, Halo, Window, check_cut, depths, halo, slices, split
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
-from tilewright.programs.stencil.points import Index
+from tilewright.programs.stencil.points import Index, inside, renumbered
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import NumpySession
 from tilewright.runtime.memory import Array as Grid
@@ -77,8 +77,8 @@ def looked(arrays: Levels, comm: Any, work: Callable[[Look], T]) -> T:  # noqa: 
 
     def own(field: str, cells: Index) -> tuple[Index, Grid]:
         array = arrays[field][0]
-        where, places = inside(cells, array.shape, array.box)
-        return where, array.local[tuple(place - low for place, (low, _) in zip(places, array.box, strict=True))]
+        where = np.flatnonzero(inside(cells, array.shape, array.box))
+        return where, array.local.flat[renumbered(cells[where], array.shape, array.box)]
 
     together(comm, lambda: work(ask))
     key = fingerprint([(field, cells.tolist()) for field, cells in queries])
@@ -220,11 +220,12 @@ class _Advance:
         self._key = fingerprint(job.key, computer.numbers)
         self._traces = {} if points is None else points.traces
         self._tables: dict[str, list[Grid]] = {}
-        self._columns = {} if points is None else points.window(self._own.span, self._own.box).columns
+        own = () if points is None else points.window(self._own.span, self._own.box).receivers
+        self._columns = {each.field: each.columns for each in own}
         self._first_row = 0
         self._state: Session | NumpySession | None = None
 
-    def _recorded(self, window: Window) -> tuple[Window, WindowPoints | None]:
+    def _recorded(self, window: Window) -> tuple[Window, PointData | None]:
         return window, None if self._points is None else self._points.window(window.span, window.box)
 
     def run(self) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
@@ -324,7 +325,7 @@ class _Advance:
 
     def _compute(
         self,
-        part: tuple[Window, WindowPoints | None],
+        part: tuple[Window, PointData | None],
         current: Mapping[str, Sequence[Grid]],
         spare: Mapping[str, Sequence[Grid]],
         now: int,

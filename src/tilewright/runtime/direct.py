@@ -103,9 +103,8 @@ def execute(
         constants = [*map(address, rows), *places.addresses, address(buffer) + own]
         further: tuple[int, ...] = ()
         if tables is not None:
-            addresses = tables.before(inputs.first, problem.steps)
-            if addresses is not None:
-                constants, further = [*constants, *addresses.numbers], (addresses.points,)
+            numbers, further = tables.before(inputs.first, problem.steps)
+            constants += numbers
         compiled.invoke(pointers, sizes, address(scalars) + each * inputs.first, constants, further)
         if tables is not None:
             tables.after(inputs.first, problem.steps)

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.rows import sums_source
-from tilewright.programs.stencil import points
 from tilewright.programs.stencil.periodic import Extended
-from tilewright.programs.stencil.points import Index, Sums, Weights, numbered
+from tilewright.programs.stencil.points import PIECE, Index, Weights, inside, renumbered
 from tilewright.programs.stencil.problem import PointFields, Problem, Span
 from tilewright.programs.stencil.storage import Subdomain
 from tilewright.runtime.call import addresses, if_compiled, packed
@@ -64,8 +63,6 @@ class FaceSums:
         raise KeyError(axis)
 
 
-Summing = Callable[[Sums, Array, Array], Array]
-"""What takes sums: of their terms, a table and what they start from."""
 Look = Callable[[str, Index], Array]
 """What a field's newest version is at some cells, in row-major order of the grid, when a run begins."""
 MOST_BYTES = 2**26
@@ -82,6 +79,15 @@ class Sources:
     field: str  # name of an updated field
     weights: Weights  # cells of the points; what no statement updates is left out
     values: Array  # per step and point what is added, times the weights; shape (steps, points)
+    scaled: tuple[tuple[str, "Sources"], ...] = ()  # those of them that a field scales, without the scale; its name
+
+    def without_held(self, problem: Problem) -> "Sources":
+        """Return them without the cells that no statement of a problem on the weights' grid updates."""
+        return replace(self, weights=self.weights.some(updated_entries(problem, self.field, self.weights)))
+
+    def added(self, first: int, steps: int, dtype: str) -> Array:
+        """Return what is added to the cells in some steps; shape (cells, steps)."""
+        return self.weights.inject(self.values[first : first + steps].T).astype(dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,10 +97,29 @@ class Receivers:
     field: str  # name of a field
     weights: Weights  # cells of the points
     every: int = 1  # steps from one record to the next
+    columns: Index | None = None  # where the weights' cells lie in a table of cells, which is recorded to as it is
 
     def rows(self, steps: int) -> int:
         """How many rows a trace of so many steps has."""
         return steps // self.every
+
+    def without_held(self, problem: Problem, look: Look) -> "Receivers":
+        """Return them without the cells that no statement updates, whose values are among the constants then."""
+        moves = updated_entries(problem, self.field, self.weights)
+        held = self.weights.some(~moves)
+        values = look(self.field, held.cells).astype(problem.dtype)
+        return replace(self, weights=replace(self.weights.some(moves), constant=held.read(values[:, np.newaxis])[:, 0]))
+
+    def write(self, gathered: Array, first: int, trace: Array, *, begin: int = 0, threads: int = 1) -> None:
+        """Write what was recorded, (cells, steps) after ``first`` steps, to a trace from ``begin`` on."""
+        due = slice(self.rows(first), self.rows(first + gathered.shape[1]))
+        if due.start < due.stop:
+            recorded = gathered[:, (due.start + 1) * self.every - 1 - first :: self.every]
+            rows = slice(due.start - self.rows(begin), due.stop - self.rows(begin))
+            if self.columns is None:
+                trace[rows] = read(self.weights, recorded, threads).T
+            else:
+                trace[rows, self.columns] = recorded.T
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,7 +129,7 @@ class PointData:
     sources: tuple[Sources, ...] = ()
     receivers: tuple[Receivers, ...] = ()
     faces: tuple[FaceSums, ...] = ()  # sums over the steps near the sides of the grid
-    summing: Summing = Sums.of  # what takes the sums of what is recorded
+    threads: int = 1  # of the sums of what is recorded
 
     def fields(self, problem: Problem) -> PointFields:
         """What a kernel needs to know of them."""
@@ -114,13 +139,18 @@ class PointData:
         return PointFields(
             sources=tuple(sorted({each.field for each in self.sources}, key=updated.index)),
             receivers=tuple(sorted({each.field for each in recorded}, key=updated.index)),
-            cells=sum(len(each.cells()) for each in weights),
+            cells=sum(len(each.cells) for each in weights),
             faces=tuple((each.field, each.widths) for each in self.faces),
         )
 
     def on(self, problem: Problem) -> Problem:
         """Return a problem whose kernel knows of them."""
         return replace(problem, points=self.fields(problem))
+
+    def within(self, span: Sequence[Span], receivers: tuple[Receivers, ...] = ()) -> "PointData":
+        """Return the sources whose cells a part of the grid holds, with receivers of its own."""
+        sources = tuple(replace(each, weights=each.weights.within(span)) for each in self.sources)
+        return replace(self, sources=sources, receivers=receivers)
 
     def traces(self, problem: Problem) -> dict[str, Array]:
         """Return arrays for what receivers record; shapes (steps // every, points)."""
@@ -139,79 +169,26 @@ def bytes_of(problem: Problem) -> int:
     return problem.points.cells * problem.itemsize
 
 
-class Adding:
-    """The sources of one field on the grid that a kernel computes on."""
-
-    def __init__(self, sources: Sources, dtype: str) -> None:
-        weights = sources.weights
-        self.field, self._values, self._dtype = sources.field, sources.values, dtype
-        self.cells, places = numbered(weights.cell)
-        self._sums = Sums(places, weights.point, weights.weight, len(self.cells))
-
-    def numbers(self, first: int, steps: int) -> Array:
-        """Return what is added to the cells in some steps; shape (cells, steps)."""
-        added: Array = self._sums.of(self._values[first : first + steps].T).astype(self._dtype)
-        return added
-
-
-class Recording:
-    """The receivers of one field: which cells are recorded, and what their values make."""
-
-    def __init__(self, receivers: Receivers, problem: Problem, look: Look, summing: Summing) -> None:
-        weights = receivers.weights
-        self.field, self.every = receivers.field, receivers.every
-        moves = updated_cells(problem, self.field, weights.cell)
-        self.cells, where = numbered(weights.cell[moves])
-        self._summing = summing
-        kind = np.promote_types(problem.dtype, np.float64) if problem.rounds else problem.dtype
-        weight = weights.weight.astype(kind)
-        self._sums = Sums(weights.point[moves], where, weight[moves], weights.points)
-        held = ~moves
-        values = look(self.field, weights.cell[held]).astype(problem.dtype)
-        still = Sums(weights.point[held], np.arange(len(values)), weight[held], weights.points)
-        self._still = still.of(values[:, np.newaxis], weights.constant)[:, 0]
-
-    def write(self, gathered: Array, first: int, trace: Array, begin: int = 0) -> None:
-        """Write what was recorded, (cells, steps) after ``first`` steps, to a trace from ``begin`` on."""
-        due = np.arange(first // self.every, (first + gathered.shape[1]) // self.every)
-        if len(due):
-            recorded = gathered[:, (due[0] + 1) * self.every - 1 - first :: self.every]
-            trace[due - begin // self.every] = self.sums(recorded)
-
-    def sums(self, recorded: Array) -> Array:
-        """Return what the receivers make of values of the cells, (rows, points) of (cells, rows)."""
-        return self._summing(self._sums, recorded, self._still).T
-
-
-def sums(terms: Sums, table: Array, start: Array, threads: int) -> Array:
-    """Return what :meth:`Sums.of` does, in C where there are many: the same bits as NumPy's."""
-    many = terms.weight.size * table.shape[1] >= _MANY and terms.weight.dtype == np.float64
+def read(weights: Weights, table: Array, threads: int) -> Array:
+    """Return what :meth:`Weights.read` does, in C where there is much to read: the same bits as NumPy's."""
+    many = weights.weight.size * table.shape[1] >= _MANY and weights.weight.dtype == np.float64
     function = if_compiled(sums_source, table.dtype.name) if many and table.dtype.name in _COMPILED else None
     if function is None:
-        return terms.of(table, start)
-    rows, first = packed(table), packed(start, np.float64)
-    result = np.empty((terms.count, rows.shape[1]))
-    places, numbers = addresses((terms.starts, terms.source)), addresses((terms.weight, first, result))
-    function((rows,), (threads, rows.shape[1], terms.count), places, numbers)
+        return weights.read(table)
+    rows, first = packed(table), packed(weights.constant, np.float64)
+    result = np.empty((weights.points, rows.shape[1]))
+    places, numbers = addresses((weights.starts, weights.column)), addresses((weights.weight, first, result))
+    function((rows,), (threads, rows.shape[1], weights.points), places, numbers)
     return result
 
 
-def updated_cells(problem: Problem, field: str, cells: Index) -> Array:
-    """Return which cells, in row-major order, a problem's statements update in a field."""
-    places = np.unravel_index(cells, problem.shape)
-    boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
-    updated = np.zeros(len(cells), dtype=bool)
-    for box in boxes:
-        updated |= np.logical_and.reduce([(p >= a) & (p < b) for p, (a, b) in zip(places, box, strict=True)])
-    return updated
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
-    """What a call of a kernel is handed."""
-
-    points: int  # of the array of tables
-    numbers: tuple[int, ...]  # of the tables of numbers
+def updated_entries(problem: Problem, field: str, weights: Weights) -> npt.NDArray[np.bool_]:
+    """Return which entries are of cells that a problem's statements update in a field."""
+    updated = np.zeros(len(weights.cells), dtype=bool)
+    for statement in problem.program.statements:
+        if statement.field == field:
+            updated |= inside(weights.cells, problem.shape, problem.update_box(statement))
+    return updated[weights.column]
 
 
 class PointTables:
@@ -228,97 +205,76 @@ class PointTables:
         *,
         begin: int = 0,  # steps before those of the traces' first rows
     ) -> None:
-        self._traces, self._problem, self._begin = traces, problem, begin
-        grid, around = (problem, ((0, 0),) * len(problem.shape)) if halo is None else (halo.problem, halo.around)
-        fields = problem.points
-
-        self.adding = [
-            Adding(next(each for each in data.sources if each.field == field), problem.dtype)
-            for field in fields.sources
-        ]
-        self.recording = [
-            Recording(each, problem, look, data.summing)
-            for field in fields.receivers
-            for each in data.receivers
-            if each.field == field
-        ]
-        self._still = [
-            Recording(each, problem, look, data.summing)
-            for each in data.receivers
-            if each.field not in fields.receivers
-        ]
-        columns = [len(each.cells) for each in self.adding] + [len(each.cells) for each in self.recording]
+        self._traces, self._begin, self._threads = traces, begin, data.threads
+        self._dtype, self._faces = problem.dtype, data.faces
+        fields, grid, sources, span = problem.points, problem, data.sources, [(0, n) for n in problem.shape]
+        if halo is not None:
+            grid = halo.problem
+            span = [(-low, n + high) for n, (low, high) in zip(problem.shape, halo.around, strict=True)]
+            sources = data.within(span).sources
+        receivers = [each.without_held(problem, look) for each in data.receivers]
+        self.adding = [each.without_held(grid) for field in fields.sources for each in sources if each.field == field]
+        self.recording = [each for field in fields.receivers for each in receivers if each.field == field]
+        self._still = [each for each in receivers if each.field not in fields.receivers]
         self.most = max(1, MOST_BYTES // max(1, bytes_of(problem)))
         """Most steps of a call."""
-        self._dtype, self._columns, self._faces = problem.dtype, columns, data.faces
-        self.arrays: list[Array] = []
+        cells = [each.weights.cells for each in self.adding]
+        cells += [renumbered(each.weights.cells, problem.shape, span) for each in self.recording]
+        self._columns = sum(map(len, cells))
+        self.arrays = [array for each in cells for array in row_table(each, grid.shape)]
         """Of every table where its rows' cells start, and their places."""
-        self._which: list[Index] = []
-        for adding in self.adding:
-            cells, which = points.around(adding.cells, problem.shape, around)
-            moved = updated_cells(grid, adding.field, cells)
-            self.arrays += row_table(cells[moved], grid.shape)
-            self._which.append(which[moved])
-        for recording in self.recording:
-            places = np.unravel_index(recording.cells, problem.shape)
-            shifted = tuple(place + low for place, (low, _) in zip(places, around, strict=True))
-            cells = np.ravel_multi_index(shifted, grid.shape).astype(np.int64)
-            self.arrays += row_table(cells, grid.shape)
         self._pointers = addresses(self.arrays)
         self.numbers: list[Array] = []
         """Of every table the numbers of a call, those of sources first; shapes (cells, steps)."""
         self._memory, self._room = memory, 0
         self._kept: list[Array] = []
 
-    def before(self, first: int, steps: int) -> Addresses | None:
-        """Make the tables for ``steps`` steps (at most :attr:`most`) after ``first``; None if the kernel has none."""
-        if not self._columns and not self._faces:
-            return None
-        check_memory(steps * sum(self._columns) * np.dtype(self._dtype).itemsize)
-        self.numbers = [
-            np.ascontiguousarray(each.numbers(first, steps)[which])
-            for each, which in zip(self.adding, self._which, strict=True)
-        ]
+    def before(self, first: int, steps: int) -> tuple[list[int], tuple[int, ...]]:
+        """Make the tables for ``steps`` steps (at most :attr:`most`) after ``first``; none if the kernel has none.
+
+        Returns the addresses of their numbers, and that of the array of their cells.
+        """
+        if not self.arrays and not self._faces:
+            return [], ()
+        check_memory(steps * self._columns * np.dtype(self._dtype).itemsize)
+        self.numbers = [each.added(first, steps, self._dtype) for each in self.adding]
         self.numbers += [
-            room[: len(each.cells) * steps].reshape(len(each.cells), steps)
+            room[: len(each.weights.cells) * steps].reshape(len(each.weights.cells), steps)
             for each, room in zip(self.recording, self._rooms(steps), strict=True)
         ]
         numbers = (*self.numbers, *(each.sums for each in self._faces))
-        return Addresses(points=self._pointers.ctypes.data, numbers=tuple(each.ctypes.data for each in numbers))
+        return [each.ctypes.data for each in numbers], (self._pointers.ctypes.data,)
 
     def _rooms(self, steps: int) -> list[Array]:
         """Memory for what is recorded, from call to call: a page that is new costs more than a cell's value."""
         if steps > self._room:
             self._room, self._kept = steps, []
-            self._kept = [self._memory.lend_grid((len(each.cells) * steps,), self._dtype) for each in self.recording]
+            lend, dtype = self._memory.lend_grid, self._dtype
+            self._kept = [lend((len(each.weights.cells) * steps,), dtype) for each in self.recording]
         return self._kept
 
     def after(self, first: int, steps: int) -> None:
         """Write what receivers recorded in a call."""
-        for recording, gathered in zip(self.recording, self.numbers[len(self.adding) :], strict=True):
-            self._write(recording, gathered, first)
-        for recording in self._still:
-            self._write(recording, np.empty((0, steps), self._dtype), first)
+        nothing = np.empty((0, steps), self._dtype)
+        gathered = [*self.numbers[len(self.adding) :], *[nothing] * len(self._still)]
+        for receivers, values in zip((*self.recording, *self._still), gathered, strict=True):
+            self._write(receivers, values, first)
 
     def added(self, first: int) -> dict[str, tuple[tuple[Index, ...], Array]]:
         """Return what is added in one step, for NumPy: by field the indices of cells, and a number for each."""
-        found = {}
-        for each in self.adding:
-            moves = updated_cells(self._problem, each.field, each.cells)
-            places = np.unravel_index(each.cells[moves], self._problem.shape)
-            found[each.field] = (tuple(places), each.numbers(first, 1)[moves, 0])
-        return found
+        return {each.field: (each.weights.places, each.added(first, 1, self._dtype)[:, 0]) for each in self.adding}
 
     def record(self, look: Look, first: int) -> None:
         """Write what receivers record in one step, from what the newest versions are at some cells."""
         for each in (*self.recording, *self._still):
-            self._write(each, look(each.field, each.cells)[:, np.newaxis], first)
+            self._write(each, look(each.field, each.weights.cells)[:, np.newaxis], first)
         for face in self._faces:
             face.add(look)
 
-    def _write(self, recording: Recording, gathered: Array, first: int) -> None:
+    def _write(self, receivers: Receivers, gathered: Array, first: int) -> None:
         if self._traces is not None:
-            recording.write(gathered, first, self._traces[recording.field], self._begin)
+            trace = self._traces[receivers.field]
+            receivers.write(gathered, first, trace, begin=self._begin, threads=self._threads)
 
 
 def row_table(cells: Index, shape: tuple[int, ...]) -> tuple[Array, Array]:
@@ -328,7 +284,7 @@ def row_table(cells: Index, shape: tuple[int, ...]) -> tuple[Array, Array]:
     >>> starts.tolist(), places.tolist()
     ([0, 1, 3], [1, 2, 3])
     """
-    length = shape[-1] if len(shape) > 1 else points.PIECE
-    count = math.prod(shape[:-1]) if len(shape) > 1 else ceil_div(shape[0], points.PIECE)
+    length = shape[-1] if len(shape) > 1 else PIECE
+    count = math.prod(shape[:-1]) if len(shape) > 1 else ceil_div(shape[0], PIECE)
     starts = np.searchsorted(cells, np.arange(count + 1, dtype=np.int64) * length).astype(np.int64)
     return starts, np.ascontiguousarray(cells % shape[-1], dtype=np.int64)

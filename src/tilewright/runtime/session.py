@@ -219,9 +219,8 @@ class Session:
         sizes = (steps, threads, *layout.shape, *strides, distance, *further_sizes, *strides)
         further: tuple[int, ...] = ()
         if self._points is not None:
-            addresses = self._points.before(self._first + self.steps, steps)
-            if addresses is not None:
-                constants, further = [*constants, *addresses.numbers], (addresses.points,)
+            numbers, further = self._points.before(self._first + self.steps, steps)
+            constants = [*constants, *numbers]
         self._invoke(starts, sizes, scalars, constants, further)
         if self._points is not None:
             self._points.after(self._first + self.steps, steps)

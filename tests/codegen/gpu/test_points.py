@@ -13,7 +13,6 @@ from tilewright.inputs.stencil import as_program
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import PointFields, make_problem
 from tilewright.runtime.devices import nvrtc, opencl
-from tilewright.runtime.points import Adding, updated_cells
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.problem import check
@@ -89,14 +88,10 @@ def checked(name, *arrays, **options):
 
 def allowed(case):
     """The reference in double precision and by how much a case may be off it."""
-    adding = [Adding(each, case.problem.dtype) for each in case.points.sources]
-    moved = [(each, updated_cells(case.problem, each.field, each.cells)) for each in adding]
+    sources = [each.without_held(case.problem) for each in case.points.sources]
 
     def added(step):
-        return {
-            each.field: (np.unravel_index(each.cells[m], case.problem.shape), each.numbers(step, 1)[m, 0])
-            for each, m in moved
-        }
+        return {each.field: (each.weights.places, each.added(step, 1, case.problem.dtype)[:, 0]) for each in sources}
 
     return rounding.bound(case.problem, case.given.versions, case.given.scalars, added=added)
 

@@ -5,7 +5,7 @@ import pytest
 
 from tilewright.base.errors import TilewrightError
 from tilewright.programs.stencil.boundaries import sides_of
-from tilewright.programs.stencil.points import RADIUS, Points, Sums, around, joined, numbered, of_cells, weights
+from tilewright.programs.stencil.points import RADIUS, Points, joined, numbered, of_cells, weights
 
 FIXED = sides_of(2, "fixed")
 
@@ -13,8 +13,7 @@ FIXED = sides_of(2, "fixed")
 def read(points, field, sides):
     """What points read in a field."""
     found = weights(points, field.shape, sides)
-    values = Sums(found.point, found.cell, found.weight, found.points)
-    return values.of(field.reshape(-1, 1), found.constant)[:, 0]
+    return found.read(found.at(field)[:, np.newaxis])[:, 0]
 
 
 def test_linear_weights_are_exact_on_what_is_linear_in_each_coordinate():
@@ -116,13 +115,13 @@ def test_beyond_fixed_sides_there_is_nothing():
 
 
 def test_points_that_are_cells_and_parts_together():
-    parts = [of_cells([(1, 2), (0, 0)], (3, 4), "float64"), weights(Points([(1.5, 2)]), (3, 4), FIXED)]
-    found = joined(parts)
+    parts = [of_cells(np.array([6, 0]), (3, 4)), weights(Points([(1.5, 2)]), (3, 4), FIXED)]
+    found = joined(parts, (3, 4))
     assert found.points == 3
     assert found.point.tolist() == [0, 1, 2, 2]
     assert found.cell.tolist() == [6, 0, 6, 10]
     assert found.weight.tolist() == [1, 1, 0.5, 0.5]
-    assert joined([]).points == 0
+    assert joined([], (3, 4)).points == 0
 
 
 @pytest.mark.parametrize("far", [1, 10**6])
@@ -133,13 +132,63 @@ def test_distinct_cells_are_numbered(far):
 
 
 def test_copies_around_a_periodic_grid():
-    shape, halo = (3, 4), ((2, 5), (0, 3))
-    grid = np.arange(12).reshape(shape)
-    extended = np.pad(grid, halo, mode="wrap")
-    cells, which = around(np.array([0, 7, 9]), shape, halo)
-    assert (np.diff(cells) > 0).all()
-    assert np.array_equal(np.flatnonzero(np.isin(extended, [0, 7, 9])), cells)
-    assert np.array_equal(extended.ravel()[cells], np.array([0, 7, 9])[which])
+    halo = ((2, 5), (0, 3))
+    extended = np.pad(np.arange(12).reshape(3, 4), halo, mode="wrap")
+    found = of_cells(np.array([7, 0, 9, 7]), (3, 4)).within([(-2, 8), (0, 7)])
+    assert found.shape == extended.shape
+    assert np.array_equal(found.cells, np.flatnonzero(np.isin(extended, [0, 7, 9])))
+    assert np.array_equal(extended.ravel()[found.cell], np.array([7, 0, 9, 7])[found.point])
+    assert (np.diff(found.point) >= 0).all()
+
+
+def drawn(draw, shape):
+    """Weights of points on and between cells, several on one cell, and one without an entry."""
+    places = draw.uniform(0, 1, (9, len(shape))) * (np.array(shape) - 1)
+    places[:3] = np.rint(places[:3])
+    places[4] = places[5]
+    found = weights(
+        Points(places, interpolation=str(draw.choice(["linear", "sinc"]))), shape, sides_of(2, "constant:2")
+    )
+    return found.some(found.point != 7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("columns", [1, 3])
+def test_sums_are_taken_in_the_order_of_the_entries(seed, columns):
+    draw, shape = np.random.default_rng(seed), (9, 7)
+    found = drawn(draw, shape)
+    level, amplitudes = draw.normal(size=(*shape, columns)).astype("float32"), draw.normal(size=(9, columns))
+    read = np.repeat(found.constant[:, np.newaxis], columns, axis=1)
+    added = np.zeros((63, columns))
+    for point, cell, weight in zip(found.point, found.cell, found.weight, strict=True):
+        read[point] += weight * level.reshape(63, -1)[cell]
+        added[cell] += weight * amplitudes[point]
+    assert found.read(level.reshape(63, -1)[found.cells]).tobytes() == read.tobytes()
+    assert found.inject(amplitudes).tobytes() == added[found.cells].tobytes()
+
+
+def test_a_source_transposed_is_a_receiver():
+    draw, shape = np.random.default_rng(7), (9, 7)
+    found = drawn(draw, shape)
+    back = found.transpose.transpose
+    for name in ("cells", "point", "column", "weight"):
+        wanted = np.arange(len(found.cells)) if name == "cells" else getattr(found, name)
+        assert np.array_equal(getattr(back, name), wanted)
+    level, amplitudes = draw.normal(size=(len(found.cells), 1)), draw.normal(size=(9, 1))
+    read = found.read(level) - found.constant[:, np.newaxis]
+    assert (read * amplitudes).sum() == pytest.approx((level * found.inject(amplitudes)).sum(), rel=1e-12)
+
+
+def test_terms_are_added_to_the_cells_of_a_level_one_by_one():
+    draw, shape = np.random.default_rng(8), (9, 7)
+    found = drawn(draw, shape)
+    level = np.asfortranarray(draw.normal(size=shape).astype("float32"))
+    wanted, terms = level.copy(), draw.normal(size=len(found.point))
+    for cell, term in zip(found.cell, terms, strict=True):
+        wanted[np.unravel_index(cell, shape)] += np.float32(term)
+    found.add(level, terms)
+    assert np.array_equal(level, wanted)
+    assert np.array_equal(found.at(level), level.ravel()[found.cells])
 
 
 @pytest.mark.parametrize(

@@ -482,12 +482,12 @@ def test_sources_and_receivers_go_back_in_time_tiles(private_folders, monkeypatc
     u, m = draw.random((2, 15, 17)), draw.uniform(0.1, 0.2, (15, 17))
     points = {
         "sources": {"u": tw.Points([(3.5, 4.0), (6.0, 7.0)], draw.standard_normal((steps, 2)), scale="m")},
-        "receivers": tw.Points([(0.0, 5.0), (8.25, 9.0)], every=3),
+        "receivers": {field: tw.Points([(0.0, 5.0), (8.25, 9.0)], every=3) for field in ("u", "m")},
     }
 
     def gradient():
         _, pullback = tw.vjp(waves, tuple(u), m, steps=steps, wrt=wrt, checkpoints=4, **points)
-        return pullback((u[0], {"u": np.arange(6.0).reshape(3, 2)}))
+        return pullback((u[0], {field: np.arange(6.0).reshape(3, 2) for field in ("u", "m")}))
 
     with monkeypatch.context() as patch:
         patch.setattr(Pulled, "fits", lambda *_: False)

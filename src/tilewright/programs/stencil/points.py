@@ -12,7 +12,8 @@ source adds to a cell what lies outside and stands for it (the transpose). Beyon
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -164,27 +165,114 @@ def _shown(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Weights:
-    """Which cells belong to which points: a sparse matrix, its entries ordered by point, then as they are added."""
+    """What cells are to points: a sparse matrix with a row per point, and a column per cell that has an entry.
 
-    points: int  # how many
+    Entries are ordered by point, then as they are added; every sum is taken in this order, those of cells, too.
+    """
+
+    shape: tuple[int, ...]  # of the grid
+    cells: Index  # of the columns, ascending, in row-major order of the grid; shape (columns,)
     point: Index  # of every entry, ascending; shape (entries,)
-    cell: Index  # in row-major order of the grid; shape (entries,)
+    column: Index  # of every entry; shape (entries,)
     weight: Array  # shape (entries,)
-    constant: Array  # what ``constant`` boundaries add to what a point reads; shape (points,)
+    constant: Array  # what points read beside their cells: what ``constant`` boundaries add; shape (points,)
 
-    def times(self, factor: Array) -> "Weights":
-        """Return weights multiplied entry by entry."""
-        return replace(self, weight=self.weight * factor)
+    @classmethod
+    def of(cls, shape: tuple[int, ...], point: Index, cell: Index, weight: Array, constant: Array) -> "Weights":
+        """Number the cells of entries."""
+        cells, column = numbered(cell)
+        return cls(shape=shape, cells=cells, point=point, column=column, weight=weight, constant=constant)
 
-    def some(self, which: npt.NDArray[np.bool_]) -> "Weights":
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        return len(self.constant)
+
+    @property
+    def cell(self) -> Index:
+        """The cell of every entry."""
+        return self.cells[self.column]
+
+    @cached_property
+    def places(self) -> tuple[Index, ...]:
+        """The indices of the columns' cells, per axis."""
+        return np.unravel_index(self.cells, self.shape)
+
+    @cached_property
+    def starts(self) -> Index:
+        """Where the entries of each point start, and the end of all; shape (points + 1,)."""
+        return np.searchsorted(self.point, np.arange(self.points + 1)).astype(np.int64)
+
+    @cached_property
+    def transpose(self) -> "Weights":
+        """What points are to cells: reading it injects."""
+        order = np.argsort(self.column, kind="stable")
+        return Weights(
+            shape=(self.points,),
+            cells=np.arange(self.points),
+            point=self.column[order],
+            column=self.point[order],
+            weight=self.weight[order],
+            constant=np.zeros(len(self.cells)),
+        )
+
+    def some(self, entries: npt.NDArray[np.bool_]) -> "Weights":
         """Return some of the entries."""
-        return replace(self, point=self.point[which], cell=self.cell[which], weight=self.weight[which])
+        if entries.all():
+            return self
+        return Weights.of(self.shape, self.point[entries], self.cell[entries], self.weight[entries], self.constant)
 
-    def cells(self) -> Index:
-        """Return the cells with an entry, ascending."""
-        return numbered(self.cell)[0]
+    def within(self, span: Sequence[tuple[int, int]]) -> "Weights":
+        """Return the entries of a part of the grid, whose cells are numbered anew.
+
+        Where the part reaches beyond the grid, copies of the grid surround it, and every copy of a cell has its
+        entries.
+        """
+        shape = tuple(high - low for low, high in span)
+        pairs = list(zip(self.shape, span, strict=True))
+        turns = [range(-((n - 1 - low) // n), (high - 1) // n + 1) for n, (low, high) in pairs]
+        cells, copies = [], []
+        for turn in itertools.product(*turns):
+            places = [p + k * n - low for p, k, (n, (low, _)) in zip(self.places, turn, pairs, strict=True)]
+            held = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(places, shape, strict=True)])
+            entries = np.flatnonzero(held[self.column])
+            columns = self.column[entries]
+            cells.append(np.ravel_multi_index(tuple(p[columns] for p in places), shape))
+            copies.append(entries)
+        entries = np.concatenate(copies)
+        order = np.argsort(entries, kind="stable")
+        entries = entries[order]
+        return Weights.of(shape, self.point[entries], np.concatenate(cells)[order], self.weight[entries], self.constant)
+
+    def at(self, level: Array) -> Array:
+        """Return what the cells of the columns are on a level of a field."""
+        values: Array = level[self.places]
+        return values
+
+    def add(self, level: Array, terms: Array) -> None:
+        """Add terms, one per entry, to the entries' cells on a level of a field."""
+        np.add.at(level, tuple(place[self.column] for place in self.places), terms.astype(level.dtype))
+
+    def read(self, table: Array) -> Array:
+        """Return what points read, of shape (points, n), where the cells of the columns hold (columns, n)."""
+        kind = np.result_type(table.dtype, self.weight.dtype)
+        result = np.zeros((self.points, table.shape[1]), dtype=kind)
+        result += self.constant[:, np.newaxis].astype(kind)
+        if table.shape[1] == 1:
+            np.add.at(result[:, 0], self.point, self.weight * table[self.column, 0].astype(kind))
+            return result
+        lengths = np.diff(self.starts)
+        for number in range(int(lengths.max(initial=0))):
+            having = np.flatnonzero(lengths > number)
+            terms = self.starts[having] + number
+            result[having] += self.weight[terms, np.newaxis] * table[self.column[terms]].astype(kind)
+        return result
+
+    def inject(self, amplitudes: Array) -> Array:
+        """Return what is added to the cells of the columns, of shape (columns, n), by points with (points, n)."""
+        return self.transpose.read(amplitudes)
 
 
 def numbered(cell: Index) -> tuple[Index, Index]:
@@ -198,32 +286,37 @@ def numbered(cell: Index) -> tuple[Index, Index]:
     return np.flatnonzero(marked), (np.cumsum(marked) - 1)[cell]
 
 
-def joined(parts: Sequence[Weights]) -> Weights:
+def inside(cells: Index, shape: tuple[int, ...], box: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+    """Return which cells of a grid, given in row-major order, lie in a box."""
+    result = np.ones(len(cells), dtype=bool)
+    for place, (low, high) in zip(np.unravel_index(cells, shape), box, strict=True):
+        result &= (place >= low) & (place < high)
+    return result
+
+
+def renumbered(cells: Index, shape: tuple[int, ...], span: Sequence[tuple[int, int]]) -> Index:
+    """Return the numbers that cells of a grid have in a part that holds them all, or that extends the grid."""
+    places = [place - low for place, (low, _) in zip(np.unravel_index(cells, shape), span, strict=True)]
+    return np.ravel_multi_index(tuple(places), tuple(high - low for low, high in span)).astype(np.int64)
+
+
+def joined(parts: Sequence[Weights], shape: tuple[int, ...]) -> Weights:
     """Return the weights of all points, one part after the other."""
     starts = np.cumsum([0, *(part.points for part in parts)])
     empty = np.empty(0, np.int64)
-    return Weights(
-        points=int(starts[-1]),
-        point=np.concatenate([empty, *(part.point + start for part, start in zip(parts, starts, strict=False))]),
-        cell=np.concatenate([empty, *(part.cell for part in parts)]),
-        weight=np.concatenate([part.weight for part in parts]) if parts else np.empty(0),
-        constant=np.concatenate([np.empty(0), *(part.constant for part in parts)]),
+    return Weights.of(
+        shape,
+        np.concatenate([empty, *(part.point + start for part, start in zip(parts, starts, strict=False))]),
+        np.concatenate([empty, *(part.cell for part in parts)]),
+        np.concatenate([part.weight for part in parts]) if parts else np.empty(0),
+        np.concatenate([np.empty(0), *(part.constant for part in parts)]),
     )
 
 
-def of_cells(cells: Sequence[tuple[int, ...]], shape: tuple[int, ...], dtype: npt.DTypeLike) -> Weights:
+def of_cells(cells: Index, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Weights:
     """Return the weights of points that are cells."""
-    places = np.array(cells, dtype=np.int64).reshape(len(cells), len(shape))
-    numbers: Index = np.empty(0, np.int64)
-    if cells:
-        numbers = np.asarray(np.ravel_multi_index(tuple(places.T), shape), dtype=np.int64)
-    return Weights(
-        points=len(cells),
-        point=np.arange(len(cells), dtype=np.int64),
-        cell=numbers,
-        weight=np.ones(len(cells), dtype),
-        constant=np.zeros(len(cells)),
-    )
+    count = len(cells)
+    return Weights.of(shape, np.arange(count, dtype=np.int64), cells, np.ones(count, dtype), np.zeros(count))
 
 
 def weights(points: Points, shape: tuple[int, ...], sides: Sides) -> Weights:
@@ -260,13 +353,7 @@ def weights(points: Points, shape: tuple[int, ...], sides: Sides) -> Weights:
     outside = ~np.isnan(beyond)
     constant = np.where(outside, total * np.where(outside, beyond, 0.0), 0.0).sum(axis=1)
     point, entry = np.nonzero((total != 0) & ~outside)
-    return Weights(
-        points=len(places),
-        point=point.astype(np.int64),
-        cell=cell[point, entry],
-        weight=total[point, entry],
-        constant=constant,
-    )
+    return Weights.of(shape, point.astype(np.int64), cell[point, entry], total[point, entry], constant)
 
 
 def _along(places: Floats, interpolation: str) -> tuple[Index, Floats]:
@@ -296,51 +383,3 @@ def _mapped(index: Index, extent: int, pair: tuple[Boundary, Boundary]) -> tuple
         else:
             inside = np.where(test, map_index(index, extent, side.kind), inside)
     return inside, lies, value
-
-
-class Sums:
-    """Sums of products, each in the order of its terms: what the rows of a table with weights give."""
-
-    __slots__ = ("count", "source", "starts", "weight")
-
-    def __init__(self, to: Index, source: Index, weight: Array, count: int) -> None:
-        """Lay sums out; ``to`` is the sum, ``source`` the row, ``weight`` the factor of every term; shape (terms,)."""
-        if (to[1:] < to[:-1]).any():
-            order = np.argsort(to, kind="stable")
-            to, source, weight = to[order], source[order], weight[order]
-        # where the terms of each start, and the end of all; shape (count + 1,)
-        self.count, self.starts = count, np.searchsorted(to, np.arange(count + 1)).astype(np.int64)
-        self.source, self.weight = np.ascontiguousarray(source), np.ascontiguousarray(weight)
-
-    def of(self, table: Array, start: Array | None = None) -> Array:
-        """Return the sums of every column, of shape (count, columns), from ``start`` of shape (count,) or 0 on."""
-        kind = np.result_type(table.dtype, self.weight.dtype)
-        result = np.zeros((self.count, table.shape[1]), dtype=kind)
-        if start is not None:
-            result += start[:, np.newaxis].astype(kind)
-        lengths = np.diff(self.starts)
-        for number in range(int(lengths.max(initial=0))):
-            having = np.flatnonzero(lengths > number)
-            terms = self.starts[having] + number
-            result[having] += self.weight[terms, np.newaxis] * table[self.source[terms]].astype(kind)
-        return result
-
-
-def around(cell: Index, shape: tuple[int, ...], halo: Sequence[tuple[int, int]]) -> tuple[Index, Index]:
-    """Find the copies of cells on a periodic grid that is extended by copies of itself, or cut.
-
-    The copies are in row-major order of the extended grid, ascending, beside the index in ``cell`` of what each is one
-    of; the halo is negative where the grid is cut.
-    """
-    whole = tuple(low + n + high for n, (low, high) in zip(shape, halo, strict=True))
-    places = np.unravel_index(cell, shape)
-    turns = [range(-((low + n - 1) // n), (high + n - 1) // n + 1) for n, (low, high) in zip(shape, halo, strict=True)]
-    copies, which = [], []
-    for turn in itertools.product(*turns):
-        moved = [p + low + k * n for p, k, n, (low, _) in zip(places, turn, shape, halo, strict=True)]
-        inside = np.logical_and.reduce([(m >= 0) & (m < n) for m, n in zip(moved, whole, strict=True)])
-        copies.append(np.ravel_multi_index(tuple(m[inside] for m in moved), whole))
-        which.append(np.flatnonzero(inside))
-    every, numbers = np.concatenate(copies), np.concatenate(which)
-    order = np.argsort(every, kind="stable")
-    return every[order].astype(np.int64), numbers[order].astype(np.int64)

@@ -25,7 +25,7 @@ class DevicePoints:
     def begin(self, first: int, steps: int) -> None:
         """Make what kernels add in ``steps`` steps after the first ``first``."""
         device, tables = self._device, self._tables
-        if tables.before(first, steps) is None:
+        if not tables.before(first, steps)[0]:
             return
         sizes = [each.size for each in tables.numbers]
         self._starts = [0, *accumulate(sizes)]

@@ -4,6 +4,7 @@ Where nothing of a step reads what they change in it, a run of the adjoint has t
 step are worth is added after the step before is taken back, and what cells of sources are worth is recorded.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,10 +13,10 @@ import numpy as np
 from tilewright.base.errors import ArrayError
 from tilewright.inputs.arrays import Array, as_array
 from tilewright.programs.stencil.adjoint_parts import Adjoint
-from tilewright.programs.stencil.points import Index, Weights, numbered
+from tilewright.programs.stencil.points import Index, Weights, of_cells
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.points import PointData, Receivers, Sources, updated_cells
+from tilewright.runtime.points import PointData, Receivers, Sources, updated_entries
 
 Newest = Callable[[str], Array]
 """What shows the newest version of a field, which may be written to."""
@@ -29,10 +30,9 @@ class Pulled:
         adjoint: Adjoint,
         problem: Problem,
         data: PointData,
-        scaled: tuple[tuple[str, Sources], ...],
         of_traces: Mapping[str, Any] | None,
     ) -> None:
-        self._adjoint, self._problem, self._data, self._scaled = adjoint, problem, data, scaled
+        self._adjoint, self._problem, self._receivers = adjoint, problem, data.receivers
         self._traces: dict[str, Array] = {}
         for each in data.receivers:
             shape = (each.rows(problem.steps), each.weights.points)
@@ -44,18 +44,18 @@ class Pulled:
                         f"the cotangent of the traces of {each.field!r} has the shape {shape}, got {found.shape}"
                     )
                 self._traces[each.field] = found
+        every = [(None, each) for each in data.sources] + [pair for each in data.sources for pair in each.scaled]
+        self._sources = [(scale, each.without_held(problem)) for scale, each in every]
         self.values = {each.field: np.zeros(each.values.shape) for each in data.sources}
         """By field, what values of sources are worth; shape (steps, points)."""
         self.records: dict[str, Array] = {}
         """What a run of the adjoint records of the cells of sources, by its field; shape (steps, cells)."""
         self._at_first: dict[str, Array] = {}
-        every: list[Sources | Receivers] = [*data.sources, *data.receivers, *(each for _, each in scaled)]
-        self._places = {id(each.weights): np.unravel_index(each.weights.cell, problem.shape) for each in every}
-        self._moves = {id(each.weights): updated_cells(problem, each.field, each.weights.cell) for each in every}
+        self._recorded: dict[str, Index] = {}
 
     def add_traces(self, newest: Newest, number: int) -> None:
         """Add what was recorded after a step to what its new state is worth."""
-        for each in self._data.receivers:
+        for each in self._receivers:
             if each.field in self._traces and (number + 1) % each.every == 0:
                 row = self._traces[each.field][(number + 1) // each.every - 1]
                 self._add_row(newest, each, row, moving=True)
@@ -63,103 +63,86 @@ class Pulled:
 
     def _add_row(self, newest: Newest, each: Receivers, row: Array, *, moving: bool) -> None:
         """Add what a record is worth in the cells that steps update, or in all others."""
-        adjoint = self._adjoint
-        if each.field in self._problem.program.updated:
-            name = adjoint.worth(each.field) if moving else adjoint.kept.get(each.field)
-            which = self._moves[id(each.weights)] == moving
+        adjoint, updated = self._adjoint, each.field in self._problem.program.updated
+        if moving:
+            name = adjoint.worth(each.field) if updated else None
         else:
-            name, which = None if moving else adjoint.sums.get(each.field), np.ones(len(each.weights.cell), dtype=bool)
+            name = (adjoint.kept if updated else adjoint.sums).get(each.field)
         if name is not None:
-            self._add(newest(name), each.weights, each.weights.weight * row[each.weights.point], which)
+            weights = self._parts[each.field][moving]
+            weights.add(newest(name), weights.weight * row[weights.point])
+
+    @functools.cached_property
+    def _parts(self) -> dict[str, dict[bool, Weights]]:
+        """Of receivers, by field, the entries of cells that steps update, and all others."""
+        moves = {each.field: updated_entries(self._problem, each.field, each.weights) for each in self._receivers}
+        return {
+            each.field: {True: each.weights.some(moves[each.field]), False: each.weights.some(~moves[each.field])}
+            for each in self._receivers
+        }
 
     def fits(self, program: Program) -> bool:
         """Whether a run of the adjoint may have them: no statement reads what they change in the step that does."""
-        fields = [each.field for each in self._all()] + [each.field for each in self._data.receivers]
-        names = set(map(self._adjoint.worth, fields))
+        fields = [each.field for _, each in self._sources]
+        names = set(map(self._adjoint.worth, [*fields, *(each.field for each in self._receivers)]))
         after = {read.field for each in program.statements for read in each.reads if read.level == 1}
-        return not names & after and not any(each.field in self._adjoint.stages for each in self._all())
+        return not names & after and not any(field in self._adjoint.stages for field in fields)
 
     def tabled(self, worth: dict[str, Array]) -> PointData:
         """Return them as points of a run of the adjoint, which records to :attr:`records`; add to ``worth``."""
-        steps, shape = self._problem.steps, self._problem.shape
+        steps, shape, dtype = self._problem.steps, self._problem.shape, self._problem.dtype
         sources, receivers = [], []
-        for each in self._data.receivers:
+
+        def first(name: str) -> Array:  # what a constant field is worth is summed from nothing on
+            return worth.setdefault(name, np.zeros(shape, dtype))
+
+        for each in self._receivers:
             if each.field not in self._traces:
                 continue
             given = self._traces[each.field]
-            self._add_row(worth.__getitem__, each, given.sum(axis=0, dtype=np.float64), moving=False)
+            self._add_row(first, each, given.sum(axis=0, dtype=np.float64), moving=False)
             if each.field not in self._problem.program.updated:
                 continue
             if steps % each.every == 0:
-                self._add_row(worth.__getitem__, each, given[-1], moving=True)
+                self._add_row(first, each, given[-1], moving=True)
             # After the run's step s, what was recorded after the step that it takes back next.
             numbers = np.arange(each.every - 1, steps - 1, each.every)
             values = np.zeros((steps, each.weights.points), given.dtype)
             values[steps - 2 - numbers] = given[: len(numbers)]
-            weights = each.weights.some(self._moves[id(each.weights)])
+            weights = self._parts[each.field][True]
             sources.append(Sources(field=self._adjoint.worth(each.field), weights=weights, values=values))
-        for field in dict.fromkeys(each.field for each in self._all()):
-            cells, name = self._cells(field), self._adjoint.worth(field)
-            places = np.arange(len(cells))
-            weights = Weights(
-                points=len(cells), point=places, cell=cells, weight=np.ones(len(cells)), constant=np.zeros(len(cells))
-            )
+        for field in dict.fromkeys(each.field for _, each in self._sources):
+            cells = np.unique(np.concatenate([each.weights.cells for _, each in self._sources if each.field == field]))
+            name, weights = self._adjoint.worth(field), of_cells(cells, shape)
             receivers.append(Receivers(field=name, weights=weights))
-            self.records[name] = np.zeros((steps, len(cells)), self._problem.dtype)
-            self._at_first[field] = worth[name][np.unravel_index(cells, shape)]
+            self.records[name] = np.zeros((steps, len(cells)), dtype)
+            self._recorded[field], self._at_first[field] = cells, weights.at(worth[name])
         return PointData(sources=tuple(sources), receivers=tuple(receivers))
 
     def take_records(self, newest: Newest) -> None:
         """Read what sources are worth from what a run recorded, and add what their scales are worth."""
-        for each in self._all():
-            cells, rows = self._cells(each.field), self.records[self._adjoint.worth(each.field)]
+        for scale, each in self._sources:
+            rows = self.records[self._adjoint.worth(each.field)]
             worth = np.concatenate((self._at_first[each.field][np.newaxis], rows[:-1]))[::-1]
-            terms = np.where(self._moves[id(each.weights)], worth[:, np.searchsorted(cells, each.weights.cell)], 0.0)
-            self._take_terms(newest, each, each.weights.weight * terms)
+            columns = np.searchsorted(self._recorded[each.field], each.weights.cells)
+            self._take(newest, scale, each, worth[:, columns])
 
-    def _take_terms(self, newest: Newest, each: Sources, terms: Array, first: int = 0) -> None:
-        """Take what sources are worth in some steps, by entry of their weights; shape (steps, entries)."""
-        for own in self._data.sources:
-            if own is each:
-                for number, row in enumerate(terms, first):
-                    found = np.bincount(each.weights.point, row, minlength=each.weights.points)
-                    self.values[each.field][number] = found
-        for scale, own in self._scaled:
-            name = self._adjoint.sums.get(scale)
-            if own is each and name is not None:
-                values = (terms * each.values[first : first + len(terms)][:, each.weights.point]).sum(axis=0)
-                self._add(newest(name), each.weights, values, np.ones(len(values), dtype=bool))
+    def _take(self, newest: Newest, scale: str | None, each: Sources, worth: Array, first: int = 0) -> None:
+        """Take what sources, or what scales them, are worth in some steps; ``worth`` has the shape (steps, cells)."""
+        weights, steps = each.weights, slice(first, first + len(worth))
+        if scale is None:
+            self.values[each.field][steps] = weights.read(worth.T).T
+        elif scale in self._adjoint.sums:
+            values = weights.weight * worth[:, weights.column] * each.values[steps][:, weights.point]
+            weights.add(newest(self._adjoint.sums[scale]), values.sum(axis=0))
 
-    def _cells(self, field: str) -> Index:
-        return numbered(np.concatenate([each.weights.cell for each in self._all() if each.field == field]))[0]
+    def before(self, newest: Newest) -> list[Array]:
+        """Return what new values are worth at each of the sources, if no later statement reads them."""
+        return [each.weights.at(newest(self._adjoint.worth(each.field))) for _, each in self._sources]
 
-    def before(self, newest: Newest) -> dict[int, Array]:
-        """Return what new values are worth at sources, by these' identity, where no later statement reads them."""
-        stages = self._adjoint.stages
-        return {
-            id(each): self._at(newest(self._adjoint.worth(each.field)), each)
-            for each in self._all()
-            if each.field not in stages
-        }
-
-    def take_sources(self, newest: Newest, before: dict[int, Array], number: int) -> None:
+    def take_sources(self, newest: Newest, before: list[Array], number: int) -> None:
         """Read what the sources of a step are worth, and add what their scales are worth."""
         stages = self._adjoint.stages
-        worth = {
-            id(each): self._at(newest(stages[each.field]), each) if each.field in stages else before[id(each)]
-            for each in self._all()
-        }
-        for each in self._all():
-            self._take_terms(newest, each, each.weights.weight * worth[id(each)][np.newaxis], number)
-
-    def _all(self) -> tuple[Sources, ...]:
-        return (*self._data.sources, *(each for _, each in self._scaled))
-
-    def _at(self, array: Array, each: Sources) -> Array:
-        """Values at the cells of sources; 0 at those that no step updates."""
-        found: Array = np.where(self._moves[id(each.weights)], array[self._places[id(each.weights)]], 0.0)
-        return found
-
-    def _add(self, array: Array, weights: Weights, values: Array, which: Array) -> None:
-        places = tuple(place[which] for place in self._places[id(weights)])
-        np.add.at(array, places, values[which].astype(array.dtype))
+        for (scale, each), values in zip(self._sources, before, strict=True):
+            worth = each.weights.at(newest(stages[each.field])) if each.field in stages else values
+            self._take(newest, scale, each, worth[np.newaxis], number)

@@ -31,7 +31,7 @@ from tilewright.verbs.gradients.checkpoints import Forward, Reverse, StatesOnDis
 from tilewright.verbs.gradients.edges import EdgeSums
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.gradients.problems import Band, at_once, bands_of, split_problem
-from tilewright.verbs.running.forcing import gather_points, unscaled_sources
+from tilewright.verbs.running.forcing import gather_points
 
 State = dict[str, tuple[Array, ...]]
 """Per updated field its time levels, newest first."""
@@ -73,11 +73,9 @@ class DifferentiatedRun:
         self._strict = options.strict
         self._problems: dict[_Key, Problem] = {}
         self._kernels: dict[tuple[Program, int, PointFields, Storage], Kernel] = {}
-        self._scaled: tuple[tuple[str, Sources], ...] = ()
         self._points = gather_points(given, self.problem, sources, receivers)
         if self._points is not None:
             self.problem = self._points.on(self.problem)
-            self._scaled = unscaled_sources(given, self.problem, sources)
         levels = sum(given.program.history(field) for field in updated)
         size = levels * self.problem.cells * self.problem.itemsize
         self._slots = slots_of(size, options.memory, options.checkpoints)
@@ -106,7 +104,6 @@ class DifferentiatedRun:
         }
         if self._points is not None:
             self._points = replace(self._points, sources=tuple(map(_with_own_values, self._points.sources)))
-            self._scaled = tuple((name, _with_own_values(each)) for name, each in self._scaled)
         if self.needs_states or not self.problem.steps:
             return {field: tuple(map(self._copied, levels)) for field, levels in self.start.items()}
         return self.start
@@ -119,9 +116,7 @@ class DifferentiatedRun:
 
     def pulled(self, of_traces: Mapping[str, Any] | None) -> Pulled | None:
         """Return what takes sources and receivers back; None where there are none."""
-        return (
-            None if self._points is None else Pulled(self.adjoint, self.problem, self._points, self._scaled, of_traces)
-        )
+        return None if self._points is None else Pulled(self.adjoint, self.problem, self._points, of_traces)
 
     def _first_state(self, given: Given) -> State:
         """Return the first state, as a run takes it: missing levels repeat the oldest, kept edges the newest."""
@@ -533,7 +528,8 @@ def _check_extents(problem: Problem) -> None:
 
 
 def _with_own_values(sources: Sources) -> Sources:
-    return replace(sources, values=sources.values.copy())
+    scaled = tuple((scale, _with_own_values(each)) for scale, each in sources.scaled)
+    return replace(sources, values=sources.values.copy(), scaled=scaled)
 
 
 def _key(problem: Problem) -> _Key:

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
 from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.devices.reductions import cells_of, fetched
-from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_cells
+from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_entries
 from tilewright.runtime.warn import warn
 
 Cell = tuple[int, ...]
@@ -133,24 +133,30 @@ def _sources(
     cells: list[Cell] = []
     columns: list[Array] = []
     parts: list[tuple[Weights, Array]] = []
+    scaled: list[tuple[str, Sources]] = []
     if not isinstance(entries, Points | Iterable):
         raise UsageError(f"sources are tw.Points or pairs of a cell and values, got {entries!r:.60}")
     for entry in [entries] if isinstance(entries, Points) else entries:
         if isinstance(entry, Points):
             found = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
             parts.append((_scaled(problem, entry, found, look), _values(problem, entry)))
+            if isinstance(entry.scale, str):
+                scaled.append((entry.scale, Sources(field=field, weights=found, values=parts[-1][1])))
         else:
             cell, values = _source(entry, given, problem.steps)
             cells.append(cell)
             columns.append(values)
     if cells:
         kind = np.float64 if problem.rounds else problem.dtype
-        parts.append((of_cells(cells, problem.shape, kind), np.stack(columns, axis=1)))
-    made = joined([each for each, _ in parts])
+        numbers = np.ravel_multi_index(tuple(np.array(cells).T), problem.shape).astype(np.int64)
+        parts.append((of_cells(numbers, problem.shape, kind), np.stack(columns, axis=1)))
+    made = joined([each for each, _ in parts], problem.shape)
     values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
     if problem.steps:
         _warn_if_held(problem, field, made, mask)
-    return Sources(field=field, weights=made if mask is None else made.some(mask.flat[made.cell]), values=values)
+    if mask is not None:
+        made = made.some(mask.flat[made.cells][made.column])
+    return Sources(field=field, weights=made, values=values, scaled=tuple(scaled))
 
 
 def _typed(found: Weights, dtype: str) -> Weights:
@@ -207,25 +213,12 @@ def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Wei
 
 def _times(problem: Problem, found: Weights, factor: Array) -> Weights:
     wide = np.float64 if problem.rounds and factor.dtype.kind != "c" else None
-    return found.times(factor if wide is None else factor.astype(wide))
-
-
-def unscaled_sources(
-    given: Given, problem: Problem, sources: Mapping[str, SourceList] | SourceList | None
-) -> tuple[tuple[str, Sources], ...]:
-    """Return the sources that are scaled by a field of the program, without the scale, each with the field's name."""
-    found = []
-    for field, entries in _by_field(given.program, sources).items():
-        for entry in [entries] if isinstance(entries, Points) else entries:
-            if isinstance(entry, Points) and isinstance(entry.scale, str):
-                plain = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
-                found.append((entry.scale, Sources(field=field, weights=plain, values=_values(problem, entry))))
-    return tuple(found)
+    return replace(found, weight=found.weight * (factor if wide is None else factor.astype(wide)))
 
 
 def _warn_if_held(problem: Problem, field: str, added: Weights, mask: Array | None) -> None:
     """Warn of sources all of whose cells a ``fixed`` boundary or a mask holds, where nothing is ever added."""
-    inside = updated_cells(problem, field, added.cell)
+    inside = updated_entries(problem, field, added)
     moves = inside if mask is None else inside & mask.flat[added.cell]
     held = ~np.isin(added.point, added.point[moves])
     if not held.any():

@@ -18,7 +18,7 @@ from tilewright.programs.stencil.regions import is_packable
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.devices.device import DeviceView
 from tilewright.runtime.memory import check_memory
-from tilewright.runtime.points import Look, PointData, sums
+from tilewright.runtime.points import Look, PointData
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.warn import warn, warn_once
 from tilewright.verbs.options import RunOptions
@@ -51,9 +51,7 @@ class CheckedProblem:
         points = gather_points(self.given, self.problem, options.sources, options.receivers, every, look, mask)
         if points is None:
             return self
-        if points.receivers:
-            points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
-        return replace(self, points=points, problem=points.on(self.problem))
+        return replace(self, points=replace(points, threads=threads), problem=points.on(self.problem))
 
     def whole(self) -> "CheckedProblem":
         """Return it with arrays of the grid's shape in place of those of subdomains."""
