@@ -246,22 +246,23 @@ def search(space: Space, top: int = 1) -> tuple[tuple[FusionCandidate, ...], Exp
     pipeline = space.problem.pipeline
     if isinstance(space, Blocks) and pipeline.rank != 2:
         raise UsageError("the GPU model is for pipelines of two dimensions", "take a CPU: machine='host'")
-    every, found = groups(pipeline), {}
-    with waiting(f"fusing {pipeline.name}", lambda: (len(found) / len(every), None)):
+    every = groups(pipeline)
+    bests = dict[Group, tuple[Choice | None, tuple[int, int, int]]]()
+    with waiting(f"fusing {pipeline.name}", lambda: (len(bests) / len(every), None)):
         for group in every:
-            found[group] = space.best(group)
-    best = {group: choice for group, (choice, _) in found.items() if choice is not None}
+            bests[group] = space.best(group)
+    best = {group: choice for group, (choice, _) in bests.items() if choice is not None}
     ranked = cheapest(pipeline, {group: choice.seconds for group, choice in best.items()}, top)
     if not ranked:
         raise UsageError(f"no configuration of {pipeline.name!r} fits machine {space.machine.name!r}")
-    looked_at, fitting, followed = map(sum, zip(*(counts for _, counts in found.values()), strict=True))
+    looked_at, fitting, followed = map(sum, zip(*(counts for _, counts in bests.values()), strict=True))
     seconds = time.perf_counter() - begin
     candidates = tuple(
         FusionCandidate(fusion=fusion, choices=tuple(best[group] for group in fusion), seconds=cost)
         for cost, fusion in ranked
     )
     return candidates, Explored(
-        groups=len(found), configurations=looked_at, feasible=fitting, relevant=followed, seconds=seconds
+        groups=len(bests), configurations=looked_at, feasible=fitting, relevant=followed, seconds=seconds
     )
 
 
