@@ -205,7 +205,7 @@ def calibrate(
     refusal = "the backend of a calibration is one of auto, c, opencl and cuda"
     where = read_target(backend, among=("auto", "c", "opencl", "cuda"), refusal=refusal)
     unasked = DEFAULT_PROGRAMS if quick or where.on_device else (*DEFAULT_PROGRAMS, *OTHER_PROGRAMS)
-    chosen = tuple(_tileable(name) for name in programs or unasked)
+    chosen = tuple(_tileable(name) for name in dict.fromkeys(programs or unasked))
     if quick and thorough:
         raise UsageError("a calibration is quick or thorough, not both")
     if where.on_device:
@@ -233,19 +233,6 @@ def calibrate(
     )
 
 
-class _Steps:
-    """Says what goes on and how much of all steps is done."""
-
-    def __init__(self, update: Update, say: Callable[[str], None], total: int) -> None:
-        self._update, self._say = update, say
-        self._done, self._total = 0, total
-
-    def begin(self, what: str, count: int = 1) -> None:
-        self._say(what)
-        self._update(self._done, self._total, what)
-        self._done += count
-
-
 def _cpu(
     chosen: Sequence[Program], protocol: runtime.CpuProtocol, update: Update, say: Callable[[str], None]
 ) -> tuple[Machine, dict[str, Fit]]:
@@ -253,30 +240,36 @@ def _cpu(
     # Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
     tools = toolchain()
     machine = runtime.measure_machine(tools, protocol, say)
-    drawn = {
-        kind: {program.name: found for program in chosen if (found := draw(program, machine, protocol)) is not None}
-        for kind, draw in runtime.SERIES.items()
-    }
-    every = [series for some in drawn.values() for series in some.values()]
-    steps = _Steps(update, say, (1 + fitting.TURNS) * len(every))
-    kernels: dict[tuple[str, str], tuple[CompiledKernel, ...]] = {}
+    drawn = [draw(program, machine, protocol) for draw in runtime.SERIES for program in chosen]
+    every = [series for series in drawn if series is not None]
+    done, total = 0, (1 + fitting.TURNS) * len(every)
+
+    def begin(what: str, count: int = 1) -> None:
+        nonlocal done
+        say(what)
+        update(done, total, what)
+        done += count
+
+    kernels: list[tuple[CompiledKernel, ...]] = []
     with pool(available_cpus()) as processes:
         size = _COMPILED_TOGETHER * available_cpus()
         for first in range(0, len(every), size):
             some = every[first : first + size]
-            steps.begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
+            begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
             replies = processes.map(compiled, [(each.kernels, tools) for each in some], _COMPILE_SECONDS)
             for each, reply in zip(some, replies, strict=True):
                 artifact = reply.value if reply.outcome is Outcome.OK else compiled(each.kernels, tools)
-                kernels[each.kind, each.program.name] = load_stencils(artifact)
+                kernels.append(load_stencils(artifact))
 
     def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
-        def once(program: Program) -> tuple[fitting.Instance, ...]:
-            series = drawn[kind][program.name]
-            steps.begin(series.title)
-            return runtime.measure(series, kernels[kind, program.name], machine)
+        loaded = {each.program.name: (each, its) for each, its in zip(every, kernels, strict=True) if each.kind == kind}
 
-        return fitting.in_turns([program for program in chosen if program.name in drawn[kind]], once)
+        def once(name: str) -> tuple[fitting.Instance, ...]:
+            series, functions = loaded[name]
+            begin(series.title)
+            return runtime.measure(series, functions, machine)
+
+        return fitting.in_turns(loaded, once)
 
     fits = {name: fitting.fitted(instances) for name, instances in measured("tiles").items()}
     without = {name: fitting.fitted(instances) for name, instances in measured("none").items()}

@@ -155,10 +155,10 @@ def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_
     order = []
 
     def measure(each):
-        order.append(each.name)
+        order.append(each)
         return [instance(8 + number, seconds) for number, seconds in enumerate(next(times))]
 
-    found = calibrate_fits.in_turns([program("j2d5pt"), program("heat2d")], measure)
+    found = calibrate_fits.in_turns(["j2d5pt", "heat2d"], measure)
     assert order == ["j2d5pt", "heat2d"] * 2
     assert {name: [(i.shape, i.seconds) for i in instances] for name, instances in found.items()} == {
         "j2d5pt": [((8,), 2.0), ((9,), 1.0)],

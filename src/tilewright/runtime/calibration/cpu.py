@@ -9,6 +9,7 @@ import functools
 import math
 import random
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -233,7 +234,7 @@ def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> 
     return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
 
 
-SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series}
+SERIES = tile_series, sweep_series, stream_series
 """What draws the instances of each kind."""
 
 
@@ -269,11 +270,7 @@ def one_core(machine: Machine) -> Machine:
     alone = machine.core_bandwidth
     if alone is None:
         return machine
-    cores = machine.sm_count.value
-    whole = replace(
-        alone, value=cores * alone.value, low=cores * (alone.low or 0.0), high=cores * (alone.high or alone.value)
-    )
-    return replace(machine, dram_bandwidth=whole)
+    return replace(machine, dram_bandwidth=alone.at(machine.sm_count.value * alone.value))
 
 
 def _cells(program: Program, size: float) -> float:
@@ -299,8 +296,13 @@ def _stream_bytes(machine: Machine, threads: int, protocol: CpuProtocol) -> int:
     """Bytes per thread that are streamed: beyond the last cache where memory allows, and no more than 1 GiB in all."""
     last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
     wanted = max(protocol.stream_bytes, min(2 * last, 2**30) // threads)
+    return max(2**20, min(wanted, _room(threads)))
+
+
+def _room(threads: int) -> int:
+    """Bytes that copies by so many threads take of what is free, for each of them."""
     room = available_bytes()
-    return wanted if room is None else max(2**20, min(wanted, room // (4 * threads)))
+    return sys.maxsize if room is None else room // (4 * threads)
 
 
 def _with_outer(machine: Machine, units: micro.Micro, threads: int, protocol: CpuProtocol) -> Machine:
@@ -308,9 +310,8 @@ def _with_outer(machine: Machine, units: micro.Micro, threads: int, protocol: Cp
     described, copies = machine.l3_bytes, []
     if described is None:
         return machine
-    room = available_bytes()
     least, most = 3 * int(machine.shared_bytes.value), int(described.value) // threads
-    size = min(most, most if room is None else room // (4 * threads))
+    size = min(most, _room(threads))
     while size >= least:
         prepare = functools.partial(micro.bandwidth, units, size, threads, cached=False)
         bandwidth = statistics.median(probes.samples(prepare, protocol.samples))
@@ -329,12 +330,9 @@ def _tilings(problem: Problem) -> tuple[Tiling, ...]:
         return (NONE,)
     legal = []
     for tiling in _TILES[problem.program.rank]:
-        try:
-            complete = catalogue.complete(problem, tiling)
-            if not hasattr(catalogue.check(problem, complete), "reason"):
-                legal.append(tiling)
-        except TilewrightError:
-            continue
+        with contextlib.suppress(TilewrightError):
+            catalogue.legal(problem, tiling)
+            legal.append(tiling)
     return tuple(legal) or (NONE,)
 
 

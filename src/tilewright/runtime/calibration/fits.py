@@ -5,7 +5,7 @@ small instances (:mod:`tilewright.costs.fit`). What times them is given from out
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 
@@ -40,14 +39,13 @@ class Instance:
 
 
 def in_turns(
-    programs: Sequence[Program], measure: Callable[[Program], Sequence[Instance]]
+    programs: Collection[str], measure: Callable[[str], Sequence[Instance]]
 ) -> dict[str, tuple[Instance, ...]]:
     """Measure the same instances of all programs in turn, twice, and keep the least: a disturbance is over by then."""
-    least: dict[str, dict[object, Instance]] = {program.name: {} for program in programs}
+    least: dict[str, dict[object, Instance]] = {name: {} for name in programs}
     for _ in range(TURNS):
-        for program in programs:
-            fastest = least[program.name]
-            for each in measure(program):
+        for name, fastest in least.items():
+            for each in measure(name):
                 key = each.shape, each.steps, each.tiling
                 if key not in fastest or each.seconds < fastest[key].seconds:
                     fastest[key] = each

@@ -38,7 +38,6 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
-from tilewright.schedules.family import Legal
 from tilewright.schedules.prism import geometry
 from tilewright.schedules.tiling import NONE, Tiling
 
@@ -276,11 +275,8 @@ def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
         return NONE
     for tiling in _candidates(problem):
         try:
-            complete = catalogue.complete(problem, tiling)
-            legal = isinstance(catalogue.check(problem, complete), Legal)
+            complete = catalogue.legal(problem, tiling)
         except TilewrightError:
-            return NONE
-        if not legal:
             return NONE
         if chip_bytes(problem, complete) <= limit:
             return complete
