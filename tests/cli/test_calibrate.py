@@ -28,9 +28,11 @@ def test_what_is_calibrated_is_the_host_from_then_on(cli):
     assert predicted["c_iter"]["low"] <= predicted["c_iter"]["value"] <= predicted["c_iter"]["high"]
 
 
-def test_a_file_of_its_own(cli, tmp_path):
-    found = cli("calibrate", "--quick", "--program", "jacobi1d", "-o", tmp_path / "mine.toml")
+def test_a_file_of_its_own_and_a_program_named_twice_is_measured_once(cli, tmp_path):
+    named = ("--program", "jacobi1d", "--program", "jacobi1d")
+    found = cli("calibrate", "--quick", *named, "-o", tmp_path / "mine.toml")
     assert found.code == 0, found.err
+    assert "C_iter of 1 programs" in found.out
     assert "insensitive" in found.out or "Kendall" in found.out
     assert load(str(tmp_path / "mine.toml")).iteration_seconds("jacobi1d") is not None
     assert not (tmp_path / "store").exists()

@@ -3,6 +3,7 @@
 The disk and the network, on which runs beyond memory and one machine depend, are measured alone.
 """
 
+import functools
 import math
 import os
 import tempfile
@@ -17,10 +18,10 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.paths import check_place, write_text
 from tilewright.base.records import Outcome, Record
-from tilewright.base.units import format_bytes, format_seconds
+from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import StencilLayout
 from tilewright.costs.arrays import Floats
-from tilewright.costs.fit import Fit, robust
+from tilewright.costs.fit import Fit
 from tilewright.costs.rates import entry_name
 from tilewright.costs.setting import make_setting
 from tilewright.distributed import disk
@@ -38,6 +39,7 @@ from tilewright.report.progress import Update, bar
 from tilewright.runtime.calibration import cpu as runtime
 from tilewright.runtime.calibration import fits as fitting
 from tilewright.runtime.calibration import gpu as devices
+from tilewright.runtime.calibration.probes import Probe, Sampler, quantities, seconds_of
 from tilewright.runtime.call import compile_source
 from tilewright.runtime.cpu import CompiledKernel, load_stencils
 from tilewright.runtime.devices.device import Device
@@ -203,7 +205,7 @@ def calibrate(
     refusal = "the backend of a calibration is one of auto, c, opencl and cuda"
     where = read_target(backend, among=("auto", "c", "opencl", "cuda"), refusal=refusal)
     unasked = DEFAULT_PROGRAMS if quick or where.on_device else (*DEFAULT_PROGRAMS, *OTHER_PROGRAMS)
-    chosen = tuple(_tileable(name) for name in programs or unasked)
+    chosen = tuple(_tileable(name) for name in dict.fromkeys(programs or unasked))
     if quick and thorough:
         raise UsageError("a calibration is quick or thorough, not both")
     if where.on_device:
@@ -211,29 +213,24 @@ def calibrate(
             raise UsageError("only the calibration of a processor can be thorough", "give a GPU's more --seconds")
         if seconds is not None and not 0 < seconds < math.inf:
             raise UsageError(f"the seconds of a calibration are a positive number, got {seconds!r}")
-        device = open_device(where)
-        how = devices.protocol_for(device, quick=quick)
-        return calibrate_gpu(chosen, device, how if seconds is None else replace(how, seconds=seconds), target, say)
-    if seconds is not None:
-        raise UsageError("only the calibration of a GPU has a time limit", "use --quick, or name programs")
-    protocol = runtime.QUICK if quick else runtime.THOROUGH if thorough else runtime.USUAL
-    with bar("calibrating", progress) as update:
-        machine, fits = _cpu(chosen, protocol, update, say)
-    machine = replace(machine, **{name: getattr(hosts.host(), name) for name in _KEPT})
-    return _calibration(chosen, machine, _keep(machine, target), fits)
-
-
-class _Steps:
-    """Says what goes on and how much of all steps is done."""
-
-    def __init__(self, update: Update, say: Callable[[str], None], total: int) -> None:
-        self._update, self._say = update, say
-        self._done, self._total = 0, total
-
-    def begin(self, what: str, count: int = 1) -> None:
-        self._say(what)
-        self._update(self._done, self._total, what)
-        self._done += count
+        machine, fits = _gpu(chosen, open_device(where), quick, seconds, say)
+    else:
+        if seconds is not None:
+            raise UsageError("only the calibration of a GPU has a time limit", "use --quick, or name programs")
+        protocol = runtime.QUICK if quick else runtime.THOROUGH if thorough else runtime.USUAL
+        with bar("calibrating", progress) as update:
+            machine, fits = _cpu(chosen, protocol, update, say)
+        machine = replace(machine, **{name: getattr(hosts.host(), name) for name in _KEPT})
+    first, shape = chosen[0], _SHAPES[chosen[0].rank]
+    parameters = _GPU_MEASURED if where.on_device else None
+    return Calibration(
+        machine=machine,
+        path=_keep(machine, target),
+        fits=fits,
+        left_out=tuple(program.name for program in chosen if program.name not in fits),
+        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine, parameters=parameters),
+        subject=f"{first.name} {format_shape(shape)}, {_STEPS} steps",
+    )
 
 
 def _cpu(
@@ -243,34 +240,40 @@ def _cpu(
     # Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
     tools = toolchain()
     machine = runtime.measure_machine(tools, protocol, say)
-    drawn = {
-        kind: {program.name: found for program in chosen if (found := draw(program, machine, protocol)) is not None}
-        for kind, draw in runtime.SERIES.items()
-    }
-    every = [series for some in drawn.values() for series in some.values()]
-    steps = _Steps(update, say, (1 + fitting.TURNS) * len(every))
-    kernels: dict[tuple[str, str], tuple[CompiledKernel, ...]] = {}
+    drawn = [draw(program, machine, protocol) for draw in runtime.SERIES for program in chosen]
+    every = [series for series in drawn if series is not None]
+    done, total = 0, (1 + fitting.TURNS) * len(every)
+
+    def begin(what: str, count: int = 1) -> None:
+        nonlocal done
+        say(what)
+        update(done, total, what)
+        done += count
+
+    kernels: list[tuple[CompiledKernel, ...]] = []
     with pool(available_cpus()) as processes:
         size = _COMPILED_TOGETHER * available_cpus()
         for first in range(0, len(every), size):
             some = every[first : first + size]
-            steps.begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
+            begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
             replies = processes.map(compiled, [(each.kernels, tools) for each in some], _COMPILE_SECONDS)
             for each, reply in zip(some, replies, strict=True):
                 artifact = reply.value if reply.outcome is Outcome.OK else compiled(each.kernels, tools)
-                kernels[each.kind, each.program.name] = load_stencils(artifact)
+                kernels.append(load_stencils(artifact))
 
     def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
-        def once(program: Program) -> tuple[fitting.Instance, ...]:
-            series = drawn[kind][program.name]
-            steps.begin(series.title)
-            return runtime.measure(series, kernels[kind, program.name], machine)
+        loaded = {each.program.name: (each, its) for each, its in zip(every, kernels, strict=True) if each.kind == kind}
 
-        return fitting.in_turns([program for program in chosen if program.name in drawn[kind]], once)
+        def once(name: str) -> tuple[fitting.Instance, ...]:
+            series, functions = loaded[name]
+            begin(series.title)
+            return runtime.measure(series, functions, machine)
+
+        return fitting.in_turns(loaded, once)
 
     fits = {name: fitting.fitted(instances) for name, instances in measured("tiles").items()}
     without = {name: fitting.fitted(instances) for name, instances in measured("none").items()}
-    machine = fitting.with_sweeps(fitting.with_programs(machine, chosen, tuple(fits.values())), without)
+    machine = fitting.with_sweeps(fitting.with_programs(machine, fits), without)
     machine = runtime.outer_again(machine, tools, protocol)
     streams = {name: instances for name, instances in measured("streaming").items() if len(instances) > 1}
     machine = fitting.with_streams(*fitting.fitted_streams(machine, streams))
@@ -282,40 +285,20 @@ def compiled(pairs: Sequence[tuple[Problem, Tiling]], tools: Toolchain) -> Artif
     return compile_source(emit_tilings(pairs), tools)
 
 
-def calibrate_gpu(
-    chosen: Sequence[Program],
-    device: Device,
-    protocol: devices.GpuProtocol,
-    target: Path | None,
-    say: Callable[[str], None],
-) -> Calibration:
-    """Measure a GPU's parameters; see :func:`calibrate`."""
+def _gpu(
+    chosen: Sequence[Program], device: Device, quick: bool, seconds: float | None, say: Callable[[str], None]
+) -> tuple[Machine, dict[str, Fit]]:
+    """Measure a GPU; return it with the fits of C_iter, by program."""
     if not device.describe().gpu:
         say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
+    protocol = devices.protocol_for(device, quick=quick)
+    if seconds is not None:
+        protocol = replace(protocol, seconds=seconds)
     machine = devices.measure_machine(device, protocol, say)
     measured = devices.measure_programs(chosen, machine, device, gpu_schedule, protocol, say)
     fits = {name: fitting.fitted(instances) for name, instances in measured.items()}
-    machine = devices.with_programs(machine, fits, devices.whose(device), protocol.instances)
-    return _calibration(chosen, machine, _keep(machine, target), fits, _GPU_MEASURED)
-
-
-def _calibration(
-    chosen: Sequence[Program],
-    machine: Machine,
-    target: Path | None,
-    fits: dict[str, Fit],
-    parameters: Sequence[str] | None = None,
-) -> Calibration:
-    first = chosen[0]
-    shape = _SHAPES[first.rank]
-    return Calibration(
-        machine=machine,
-        path=target,
-        fits=fits,
-        left_out=tuple(program.name for program in chosen if program.name not in fits),
-        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine, parameters=parameters),
-        subject=f"{first.name} {'x'.join(map(str, shape))}, {_STEPS} steps",
-    )
+    wanted, said = protocol.instances, f", {devices.whose(device)}"
+    return fitting.entered(machine, fits, "compute-only random instances", wanted=wanted, said=said), fits
 
 
 def sensitivity(
@@ -386,7 +369,7 @@ def _tileable(name: str) -> Program:
 
 def calibrate_disk(folder: str | Path, output: str | Path | None = None) -> Measured:
     """Measure a folder's disk by a file of 256 MiB, deleted after, and keep its bandwidths with ``host``."""
-    return _entered(disk_bandwidths(Path(folder)), output)
+    return _measured(disk_bandwidths(Path(folder)), output)
 
 
 def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Measured | None:  # noqa: ANN401
@@ -398,10 +381,10 @@ def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Mea
             raise UsageError("messages between ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
         comm = MPI.COMM_WORLD
     found = network(comm)
-    return _entered(found, output) if comm.Get_rank() == 0 else None
+    return _measured(found, output) if comm.Get_rank() == 0 else None
 
 
-def _entered(found: dict[str, Quantity], output: str | Path | None) -> Measured:
+def _measured(found: dict[str, Quantity], output: str | Path | None) -> Measured:
     machine = replace(hosts.host(), **found)  # type: ignore[arg-type]  # (names of its quantities)
     return Measured(machine=machine, path=_keep(machine, None if output is None else Path(output)), found=found)
 
@@ -437,26 +420,31 @@ def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
         shape = rows // _SAMPLES, _ROW_BYTES
         part = disk.placed(allocate(disk.buffer_bytes(math.prod(shape))), file, 0, shape, "uint8")
         part[...] = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
-        written, read = [], []
-        for first in range(0, rows, len(part)):
-            begin = time.perf_counter()
+
+        def write(first: int) -> None:
             file.write(first, part)
             file.sync()
-            written.append(part.nbytes / (time.perf_counter() - begin))
-        for first in range(0, rows, len(part)):
-            begin = time.perf_counter()
-            file.read(first, first + len(part), part)
-            read.append(part.nbytes / (time.perf_counter() - begin))
+
+        def part_by_part(move: Callable[[int], object]) -> Callable[[], Sampler]:
+            firsts = iter(range(0, rows, len(part)))
+            return lambda: lambda: part.nbytes / seconds_of(functools.partial(move, next(firsts)))
+
+        note = f"parts of a file of {format_bytes(rows * _ROW_BYTES)}, "
+        written = part_by_part(write)
+        read = part_by_part(lambda first: file.read(first, first + len(part), part))
+        found = quantities(
+            (
+                Probe("disk_write_bandwidth", written, note + "until they are on the disk"),
+                Probe("disk_read_bandwidth", read, note + "dropped from the page cache before"),
+            ),
+            _SAMPLES,
+        )
         file.close()
     except OSError as error:
         raise ArrayError(f"the disk of {str(folder)!r} cannot be measured: {error.strerror or error}") from None
     finally:
         path.unlink(missing_ok=True)
-    note = f"parts of a file of {format_bytes(rows * _ROW_BYTES)}, "
-    return {
-        "disk_read_bandwidth": robust(read, "B/s", note + "dropped from the page cache before"),
-        "disk_write_bandwidth": robust(written, "B/s", note + "until they are on the disk"),
-    }
+    return dict(sorted(found.items()))
 
 
 def network(comm: Any) -> dict[str, Quantity]:  # noqa: ANN401  (a communicator of mpi4py)
@@ -466,14 +454,16 @@ def network(comm: Any) -> dict[str, Quantity]:  # noqa: ANN401  (a communicator 
         raise UsageError(
             "messages are measured between two ranks, and there is one", "mpiexec -n 2 tilewright calibrate --network"
         )
-    latencies = [_there_and_back(comm, 1, _ROUNDS) for _ in range(_SAMPLES)]
-    large = [_there_and_back(comm, _LARGE_MESSAGE, 4) for _ in range(_SAMPLES)]
-    speeds = [_LARGE_MESSAGE / seconds for seconds in large]
-    found = {
-        "network_latency": robust(latencies, "s", f"one byte between the first and the last of {size} ranks"),
-        "network_bandwidth": robust(speeds, "B/s", f"{format_bytes(_LARGE_MESSAGE)} between the same"),
-    }
-    result: dict[str, Quantity] = comm.bcast(found, root=0)
+
+    def short() -> float:
+        return _there_and_back(comm, 1, _ROUNDS)
+
+    def large() -> float:
+        return _LARGE_MESSAGE / _there_and_back(comm, _LARGE_MESSAGE, 4)
+
+    latency = Probe("network_latency", lambda: short, f"one byte between the first and the last of {size} ranks")
+    bandwidth = Probe("network_bandwidth", lambda: large, f"{format_bytes(_LARGE_MESSAGE)} between the same")
+    result: dict[str, Quantity] = comm.bcast(quantities((latency, bandwidth), _SAMPLES), root=0)
     return result
 
 

@@ -1,6 +1,8 @@
 """Calibration: what is measured is plausible, what is kept is found again by its own hardware and compiler only."""
 
 import dataclasses
+import functools
+import itertools
 import warnings
 
 import pytest
@@ -38,6 +40,11 @@ def described(monkeypatch):
     return host_machine(cpu)
 
 
+def sampler(*samples):
+    """Return what takes these samples again and again."""
+    return functools.partial(next, itertools.cycle(samples))
+
+
 def some(machine, value=1e11):
     return dataclasses.replace(
         machine, dram_bandwidth=Quantity(value=value, unit="B/s", source="measured", low=value / 2, high=2 * value)
@@ -63,8 +70,8 @@ def test_what_has_changed_at_the_end_widens_its_range(described, monkeypatch):
     known = Quantity(value=1e11, unit="B/s", source="measured", low=0.99e11, high=1.01e11)
     machine = dataclasses.replace(described, cache_bandwidth=known, launch_seconds=dataclasses.replace(known, unit="s"))
     for factor, low, high in ((0.5, 0.5e11, 1.01e11), (1.0, 0.99e11, 1.01e11), (1.6, 0.99e11, 1.6e11)):
-        monkeypatch.setattr(calibrate.micro, "bandwidth", lambda *_, f=factor, **__: (f * 1e11, f * 1e11, 9e11))
-        monkeypatch.setattr(calibrate.micro, "barrier_seconds", lambda *_: (1e11,))
+        monkeypatch.setattr(calibrate.micro, "bandwidth", lambda *_, f=factor, **__: sampler(f * 1e11, f * 1e11, 9e11))
+        monkeypatch.setattr(calibrate.micro, "least_seconds", lambda *_: sampler(1e11))
         found = calibrate.measured_again(machine, toolchain(), TINY)
         assert (found.cache_bandwidth.value, found.cache_bandwidth.low, found.cache_bandwidth.high) == (1e11, low, high)
         assert found.launch_seconds == machine.launch_seconds
@@ -77,8 +84,12 @@ def test_the_faster_of_two_copies_in_l3_counts(described, monkeypatch, again, va
     known = Quantity(value=1e11, unit="B/s", source="measured", low=0.9e11, high=1.1e11)
     room = Quantity(value=float(2**26), unit="B", source="description")
     machine = dataclasses.replace(described, outer_bandwidth=known, l3_bytes=room)
-    threads = min(calibrate.thread_count(), int(machine.sm_count.value)) if toolchain().openmp else 1
-    monkeypatch.setattr(calibrate.micro, "bandwidth", lambda *_, **__: (threads * again,) * 2 + (9e12,))
+
+    def copied(units, size, threads, *, cached, shared=True):
+        value = again * (threads if shared else 1)
+        return sampler(value, value, 9e12)
+
+    monkeypatch.setattr(calibrate.micro, "bandwidth", copied)
     found = calibrate.outer_again(machine, toolchain(), TINY).outer_bandwidth
     assert (found.value, found.low, found.high) == (value, min(again, 0.9e11), max(again, 1.1e11))
     without = dataclasses.replace(machine, outer_bandwidth=None)
@@ -92,9 +103,9 @@ def test_copies_say_how_much_of_l3_there_is_and_nothing_of_that_is_left_to_other
     room = Quantity(value=float(2**20), unit="B", source="description")
     machine = dataclasses.replace(described, l3_bytes=whole, shared_bytes=room, outer_bandwidth=None)
 
-    def copied(units, size, threads, *, cached, samples):
+    def copied(units, size, threads, *, cached, shared=True):
         lost = lost_at_random(size * threads / (part * whole.value), 16)
-        return (threads / (lost / 20e9 + (1.0 - lost) / 40e9),) * samples
+        return sampler((threads if shared else 1) / (lost / 20e9 + (1.0 - lost) / 40e9))
 
     monkeypatch.setattr(calibrate, "host_machine", lambda _: machine)
     monkeypatch.setattr(calibrate, "available_bytes", lambda: None)
@@ -116,9 +127,9 @@ def test_the_smaller_of_two_rooms_in_l3_counts(described, monkeypatch, part, val
     told = dataclasses.replace(some(described, 40e9), l3_bytes=whole, shared_bytes=room)
     known = dataclasses.replace(told, l3_bytes=dataclasses.replace(whole, value=2.0**26, source="measured"))
 
-    def copied(units, size, threads, *, cached, samples):
+    def copied(units, size, threads, *, cached, shared=True):
         lost = lost_at_random(size * threads / (part * whole.value), 16)
-        return (40e9 / (1.0 + lost),) * samples
+        return sampler(40e9 / (1.0 + lost))
 
     monkeypatch.setattr(calibrate, "host_machine", lambda _: told)
     monkeypatch.setattr(calibrate, "available_bytes", lambda: None)
@@ -131,7 +142,7 @@ def test_the_smaller_of_two_rooms_in_l3_counts(described, monkeypatch, part, val
 def test_the_shorter_of_two_barriers_counts(described, monkeypatch, again, value):
     known = Quantity(value=1e-6, unit="s", source="measured", low=0.9e-6, high=1.1e-6)
     machine = dataclasses.replace(described, launch_seconds=known)
-    monkeypatch.setattr(calibrate.micro, "barrier_seconds", lambda *_: (again, again, 1.0))
+    monkeypatch.setattr(calibrate.micro, "least_seconds", lambda *_: sampler(again, again, 1.0))
     found = calibrate.measured_again(machine, toolchain(), TINY).launch_seconds
     assert (found.value, found.low, found.high) == (value, min(again, 0.9e-6), max(again, 1.1e-6))
 
@@ -144,10 +155,10 @@ def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_
     order = []
 
     def measure(each):
-        order.append(each.name)
+        order.append(each)
         return [instance(8 + number, seconds) for number, seconds in enumerate(next(times))]
 
-    found = calibrate_fits.in_turns([program("j2d5pt"), program("heat2d")], measure)
+    found = calibrate_fits.in_turns(["j2d5pt", "heat2d"], measure)
     assert order == ["j2d5pt", "heat2d"] * 2
     assert {name: [(i.shape, i.seconds) for i in instances] for name, instances in found.items()} == {
         "j2d5pt": [((8,), 2.0), ((9,), 1.0)],
@@ -195,12 +206,11 @@ def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
 
 
 def test_programs_enter_the_machine_and_scale_the_estimates(described):
-    programs = [program("heat2d"), program("heat3d")]
-    fits = [
-        calibrate.fit.Fit(iteration=1e-9, low=9e-10, high=2e-9, row=1e-9, deviation=0.1, instances=70),
-        calibrate.fit.Fit(iteration=4e-9, low=4e-9, high=4e-9, row=3e-9, deviation=0.1, instances=70),
-    ]
-    machine = calibrate_fits.with_programs(described, programs, fits)
+    fits = {
+        "heat2d": calibrate.fit.Fit(iteration=1e-9, low=9e-10, high=2e-9, row=1e-9, deviation=0.1, instances=70),
+        "heat3d": calibrate.fit.Fit(iteration=4e-9, low=4e-9, high=4e-9, row=3e-9, deviation=0.1, instances=70),
+    }
+    machine = calibrate_fits.with_programs(described, fits)
     assert machine.iteration_seconds("heat3d").value == 4e-9
     assert machine.row_seconds.value == 2e-9
     assert machine.flop_cycles.value != described.flop_cycles.value
@@ -210,9 +220,8 @@ def test_programs_enter_the_machine_and_scale_the_estimates(described):
 
 def test_sweeps_and_streaming_tiles_say_what_other_programs_take(described):
     fits = {"j2d5pt": calibrate.fit.Fit(iteration=1e-9, low=9e-10, high=2e-9, row=0.0, deviation=0.1, instances=9)}
-    known = calibrate_fits.with_programs(
-        described, [program("j2d5pt")], [dataclasses.replace(fits["j2d5pt"], iteration=2e-9, high=3e-9)]
-    )
+    tiled = {"j2d5pt": dataclasses.replace(fits["j2d5pt"], iteration=2e-9, high=3e-9)}
+    known = calibrate_fits.with_programs(described, tiled)
     machine = calibrate_fits.with_streams(calibrate_fits.with_sweeps(known, fits), fits)
     assert machine.swept_ratio.value == pytest.approx(0.5)
     assert machine.blocked_cycles.value == pytest.approx(1e-9 * described.clock.value / 9)
@@ -223,7 +232,7 @@ def test_start_ups_are_those_of_the_program_and_else_the_median(described):
         calibrate.fit.Fit(iteration=1e-9, low=0.0, high=1e-9, row=row, box=10 * row, deviation=0.0, instances=9)
         for row in (1e-9, 3e-9)
     ]
-    machine = calibrate_fits.with_programs(described, [program("j2d5pt"), program("star2d2r")], fits)
+    machine = calibrate_fits.with_programs(described, dict(zip(("j2d5pt", "star2d2r"), fits, strict=True)))
     machine = calibrate_fits.with_sweeps(machine, {"j2d5pt": dataclasses.replace(fits[0], row=5e-9, box=7e-9)})
 
     def starts(name, dtype="float32"):

@@ -4,10 +4,12 @@ C_iter follows the papers' method (Prajapati et al., PPoPP 2017, section 5.2): r
 computed from the cache by one core so that nothing but arithmetic counts, and a robust fit through their times.
 """
 
+import contextlib
+import functools
 import math
 import random
 import statistics
-import time
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,8 +26,9 @@ from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime import direct
-from tilewright.runtime.calibration import micro
+from tilewright.runtime.calibration import micro, probes
 from tilewright.runtime.calibration.fits import Instance
+from tilewright.runtime.calibration.probes import Note, Probe
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.session import Inputs, Session
@@ -35,11 +38,12 @@ from tilewright.schedules.families import streaming
 from tilewright.schedules.family import untileable
 from tilewright.schedules.tiling import NONE, Tiling
 
-Note = Callable[[str], None]
 _ROWS = 4
 """Rows that kernels compute together at most: instances hold whole blocks of them, as nearly all of a larger grid."""
 _SWEEPS = 24
 """Least instances without tiles."""
+_LEAST_STEPS = 64
+"""Least steps of an instance whose grid stays in L1 or L2."""
 _L1_SHARE = 0.7
 _L2_SHARE = 0.5
 _INSTANCE_SECONDS = 3e-4
@@ -92,33 +96,25 @@ def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Mach
     """Measure what belongs to no program (bandwidths, barrier, call); the rest stays as described or estimated."""
     base = host_machine(target_cpu())
     units, threads = micro.build(tools), _threads(base, tools)
-    streamed = _stream_bytes(base, threads, protocol)
-    cached = int(_L2_SHARE * base.shared_bytes.value)
-    note("bandwidth of memory")
-    shared = micro.bandwidth(units, streamed, threads, cached=False, samples=protocol.samples)
-    alone = micro.bandwidth(units, streamed, 1, cached=False, samples=protocol.samples)
-    note("bandwidth of the caches")
-    inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
-    base = _with_outer(base, units, threads, statistics.median(shared), protocol)
-    beyond = _outer_bytes(base, threads)
-    outside = micro.bandwidth(units, beyond, threads, cached=False, samples=protocol.samples) if beyond else ()
-    note("barriers and calls")
-    barrier = micro.barrier_seconds(units, threads, protocol.samples)
-    team = micro.team_seconds(units, threads, protocol.samples)
-    note("functions")
-    vector = base.clock.value * base.vector_width.value
-    function = [each * vector for each in micro.function_seconds(units, protocol.samples)]
-    many, size = f"{threads} thread{'s' * (threads != 1)}", f"{streamed >> 20} MiB each"
-    return replace(
-        base,
-        dram_bandwidth=fit.robust(shared, "B/s", f"copy by {many}, {size}, fetches before writes counted"),
-        core_bandwidth=fit.robust(alone, "B/s", f"copy by one thread, {size}, fetches before writes counted"),
-        cache_bandwidth=fit.robust(inside, "B/s", f"copy by one thread in {cached >> 10} KiB"),
-        outer_bandwidth=_outer_bandwidth(base, outside, threads, beyond),
-        launch_seconds=fit.robust(barrier, "s", f"one loop shared dynamically by {many}, with its barrier"),
-        function_cycles=fit.robust(function, "1", "exponentials of vectors in L1"),
-        call_seconds=fit.robust(team, "s", f"a team of {many} starts and ends"),
+    streamed, vectors = _stream_bytes(base, threads, protocol), base.clock.value * base.vector_width.value
+    shared = functools.partial(micro.bandwidth, units, streamed, threads, cached=False)
+    alone = functools.partial(micro.bandwidth, units, streamed, 1, cached=False)
+    team = functools.partial(micro.least_seconds, units.team, threads)
+    function = functools.partial(micro.function_cycles, units, vectors)
+    size = f"{streamed >> 20} MiB each, fetches before writes counted"
+    memory = (
+        Probe("dram_bandwidth", shared, f"copy by {_many(threads)}, {size}", title="bandwidth of memory"),
+        Probe("core_bandwidth", alone, f"copy by one thread, {size}"),
+        _cache_probe(base, units),
     )
+    machine = _with_outer(probes.measured(base, memory, protocol.samples, note), units, threads, protocol)
+    others = (
+        *_outer_probes(machine, units, threads),
+        _barrier_probe(units, threads),
+        Probe("call_seconds", team, f"a team of {_many(threads)} starts and ends"),
+        Probe("function_cycles", function, "exponentials of vectors in L1", title="functions"),
+    )
+    return probes.measured(machine, others, protocol.samples, note)
 
 
 def outer_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Machine:
@@ -130,16 +126,10 @@ def outer_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Ma
     """
     threads, units = _threads(machine, tools), micro.build(tools)
     whole = replace(machine, l3_bytes=host_machine(target_cpu()).l3_bytes)
-    found = _with_outer(whole, units, threads, machine.dram_bandwidth.value, protocol)
+    found = _with_outer(whole, units, threads, protocol)
     if found.l3_bytes and machine.l3_bytes and found.l3_bytes.value < machine.l3_bytes.value:
         machine = found
-    known, size = machine.outer_bandwidth, _outer_bytes(machine, threads)
-    if known is None or not size:
-        return machine
-    samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
-    again = [each / threads for each in samples]
-    widened = _widened(known, again)
-    return replace(machine, outer_bandwidth=replace(widened, value=max(known.value, statistics.median(again))))
+    return probes.measured_again(machine, _outer_probes(machine, units, threads), protocol.samples)
 
 
 def measured_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Machine:
@@ -150,25 +140,39 @@ def measured_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) ->
     What else runs on the same cores may come and go meanwhile, and other systems on the same hardware show in no other
     way: they take half of L2's bandwidth and a third of the arithmetic. A range that wide is called unstable.
     """
-    units, cached, threads = micro.build(tools), int(_L2_SHARE * machine.shared_bytes.value), _threads(machine, tools)
-    inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
-    barrier = micro.barrier_seconds(units, threads, protocol.samples)
-    launch = _widened(machine.launch_seconds, barrier)
-    return replace(
-        machine,
-        cache_bandwidth=machine.cache_bandwidth and _widened(machine.cache_bandwidth, inside),
-        launch_seconds=replace(launch, value=min(launch.value, statistics.median(barrier))),
-    )
+    units = micro.build(tools)
+    again = _cache_probe(machine, units), _barrier_probe(units, _threads(machine, tools))
+    return probes.measured_again(machine, again, protocol.samples)
 
 
 def _threads(machine: Machine, tools: Toolchain) -> int:
     return min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1
 
 
-def _widened(known: Quantity, samples: Sequence[float]) -> Quantity:
-    """A quantity whose range reaches to the median of other samples."""
-    again = statistics.median(samples)
-    return replace(known, low=min(known.low or known.value, again), high=max(known.high or known.value, again))
+def _many(threads: int) -> str:
+    return f"{threads} thread{'s' * (threads != 1)}"
+
+
+def _cache_probe(machine: Machine, units: micro.Micro) -> Probe:
+    size = int(_L2_SHARE * machine.shared_bytes.value)
+    copies = functools.partial(micro.bandwidth, units, size, 1, cached=True)
+    return Probe("cache_bandwidth", copies, f"copy by one thread in {size >> 10} KiB", title="bandwidth of the caches")
+
+
+def _outer_probes(machine: Machine, units: micro.Micro, threads: int) -> tuple[Probe, ...]:
+    """Copies well beyond L2, of half of L3 in all; none where that is impossible."""
+    size = int(machine.l3_bytes.value) // (2 * threads) if machine.l3_bytes else 0
+    if size < 3 * machine.shared_bytes.value:
+        return ()
+    copies = functools.partial(micro.bandwidth, units, size, threads, cached=False, shared=False)
+    note = f"copy by {_many(threads)} at once in {size >> 10} KiB each, fetches before writes counted"
+    return (Probe("outer_bandwidth", copies, note, better=max),)
+
+
+def _barrier_probe(units: micro.Micro, threads: int) -> Probe:
+    barrier = functools.partial(micro.least_seconds, units.barrier, threads)
+    note = f"one loop shared dynamically by {_many(threads)}, with its barrier"
+    return Probe("launch_seconds", barrier, note, title="barriers and calls", better=min)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +207,7 @@ def tile_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Se
 
 
 def sweep_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Series:
-    """Draw instances without tiles, whose grids lie in a core's L1; arguments as for :func:`tile_series`.
+    """Draw instances without tiles, whose grids lie in a core's L1.
 
     They are a third as many, but enough to tell C_iter from the start-up of a step, which takes as long as a hundred
     vectors.
@@ -230,38 +234,35 @@ def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> 
     return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
 
 
-SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series}
+SERIES = tile_series, sweep_series, stream_series
 """What draws the instances of each kind."""
 
 
 def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:
     """Measure the instances of a series on one core; seconds of streaming tiles are without loading and storing."""
-    if series.kind == "streaming":
+    streams = series.kind == "streaming"
+    if streams:
         machine = one_core(machine)  # C_iter of the program is among its values
-    guess = iteration_seconds(series.program, machine).value
+    guess, least = (1e-9, 1) if streams else (iteration_seconds(series.program, machine).value, _LEAST_STEPS)
     instances = []
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)
-        tiling, problem = series.tilings[index], make_problem(series.program, shape, 1)
-        if series.kind == "streaming":
-            instances += _measure_stream(kernels[index], tiling, problem, machine)
+        kernel, tiling, problem = kernels[index], series.tilings[index], make_problem(series.program, shape, 1)
+        cells = shape if streams else _updated(problem)
+        vectors = math.prod(cells) / machine.vector_width.value
+        steps = max(least, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
+        steps -= steps % (2 * tiling.time)
+        setting = make_setting(replace(problem, shape=cells, steps=steps), machine)
+        sizes = sizes_of(tiling, setting)
+        if streams:
+            *factors, rest = fit.stream_design(sizes, setting).tolist()
+            seconds = _run_seconds(kernel, replace(problem, steps=steps)) - rest
         else:
-            instances.append(_measure(kernels[index], tiling, problem, machine, guess))
+            factors = fit.design(tiling.family, sizes, setting).tolist()
+            seconds = _advance_seconds(kernel, problem, steps)
+        if seconds > 0:  # else loading and storing would have taken longer than the whole
+            instances.append(Instance(shape=shape, steps=steps, tiling=tiling, factors=tuple(factors), seconds=seconds))
     return tuple(instances)
-
-
-def _measure_stream(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine) -> list[Instance]:
-    """One instance in streaming tiles; none where its time is not longer than what loading and storing take."""
-    vectors = math.prod(problem.shape) / machine.vector_width.value
-    steps = max(2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * 1e-9)))
-    steps -= steps % (2 * tiling.time)
-    whole = replace(problem, steps=steps)
-    seconds = _least_run_seconds(kernel, whole)
-    setting = make_setting(whole, machine)
-    *factors, rest = (float(each) for each in fit.stream_design(sizes_of(tiling, setting), setting))
-    if seconds <= rest:
-        return []
-    return [Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=tuple(factors), seconds=seconds - rest)]
 
 
 def one_core(machine: Machine) -> Machine:
@@ -269,11 +270,12 @@ def one_core(machine: Machine) -> Machine:
     alone = machine.core_bandwidth
     if alone is None:
         return machine
-    cores = machine.sm_count.value
-    whole = replace(
-        alone, value=cores * alone.value, low=cores * (alone.low or 0.0), high=cores * (alone.high or alone.value)
-    )
-    return replace(machine, dram_bandwidth=whole)
+    return replace(machine, dram_bandwidth=alone.at(machine.sm_count.value * alone.value))
+
+
+def _cells(program: Program, size: float) -> float:
+    """Cells of a grid all versions of whose fields take so many bytes."""
+    return size / (4 * sum(program.history(field) + (field in program.updated) for field in program.fields))
 
 
 def _wide_shape(
@@ -283,10 +285,9 @@ def _wide_shape(
     # hundreds of MiB of L3, which others use as well: a grid as large as a part of that would tell no more and take
     # minutes. Behind the first axis the grid is as long as a tile, which computes no less than its size; in 1D it is
     # some tiles.
-    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
     part = machine.l3_bytes.value / machine.sm_count.value if machine.l3_bytes else 0.0
     own = machine.shared_bytes.value
-    cells = generator.uniform(0.2, 0.4) * min(max(part, 4 * own), 32 * own) / (4 * copies)
+    cells = _cells(program, generator.uniform(0.2, 0.4) * min(max(part, 4 * own), 32 * own))
     count = int(cells / math.prod(behind))
     return (behind[0] * max(1, count),) if program.rank == 1 else (max(12, count), *behind)
 
@@ -295,42 +296,33 @@ def _stream_bytes(machine: Machine, threads: int, protocol: CpuProtocol) -> int:
     """Bytes per thread that are streamed: beyond the last cache where memory allows, and no more than 1 GiB in all."""
     last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
     wanted = max(protocol.stream_bytes, min(2 * last, 2**30) // threads)
+    return max(2**20, min(wanted, _room(threads)))
+
+
+def _room(threads: int) -> int:
+    """Bytes that copies by so many threads take of what is free, for each of them."""
     room = available_bytes()
-    return wanted if room is None else max(2**20, min(wanted, room // (4 * threads)))
+    return sys.maxsize if room is None else room // (4 * threads)
 
 
-def _outer_bytes(machine: Machine, threads: int) -> int:
-    """Bytes per thread that are streamed from L3: well beyond L2, and half of L3 in all; 0 where that is impossible."""
-    last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
-    part = last // (2 * threads)
-    return part if part >= 3 * machine.shared_bytes.value else 0
-
-
-def _with_outer(machine: Machine, units: micro.Micro, threads: int, memory: float, protocol: CpuProtocol) -> Machine:
-    """Find how much of L3 there is, by copies from well beyond L2 to what the CPU describes; ``memory`` in bytes/s."""
+def _with_outer(machine: Machine, units: micro.Micro, threads: int, protocol: CpuProtocol) -> Machine:
+    """Find how much of L3 there is, by copies from well beyond L2 to what the CPU describes."""
     described, copies = machine.l3_bytes, []
     if described is None:
         return machine
-    room = available_bytes()
     least, most = 3 * int(machine.shared_bytes.value), int(described.value) // threads
-    size = min(most, most if room is None else room // (4 * threads))
+    size = min(most, _room(threads))
     while size >= least:
-        samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
-        copies.append(fit.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
+        prepare = functools.partial(micro.bandwidth, units, size, threads, cached=False)
+        bandwidth = statistics.median(probes.samples(prepare, protocol.samples))
+        copies.append(fit.Copies(size=size * threads, seconds=threads / bandwidth))
         size = int(size / _FINER)
-    capacity = fit.capacity(described, int(machine.l3_ways.value), threads / memory, copies)
+    memory = threads / machine.dram_bandwidth.value
+    capacity = fit.capacity(described, int(machine.l3_ways.value), memory, copies)
     if capacity is described:
         return machine
     whole = Quantity(value=1.0, unit="1", source="measured", note="of what copies find of L3", low=0.8, high=1.0)
     return replace(machine, l3_bytes=capacity, l3_reuse_fraction=whole)
-
-
-def _outer_bandwidth(machine: Machine, samples: Sequence[float], threads: int, size: int) -> Quantity | None:
-    if not samples:
-        return machine.outer_bandwidth
-    many = f"{threads} thread{'s' * (threads != 1)} at once"
-    note = f"copy by {many} in {size >> 10} KiB each, fetches before writes counted"
-    return fit.robust([each / threads for each in samples], "B/s", note)
 
 
 def _tilings(problem: Problem) -> tuple[Tiling, ...]:
@@ -338,12 +330,9 @@ def _tilings(problem: Problem) -> tuple[Tiling, ...]:
         return (NONE,)
     legal = []
     for tiling in _TILES[problem.program.rank]:
-        try:
-            complete = catalogue.complete(problem, tiling)
-            if not hasattr(catalogue.check(problem, complete), "reason"):
-                legal.append(tiling)
-        except TilewrightError:
-            continue
+        with contextlib.suppress(TilewrightError):
+            catalogue.legal(problem, tiling)
+            legal.append(tiling)
     return tuple(legal) or (NONE,)
 
 
@@ -351,9 +340,8 @@ def _shape(program: Program, machine: Machine, generator: random.Random) -> tupl
     # 30 to 100 % of what is used of L1. Rows have a whole number of vectors, the cells that are not updated among them,
     # so that all of them start at cache lines, as in most grids that are larger; others take up to a third longer.
     lanes = int(machine.vector_width.value)
-    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
     l1 = machine.l1_bytes.value if machine.l1_bytes else 2**15
-    cells = generator.uniform(0.3, 1.0) * _L1_SHARE * l1 / (4 * copies)
+    cells = _cells(program, generator.uniform(0.3, 1.0) * _L1_SHARE * l1)
     around = [low + high for low, high in program.reach]
     if program.rank == 1:
         return (max(8 * lanes, int(cells)) + around[0],)
@@ -371,8 +359,7 @@ def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -
     # the next box reads what is still being stored, and C_iter comes out up to one and a half times as long as in the
     # tiles that larger grids are cut into.
     lanes = int(machine.vector_width.value)
-    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
-    cells = generator.uniform(0.15, 0.45) * machine.shared_bytes.value / (4 * copies)
+    cells = _cells(program, generator.uniform(0.15, 0.45) * machine.shared_bytes.value)
     around = [low + high for low, high in program.reach]
     innermost = lanes * generator.randint(4, 32 if program.rank == 2 else 12)
     rest = max(16.0, cells / innermost)
@@ -382,32 +369,22 @@ def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -
     return (max(4, round(rest / middle)) + around[0], middle + around[1], innermost)
 
 
-def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine, guess: float) -> Instance:
+def _updated(problem: Problem) -> tuple[int, ...]:
+    """The extents of what is updated."""
     boxes = [problem.update_box(statement) for statement in problem.program.statements]
-    shape = tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
-    vectors = math.prod(shape) / machine.vector_width.value
-    steps = max(64, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
-    steps -= steps % (2 * tiling.time)
-    seconds = _least_seconds(kernel, problem, steps)
-    setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
-    factors = tuple(float(each) for each in fit.design(tiling.family, sizes_of(tiling, setting), setting))
-    return Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=factors, seconds=seconds)
+    return tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
 
 
-def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
-    session = Session(kernel, problem, _inputs(problem), 1)
-    try:
+def _advance_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
+    with contextlib.closing(Session(kernel, problem, _inputs(problem), 1)) as session:
         return _least(lambda: session.advance(steps))
-    finally:
-        session.close()
 
 
-def _least_run_seconds(kernel: CompiledKernel, problem: Problem) -> float:
+def _run_seconds(kernel: CompiledKernel, problem: Problem) -> float:
     # Between bands rows stay as the kernel orders them: a session would transpose them in every band, which the model
     # would take for arithmetic.
-    given = _inputs(problem)
     out = {field: np.zeros(problem.shape, dtype=np.float32) for field in problem.program.updated}
-    inputs = replace(given, out=out)
+    inputs = replace(_inputs(problem), out=out)
     return _least(lambda: direct.execute(kernel, problem, inputs, 1))
 
 
@@ -422,7 +399,5 @@ def _least(call: Callable[[], object]) -> float:
     call()
     seconds: list[float] = []
     while len(seconds) < _REPEATS or (len(seconds) < _MOST_REPEATS and seconds[1] > _ALIKE * seconds[0]):
-        begin = time.perf_counter()
-        call()
-        seconds = sorted([*seconds, time.perf_counter() - begin])
+        seconds = sorted([*seconds, probes.seconds_of(call)])
     return seconds[0]

@@ -5,7 +5,7 @@ small instances (:mod:`tilewright.costs.fit`). What times them is given from out
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 
@@ -39,34 +38,14 @@ class Instance:
     seconds: float  # the least time of its repetitions; of streaming tiles, without loading and storing
 
 
-def entered(each: fit.Fit, note: str) -> Quantity:
-    """Return a fitted C_iter as a machine file has it."""
-    return Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
-
-
-def _note(each: fit.Fit, instances: str) -> str:
-    return f"fit through {each.instances} {instances}, off by {each.deviation:.1%} in the median"
-
-
-def _entries(name: str, each: fit.Fit, instances: str) -> list[tuple[str, Quantity]]:
-    starts = {"row": each.row, "box": each.box}
-    entries = [(name, entered(each, _note(each, instances)))]
-    note = "start-up, fitted with C_iter"
-    return entries + [
-        (f"{name} {what}", Quantity(value=value, unit="s", source="measured", note=note))
-        for what, value in starts.items()
-    ]
-
-
 def in_turns(
-    programs: Sequence[Program], measure: Callable[[Program], Sequence[Instance]]
+    programs: Collection[str], measure: Callable[[str], Sequence[Instance]]
 ) -> dict[str, tuple[Instance, ...]]:
     """Measure the same instances of all programs in turn, twice, and keep the least: a disturbance is over by then."""
-    least: dict[str, dict[object, Instance]] = {program.name: {} for program in programs}
+    least: dict[str, dict[object, Instance]] = {name: {} for name in programs}
     for _ in range(TURNS):
-        for program in programs:
-            fastest = least[program.name]
-            for each in measure(program):
+        for name, fastest in least.items():
+            for each in measure(name):
                 key = each.shape, each.steps, each.tiling
                 if key not in fastest or each.seconds < fastest[key].seconds:
                     fastest[key] = each
@@ -102,70 +81,77 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     return replace(machine, line_ratio=ratio, advance_seconds=advance), fits
 
 
-def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
-    """Enter fitted C_iter of streaming tiles and what they say about other programs."""
-    if not fits:
-        return machine
-    entries, ratios, cycles = [], [], []
-    for name, each in fits.items():
-        value = entered(each, _note(each, "instances of streaming tiles"))
-        entries.append((f"{name} {streaming.FAMILY}", value))
-        plain = machine.iteration_seconds(name)
-        if plain is not None:
-            ratios.append(each.iteration / plain.value)
-        cycles.append(operation_cycles(catalogue.program(name), machine, each.iteration))
-    many = f"{len(fits)} program{'s' * (len(fits) != 1)}"
+def with_programs(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
+    """Enter fitted C_iter into a machine, by name of the program, and what they say about every other program.
+
+    The start-ups of a row and of a box of other programs become the median over these. The cycles from which C_iter of
+    other programs is estimated are scaled by the median ratio of fitted to estimated values.
+    """
+    ratios = [each.iteration / iteration_seconds(catalogue.program(name), machine).value for name, each in fits.items()]
+    scale, least, most = statistics.median(ratios), min(ratios), max(ratios)
+    note = f"default x {scale:.2f}, the median over {len(ratios)} measured programs"
+    rescaled: dict[str, Any] = {}
+    for name in ("flop_cycles", "special_cycles", "load_cycles", "loop_cycles_1d", "loop_cycles_2d", "loop_cycles_3d"):
+        old: Quantity = getattr(machine, name)
+        low, high = least * old.value, most * old.value
+        rescaled[name] = Quantity(
+            value=scale * old.value, unit=old.unit, source="estimated", note=note, low=low, high=high
+        )
+    many = f"fitted with C_iter, median of {len(fits)} programs"
     return replace(
-        machine,
-        c_iter=(*machine.c_iter, *entries),
-        blocked_ratio=fit.robust(ratios, "1", f"median of {many}") if ratios else machine.blocked_ratio,
-        blocked_cycles=fit.robust(cycles, "1", f"C_iter of streaming tiles per operation, median of {many}"),
+        entered(replace(machine, c_iter=()), fits, "random instances", starts=True),
+        row_seconds=fit.robust([each.row for each in fits.values()], "s", many),
+        barrier_seconds=fit.robust([each.box for each in fits.values()], "s", f"start-up of all rows of a box, {many}"),
+        **rescaled,
     )
 
 
 def with_sweeps(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
     """Enter fitted C_iter of sweeps without tiles, by name of the program."""
-    entries = [
-        entry for name, each in fits.items() for entry in _entries(f"{name} none", each, "instances without tiles")
-    ]
-    tiled = [(each, machine.iteration_seconds(name)) for name, each in fits.items()]
-    ratios = [each.iteration / plain.value for each, plain in tiled if plain is not None and plain.value > 0]
+    ratios, named = _over_tiles(machine, fits), {f"{name} none": each for name, each in fits.items()}
     return replace(
-        machine,
-        c_iter=(*machine.c_iter, *entries),
+        entered(machine, named, "instances without tiles", starts=True),
         swept_ratio=fit.robust(ratios, "1", f"median of {len(ratios)} programs") if ratios else machine.swept_ratio,
     )
 
 
-def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[fit.Fit]) -> Machine:
-    """Enter fitted C_iter into a machine, and what they say about every other program.
-
-    The start-ups of a row and of a box of other programs become the median over these. The cycles from which C_iter of
-    other programs is estimated are scaled by the median ratio of fitted to estimated values.
-    """
-    entries = []
-    ratios = []
-    for program, each in zip(programs, fits, strict=True):
-        ratios.append(each.iteration / iteration_seconds(program, machine).value)
-        entries += _entries(program.name, each, "random instances")
-    rows, boxes, many = [each.row for each in fits], [each.box for each in fits], f"{len(fits)} programs"
-    result = replace(
-        machine,
-        c_iter=tuple(entries),
-        row_seconds=fit.robust(rows, "s", f"fitted with C_iter, median of {len(rows)} programs"),
-        barrier_seconds=fit.robust(boxes, "s", f"start-up of all rows of a box, fitted with C_iter, median of {many}"),
+def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
+    """Enter fitted C_iter of streaming tiles, by name of the program, and what they say about other programs."""
+    if not fits:
+        return machine
+    ratios, named = _over_tiles(machine, fits), {f"{name} {streaming.FAMILY}": each for name, each in fits.items()}
+    cycles = [operation_cycles(catalogue.program(name), machine, each.iteration) for name, each in fits.items()]
+    many = f"median of {len(fits)} program{'s' * (len(fits) != 1)}"
+    return replace(
+        entered(machine, named, "instances of streaming tiles"),
+        blocked_ratio=fit.robust(ratios, "1", many) if ratios else machine.blocked_ratio,
+        blocked_cycles=fit.robust(cycles, "1", f"C_iter of streaming tiles per operation, {many}"),
     )
-    return _rescaled(result, ratios)
 
 
-def _rescaled(machine: Machine, ratios: Sequence[float]) -> Machine:
-    scale, least, most = statistics.median(ratios), min(ratios), max(ratios)
-    names = ("flop_cycles", "special_cycles", "load_cycles", "loop_cycles_1d", "loop_cycles_2d", "loop_cycles_3d")
-    note = f"default x {scale:.2f}, the median over {len(ratios)} measured programs"
-    changes: dict[str, Any] = {}
-    for name in names:
-        old: Quantity = getattr(machine, name)
-        changes[name] = replace(
-            old, value=scale * old.value, low=least * old.value, high=most * old.value, source="estimated", note=note
-        )
-    return replace(machine, **changes)
+def _over_tiles(machine: Machine, fits: Mapping[str, fit.Fit]) -> list[float]:
+    """Fitted C_iter over those in tiles, of the programs that have one."""
+    tiled = [(each, machine.iteration_seconds(name)) for name, each in fits.items()]
+    return [each.iteration / plain.value for each, plain in tiled if plain is not None and plain.value > 0]
+
+
+def entered(
+    machine: Machine,
+    fits: Mapping[str, fit.Fit],  # by name of the program, and perhaps of what cuts it
+    instances: str,  # what they were fitted through
+    *,
+    starts: bool = False,  # whether start-ups were fitted with C_iter
+    wanted: int = 0,  # instances that were asked for
+    said: str = "",  # what else is to be known of the times
+) -> Machine:
+    """Enter fitted C_iter into a machine."""
+    entries = dict(machine.c_iter)
+    for name, each in fits.items():
+        short = f" (of {wanted}: the time was up)" if each.instances < wanted else ""
+        note = f"fit through {each.instances} {instances}{short}, off by {each.deviation:.1%} in the median{said}"
+        value, low, high = each.iteration, each.low, each.high
+        entries[name] = Quantity(value=value, unit="s", source="measured", note=note, low=low, high=high)
+        for what, start in (("row", each.row), ("box", each.box)) if starts else ():
+            note = "start-up, fitted with C_iter"
+            entries[f"{name} {what}"] = Quantity(value=start, unit="s", source="measured", note=note)
+    return replace(machine, c_iter=tuple(entries.items()))

@@ -7,7 +7,6 @@ compiler is slow, time is up before: then fewer instances are measured, and the 
 """
 
 import itertools
-import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,6 @@ from tilewright.base.errors import TilewrightError
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu import micro as gpu_micro
 from tilewright.codegen.gpu.chip import values_of
-from tilewright.costs import fit
 from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import sizes_of
@@ -31,23 +29,25 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.calibration.fits import Instance, entered
+from tilewright.runtime.calibration import probes
+from tilewright.runtime.calibration.fits import Instance
+from tilewright.runtime.calibration.probes import Note, Probe, warmed
 from tilewright.runtime.devices import gpu
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
-from tilewright.schedules.family import Legal
 from tilewright.schedules.prism import geometry
 from tilewright.schedules.tiling import NONE, Tiling
 
-Note = Callable[[str], None]
 Scheduler = Callable[[Problem, Tiling], GpuSchedule]
 _EMPTY, _COPY, _BARRIER, _SHARED = range(4)
 _HEIGHTS = (1.0, 0.5, 0.25)
 """Heights of the instances' tiles over that of the default tile: C_iter must not depend on them."""
 _REPEATS = 3
+_SHORTEST = 1e-12
+"""What a clock is taken to say that says 0 s."""
 _TILE_SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
     1: ((512,), (256,), (64,)),
     2: ((16, 128), (8, 128), (8, 64), (4, 64), (4, 32)),
@@ -99,34 +99,12 @@ def protocol_for(device: Device, *, quick: bool) -> GpuProtocol:
 
 def measure_machine(device: Device, protocol: GpuProtocol, note: Note) -> Machine:
     """Measure what belongs to no program; the rest is as the driver or the data sheet says, or estimated."""
-    about = device.describe()
-    base = gpu_machine(about)
-    origin = whose(device)
+    base = gpu_machine(device.describe())
     bench = _Bench(device, protocol)
     try:
-        note("kernel calls")
-        launch = bench.samples(lambda: device.timed(lambda: bench.start(_EMPTY, 1, 0, protocol.launches)))
-        call = bench.samples(bench.call_seconds)
-        note("bandwidth of memory")
-        copies = bench.samples(bench.copy_seconds)
-        note("barriers and shared memory")
-        groups = int(base.sm_count.value)
-        barrier = bench.samples(lambda: bench.turn_seconds(_BARRIER, groups))
-        shared = bench.samples(lambda: bench.turn_seconds(_SHARED, 4 * groups))
+        return probes.measured(base, bench.probes(int(base.sm_count.value)), protocol.samples, note)
     finally:
         bench.close()
-    words = 4 * groups * gpu_micro.THREADS * gpu_micro.SHARED_ACCESSES
-    moved = 2 * bench.cells * 4
-    return replace(
-        base,
-        dram_bandwidth=fit.robust([moved / s for s in copies], "B/s", f"copy of {bench.cells * 4 >> 20} MiB, {origin}"),
-        launch_seconds=fit.robust(
-            [each / protocol.launches for each in launch], "s", f"one of {protocol.launches} calls in a row, {origin}"
-        ),
-        call_seconds=fit.robust(call, "s", f"one call from the host and waiting for it, {origin}"),
-        barrier_seconds=fit.robust(barrier, "s", f"a barrier of {gpu_micro.THREADS} threads, {origin}"),
-        shared_bandwidth=fit.robust([4 * words / each for each in shared], "B/s", f"all multiprocessors, {origin}"),
-    )
 
 
 def whose(device: Device) -> str:
@@ -157,28 +135,22 @@ def measure_programs(
             continue
         note(f"C_iter of {program.name}")
         until = now + max(0.0, end - now) / (len(programs) - number)
-        found[program.name] = measure_program(program, machine, device, schedule, protocol, until)
+        found[program.name] = tuple(_instances(program, machine, device, schedule, protocol, until))
     return found
 
 
-def measure_program(
-    program: Program,
-    machine: Machine,
-    device: Device,
-    schedule: Scheduler,
-    protocol: GpuProtocol,
-    until: float = math.inf,  # by ``time.monotonic``: then no more is compiled, and only the fewest are measured
-) -> tuple[Instance, ...]:
-    """Measure random instances of a program at rest."""
+def _instances(
+    program: Program, machine: Machine, device: Device, schedule: Scheduler, protocol: GpuProtocol, until: float
+) -> Iterator[Instance]:
+    # after ``until``, by ``time.monotonic``, no more is compiled, and only the fewest are measured
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
     some = make_problem(program, (4096,) * program.rank, 64)
     tilings = _tilings(some, min(protocol.local_bytes, device.local_bytes))
     loaded: list[gpu.DeviceKernels] = []
-    found: list[Instance] = []
     for number in range(protocol.instances):
         late = time.monotonic() >= until
         if late and number >= protocol.fewest:
-            break
+            return
         if len(loaded) < len(tilings) and not (late and loaded):
             plan = schedule(some, tilings[len(loaded)])
             source = gpu_micro.at_rest(some, plan, device.dialect)
@@ -187,23 +159,8 @@ def measure_program(
         tiling = kernel.schedule.tiling
         shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(tiling))
         problem = make_problem(program, shape, generator.randint(*protocol.steps))
-        factors = _design(problem, tiling, machine)
-        seconds = _least_seconds(kernel, problem)
-        found.append(Instance(shape=shape, steps=problem.steps, tiling=tiling, factors=factors, seconds=seconds))
-    return tuple(found)
-
-
-def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted: int) -> Machine:
-    """Enter fitted C_iter, whose times are those of ``said``, into a machine; ``wanted`` instances were asked for."""
-    entries = dict(machine.c_iter)
-    for name, each in fits.items():
-        share = "" if each.instances >= wanted else f" (of {wanted}: the time was up)"
-        note = (
-            f"fit through {each.instances} compute-only random instances{share}, "
-            f"off by {each.deviation:.1%} in the median, {said}"
-        )
-        entries[name] = entered(each, note)
-    return replace(machine, c_iter=tuple(entries.items()))
+        factors, seconds = _design(problem, tiling, machine), _least_seconds(kernel, problem)
+        yield Instance(shape=shape, steps=problem.steps, tiling=tiling, factors=factors, seconds=seconds)
 
 
 def _tilings(problem: Problem, limit: int) -> tuple[Tiling, ...]:
@@ -254,9 +211,9 @@ class _Bench:
 
     def __init__(self, device: Device, protocol: GpuProtocol) -> None:
         self._device, self._protocol = device, protocol
-        self.cells = max(protocol.stream_bytes // 4, 4 * gpu_micro.WORDS)
+        self._cells = max(protocol.stream_bytes // 4, 4 * gpu_micro.WORDS)
         self._kernels = device.build(gpu_micro.micro_source(device.dialect))
-        values = np.full(self.cells, 0.5, np.float32)
+        values = np.full(self._cells, 0.5, np.float32)
         self._buffers = [device.allocate(values.nbytes) for _ in range(2)]
         for buffer in self._buffers:
             device.write(buffer, 0, values)
@@ -265,32 +222,48 @@ class _Bench:
         for buffer in self._buffers:
             self._device.release(buffer)
 
-    def samples(self, one: Callable[[], float]) -> list[float]:
-        """Samples after a warm-up, none of them 0."""
-        one()
-        return [max(1e-12, one()) for _ in range(self._protocol.samples)]
+    def probes(self, units: int) -> tuple[Probe, ...]:
+        """What tells the parameters of a device with so many multiprocessors."""
+        calls, size, groups = self._protocol.launches, 4 * self._cells, ceil_div(self._cells, gpu_micro.THREADS)
+        read = 4 * 4 * units * gpu_micro.THREADS * gpu_micro.SHARED_ACCESSES
+        call = warmed(lambda: self._seconds(_EMPTY, 1, 0, calls) / calls)
+        copy = warmed(lambda: 2 * size / self._seconds(_COPY, groups, self._cells))
+        barrier = warmed(lambda: self._turn_seconds(_BARRIER, units))
+        shared = warmed(lambda: read / self._turn_seconds(_SHARED, 4 * units))
+        origin = whose(self._device)
+        return (
+            Probe("launch_seconds", call, f"one of {calls} calls in a row, {origin}", title="kernel calls"),
+            Probe("call_seconds", warmed(self._call_seconds), f"one call from the host and waiting for it, {origin}"),
+            Probe("dram_bandwidth", copy, f"copy of {size >> 20} MiB, {origin}", title="bandwidth of memory"),
+            Probe(
+                "barrier_seconds",
+                barrier,
+                f"a barrier of {gpu_micro.THREADS} threads, {origin}",
+                title="barriers and shared memory",
+            ),
+            Probe("shared_bandwidth", shared, f"all multiprocessors, {origin}"),
+        )
 
-    def start(self, kernel: int, groups: int, count: int, times: int = 1) -> None:
+    def _start(self, kernel: int, groups: int, count: int, times: int = 1) -> None:
         arguments: tuple[Any, ...] = (*self._buffers, np.int32(count))
         for _ in range(times):
             self._device.start(self._kernels[kernel], (groups, gpu_micro.THREADS), arguments, 0)
 
-    def call_seconds(self) -> float:
+    def _seconds(self, kernel: int, groups: int, count: int, times: int = 1) -> float:
+        return max(_SHORTEST, self._device.timed(lambda: self._start(kernel, groups, count, times)))
+
+    def _call_seconds(self) -> float:
         """A call and the wait for it, by the host's clock."""
         begin = time.perf_counter()
-        self.start(_EMPTY, 1, 0)
+        self._start(_EMPTY, 1, 0)
         self._device.finish()
-        return time.perf_counter() - begin
+        return max(_SHORTEST, time.perf_counter() - begin)
 
-    def copy_seconds(self) -> float:
-        groups = ceil_div(self.cells, gpu_micro.THREADS)
-        return self._device.timed(lambda: self.start(_COPY, groups, self.cells))
-
-    def turn_seconds(self, kernel: int, groups: int) -> float:
+    def _turn_seconds(self, kernel: int, groups: int) -> float:
         """One turn of a kernel's loop: many turns less few."""
         few, many = self._protocol.turns
-        spent = [self._device.timed(lambda turns=turns: self.start(kernel, groups, turns)) for turns in (few, many)]  # type: ignore[misc]
-        return max(0.0, spent[1] - spent[0]) / (many - few)
+        spent = [self._seconds(kernel, groups, turns) for turns in (few, many)]
+        return max(_SHORTEST, (spent[1] - spent[0]) / (many - few))
 
 
 def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
@@ -302,11 +275,8 @@ def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
         return NONE
     for tiling in _candidates(problem):
         try:
-            complete = catalogue.complete(problem, tiling)
-            legal = isinstance(catalogue.check(problem, complete), Legal)
+            complete = catalogue.legal(problem, tiling)
         except TilewrightError:
-            return NONE
-        if not legal:
             return NONE
         if chip_bytes(problem, complete) <= limit:
             return complete

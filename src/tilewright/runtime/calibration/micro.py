@@ -7,7 +7,7 @@ line that is fetched before it is written; from a cache what is read and written
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,9 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.codegen.print.c_prelude import helper, prelude
 from tilewright.codegen.source import c_source
+from tilewright.runtime.calibration.probes import Sampler
 from tilewright.runtime.call import CompiledFunction, addresses, functions
-from tilewright.runtime.memory import allocate
+from tilewright.runtime.memory import Array, allocate
 from tilewright.runtime.toolchains.cpu import Toolchain
 
 _TEXT = """#include <stdint.h>
@@ -108,68 +109,60 @@ def build(tools: Toolchain) -> Micro:
     return Micro(copy=copy, barrier=barrier, team=team, function=function)
 
 
-def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, samples: int) -> tuple[float, ...]:
-    """Measure how fast all threads together copy, in bytes/s; ``size`` is one's source and target together."""
+def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, shared: bool = True) -> Sampler:
+    """Prepare copies, in bytes/s of all threads together or of one; ``size`` is one's source and target together."""
     elements = max(256, size // 2 // WORD // 256 * 256)
     apart = elements + 32 * 1024 if not cached else elements + 1024
     buffers = [allocate(apart * threads * WORD) for _ in range(2)]
     for buffer in buffers:
         buffer.view(np.float32)[:] = 1.0
-    fields = addresses(buffers)
     moved = elements * WORD * threads * (2 if cached else 3)  # else a line is fetched before it is written
-    seconds = _time(micro.copy, fields, (elements, threads, apart), samples)
-    return tuple(moved / each for each in seconds)
+    seconds = _repeated(micro.copy, buffers, (elements, threads, apart))
+    among = 1 if shared else threads
+    return lambda: moved / seconds() / among
 
 
-def function_seconds(micro: Micro, samples: int) -> tuple[float, ...]:
-    """Measure the exponential of one float32 in a vector, in seconds, its data being in L1."""
+def function_cycles(micro: Micro, lanes: float) -> Sampler:
+    """Prepare exponentials of vectors in L1, in cycles of one; ``lanes`` are those of all cycles of a second."""
     buffers = [allocate(_FUNCTION_ELEMENTS * WORD) for _ in range(2)]
     buffers[0].view(np.float32)[:] = np.linspace(-3, 3, _FUNCTION_ELEMENTS)
-    fields = addresses(buffers)
-    return tuple(
-        each / _FUNCTION_ELEMENTS for each in _time(micro.function, fields, (_FUNCTION_ELEMENTS, 1, 0), samples)
-    )
+    seconds = _repeated(micro.function, buffers, (_FUNCTION_ELEMENTS, 1, 0))
+    return lambda: seconds() / _FUNCTION_ELEMENTS * lanes
 
 
-def barrier_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
-    """Measure one barrier at the end of a loop that is shared dynamically, in seconds."""
-    return _least(micro.barrier, threads, samples)
+def least_seconds(compiled: CompiledFunction, threads: int) -> Sampler:
+    """Prepare what barriers or starts of teams take, in seconds of one."""
 
-
-def team_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
-    """Measure the start and the end of a team of threads, in seconds."""
-    return _least(micro.team, threads, samples)
-
-
-def _least(compiled: CompiledFunction, threads: int, samples: int) -> tuple[float, ...]:
-    # Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
-    size = np.array([0, threads, _SHORT_REPEATS, 0], dtype=np.int64)
-    timings = []
-    for _ in range(samples):
+    def sample() -> float:
+        # Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as
+        # long.
         shortest = math.inf
         for _ in range(_SHORT_TIMINGS):
-            begin = time.perf_counter()
-            compiled.function(0, size.ctypes.data, 0, 0)
-            shortest = min(shortest, time.perf_counter() - begin)
+            shortest = min(shortest, _seconds(compiled, 0, (0, threads, _SHORT_REPEATS, 0)))
             if shortest > _SHORT_REPEATS * _SLOW:
                 time.sleep(_SLOW)
-        timings.append(shortest / _SHORT_REPEATS)
-    return tuple(timings)
+        return shortest / _SHORT_REPEATS
+
+    return sample
 
 
-def _time(
-    compiled: CompiledFunction, fields: "np.typing.NDArray[np.uintp]", sizes: tuple[int, int, int], samples: int
-) -> tuple[float, ...]:
-    """Seconds per repetition, one sample after the other, the first of them dropped."""
+def _repeated(compiled: CompiledFunction, buffers: Sequence[Array], sizes: tuple[int, int, int]) -> Sampler:
+    """Seconds per repetition, of as many as take long enough."""
+    count, threads, apart = sizes
 
     def run(repeats: int) -> float:
-        size = np.array([sizes[0], sizes[1], repeats, sizes[2]], dtype=np.int64)
-        begin = time.perf_counter()
-        compiled.function(fields.ctypes.data, size.ctypes.data, 0, 0)
-        return time.perf_counter() - begin
+        fields = addresses(buffers)
+        return _seconds(compiled, fields.ctypes.data, (count, threads, repeats, apart))
 
     repeats = enough(run)
-    return tuple(run(repeats) / repeats for _ in range(samples))
+    return lambda: run(repeats) / repeats
+
+
+def _seconds(compiled: CompiledFunction, fields: int, sizes: tuple[int, int, int, int]) -> float:
+    size = np.array(sizes, dtype=np.int64)
+    begin = time.perf_counter()
+    compiled.function(fields, size.ctypes.data, 0, 0)
+    return time.perf_counter() - begin
 
 
 def enough(run: Callable[[int], float], shortest: float = _SHORTEST) -> int:
