@@ -7,6 +7,7 @@ import csv
 import functools
 import importlib
 import json
+import math
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -14,9 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 RESULTS = Path(__file__).parent / "results"
 BOUNDARIES = ("wrap", "reflect", "constant", "nearest", "mirror")
 _OUTCOMES = {"right": "right", "exception": "exception", "crash": "killed by a signal", "wrong": "wrong result"}
+_RUNS = ["program", "GCells/s", "naive C", "fastest other library", "x naive (95 %)", "x other (95 %)", "tiling"]
 FAMILIES = ("none", "hexagons", "skewed", "diamond", "streaming")
 OURS = "tilewright"
 
@@ -86,18 +90,64 @@ def interval(ratio: dict[str, float]) -> str:
 
 def whole_runs() -> str:
     """Whole runs beside naive C and the fastest of the other libraries."""
+    return table(_RUNS, _runs("cpu_float32", "cpu_float64")) + origin("cpu_float32", "cpu_float64")
+
+
+def other_processors() -> str:
+    """The same on a Zen 3 and on a Xeon."""
+    rows = [[_processor(record(name)), *row] for name in _OTHER_PROCESSORS for row in _runs(name)]
+    return table(["processor", *_RUNS], rows) + origin(*_OTHER_PROCESSORS)
+
+
+def _runs(*names: str) -> list[list[str]]:
+    """Rows of the records' cases: speeds of ours, of naive C and of the fastest of the others, and both ratios."""
     rows = []
-    for case in record("cpu_float32")["cases"] + record("cpu_float64")["cases"]:
-        speeds = {name: each["gcells_per_second"] for name, each in case["contenders"].items()}
-        ours, naive = case["contenders"][OURS], max(v for k, v in speeds.items() if k.startswith("naive-c"))
-        peer = max((name for name in speeds if name != OURS and not name.startswith("naive-c")), key=speeds.__getitem__)
-        ratios = [interval(ours[f"against_{other}"]) for other in ("naive", "best_peer")]
-        problem = case["case"]
-        name = f"{problem['program']} {extents(problem['shape'])} {problem['dtype']}"
+    for case in (case for name in names for case in record(name)["cases"]):
+        contenders, problem = case["contenders"], case["case"]
+        speeds = {name: each["gcells_per_second"] for name, each in contenders.items()}
+        ours, naive = contenders[OURS], max(speed for name, speed in speeds.items() if name.startswith("naive-c"))
+        peers = [name for name in speeds if name != OURS and not name.startswith("naive-c")]
+        peer = max(peers, key=speeds.__getitem__, default=None)
+        steps = "" if problem["steps"] == 100 else f", {problem['steps']} steps"
+        name = f"{problem['program']} {extents(problem['shape'])} {problem['dtype']}{steps}"
+        other = [f"{speeds[peer]:.2f} {peer}", interval(ours["against_best_peer"])] if peer else ["", ""]
+        ratios = [interval(ours["against_naive"]), other[1]]
         tiling = f"`{ours['describe']['tiling']}`"
-        rows.append([name, f"{speeds[OURS]:.1f}", f"{naive:.2f}", f"{speeds[peer]:.2f} {peer}", *ratios, tiling])
-    head = ["program", "GCells/s", "naive C", "fastest other library", "x naive (95 %)", "x other (95 %)", "tiling"]
-    return table(head, rows) + origin("cpu_float32", "cpu_float64")
+        rows.append([name, f"{speeds[OURS]:.1f}", f"{naive:.2f}", other[0], *ratios, tiling])
+    return rows
+
+
+def _processor(found: dict[str, Any]) -> str:
+    return "Xeon" if "Xeon" in found["environment"]["cpu"] else "Zen 3"
+
+
+def other_programs() -> str:
+    """Gains over naive C of many programs at a size, on the same processors: least, mean and most."""
+    rows = []
+    for name, what in _OTHER_PROGRAMS.items():
+        found = record(name)
+        cases = found["cases" if "cases" in found else "programs"]
+        gains = sorted((each["against_naive"]["median"], each["program"]) for each in cases)
+        slower = [f"{program} {gain:.2f}" for gain, program in gains if gain < 1]
+        mean = statistics.geometric_mean(gain for gain, _ in gains)
+        ends = [f"{gains[end][0]:.2f} ({gains[end][1]})" for end in (0, -1)]
+        rows.append([_processor(found), what, len(gains), ends[0], f"{mean:.2f}", ends[1], ", ".join(slower)])
+    head = ["processor", "grid", "programs", "least", "geometric mean", "most", "slower than naive C"]
+    return table(head, rows) + origin(*_OTHER_PROGRAMS)
+
+
+def other_sweeps() -> str:
+    """Shares of the best measured speed that the model's choice and the best of its first ten reach on the Xeon."""
+    rows = []
+    for path in sorted((RESULTS / "sweeps_xeon").glob("*.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))
+        rows.append([f"{path.stem} {extents(about['shape'])}", about["tilings"], *_shares(about)])
+    return table(["program", "tilings", "choice", "ten"], rows)
+
+
+def _shares(about: dict[str, Any]) -> list[str]:
+    shares = (about[f"{which}_share_of_best"] for which in ("first_choice", "best_of_ten"))
+    return [f"{100 * share:.1f} %".replace(".0 %", " %") for share in shares]
 
 
 def sizes() -> str:
@@ -266,14 +316,107 @@ def sweeps() -> str:
         about = json.loads(path.read_text(encoding="utf-8"))
         points = measured.comparison(measured.of_sweep(folder, path.stem))
         errors = [f"{100 * some.rmse:.1f} %" for some in (points.take(points.near(measured.NEAR)), points)]
-        shares = [
-            f"{100 * about[f'{which}_share_of_best']:.1f} %".replace(".0 %", " %")
-            for which in ("first_choice", "best_of_ten")
-        ]
         name = f"{path.stem} {extents(about['shape'])}, {about['steps']} steps"
-        rows.append([name, about["tilings"], *shares, *errors, f"{points.spearman:.2f}"])
+        rows.append([name, about["tilings"], *_shares(about), *errors, f"{points.spearman:.2f}"])
     head = ["program", "tilings", "choice", "ten", "RMSE within 20 %", "RMSE of all", "Spearman"]
     return table(head, rows)
+
+
+def shots() -> str:
+    """Seismic shots beside Devito's, and what sources and receivers add to them."""
+    rows = []
+    for record_name in ("shot", "shot_xeon"):
+        for name, found in record(record_name)["shots"].items():
+            added = [f"{100 * found[f'{what} over plain'] - 100:+.0f} %" for what in ("source", "shot")]
+            chosen = found.get("tiling", "the model's")
+            tiling = "" if chosen == "the model's" else f"`{chosen}`"
+            kinds = [found["environment"]["cpu"], f"{found['devito over shot']:.2f}", *added, tiling]
+            rows.append([name, *kinds, found.get("autotune", "aggressive")])
+    head = ["shot", "processor", "Devito's time over this one", "one source", "receivers as well", "tuned tiling"]
+    return table([*head, "Devito's autotuner"], rows)
+
+
+def areas() -> str:
+    """Errors of the model of areas on published dies, by what is assumed of the process."""
+    from tilewright.workloads.codesign.area import check
+
+    rows = []
+    for every in check():
+        errors = [f"{100 * (each.error or 0.0):+.0f} %" for each in every]
+        rows.append([f"`{every[0].machine}`", f"{every[0].published:g}", *errors])
+    return table(["chip", "published, mm²", "no process assumption", "optical", "density"], rows)
+
+
+def out_of_core() -> str:
+    """Runs from disk beside runs in memory and what the disk allows."""
+    rows = []
+    for name in _OUT_OF_CORE:
+        for run in record(name)["rows"]:
+            bandwidths = f"{run['read_bandwidth'] / 1e9:.1f}, {run['write_bandwidth'] / 1e9:.1f}"
+            way = f"a sweep, `{run['swept']}`" if run.get("swept") else "slabs"
+            steps, bound = run["steps_per_pass"], f"{run['share_of_bound']:.0%}".replace("%", " %")
+            seconds = [f"{run[kind]:.1f}" for kind in ("seconds", "in_memory_seconds", "disk_seconds")]
+            memory = [f"{run[kind] / 2**20:.0f}" for kind in ("memory", "taken_bytes")]
+            what = f"{run['program']} {extents(run['shape'])}, {run['field_bytes'] / 1e9:.1f} GB"
+            rows.append([f"`{name}`", what, way, steps, *seconds, bandwidths, bound, *memory])
+    head = ["record", "program, fields", "way", "steps of a pass", "seconds", "in memory", "disk"]
+    return table([*head, "GB/s read, written", "of the bound", "MiB promised", "taken"], rows) + origin(*_OUT_OF_CORE)
+
+
+def scaling() -> str:
+    """Predictions for heat2d on many ranks."""
+    import tilewright
+
+    rows = []
+    asked: dict[str, Any] = {"shape": (65536, 65536), "steps": 1000, "machine": "zen3", "network": "slingshot"}
+    for ranks in (64, 1024, 4096, 10000):
+        found = tilewright.predict("heat2d", ranks=ranks, **asked).to_dict()
+        seconds, every = found["seconds"], found["every_step"]["seconds"]
+        block = "x".join(map(str, found["block"]))
+        efficiency = f"{found['efficiency']:.0%}".replace("%", " %")
+        rows.append([ranks, block, found["steps_per_exchange"], f"{seconds:.3g}", f"{every:.3g}", efficiency])
+    return table(["ranks", "block", "steps per exchange", "seconds", "an exchange every step", "efficiency"], rows)
+
+
+def intervals() -> str:
+    """Ranges of measured over predicted time of every family on CPUs, and what share of programs' points they hold."""
+    script = experiment("intervals")
+    rows = []
+    for name, programs in script.of_sweeps(sorted((RESULTS / "hosts").glob("**/*.csv"))).items():
+        tail, inside = script.fitting_tail(programs)
+        low, high = np.quantile(np.concatenate(list(programs.values())), (tail, 1.0 - tail))
+        points = [len(ratios) for ratios in programs.values()]
+        share = np.average(list(inside.values()), weights=points)
+        held = f"{share:.0%} ({min(inside.values()):.0%} to {max(inside.values()):.0%})".replace("%", " %")
+        rows.append([name, sum(points), f"{low:.2f} to {high:.2f}", held])
+    return table(["family", "points", "range", "inside the range of the others"], rows)
+
+
+def hosts() -> str:
+    """How good the model's choices are on hosts of different calibration."""
+    script = experiment("hosts")
+    lines = [script.line(folder).replace("%", " %") for folder in sorted((RESULTS / "hosts").iterdir())]
+    head = ["host, threads", "programs", "choice", "worst", "ten", "worst", "RMSE within 20 %", "largest", "Spearman"]
+    return "\n".join([table(head, []), *lines])
+
+
+def tuner_strategies() -> str:
+    """Strategies of Kernel Tuner on the V100 logs beside `tune`: shares of the best speed, evaluations needed."""
+    found = record("tuner_strategies")
+    rows = []
+    for name, logs in found["runs"].items():
+        means = [
+            statistics.mean(statistics.mean(run["best"][place] for run in runs) for runs in logs.values())
+            for place in range(len(found["counts"]))
+        ]
+        needed = [[run["needed"][place] for runs in logs.values() for run in runs] for place in (0, 1)]
+        medians = [statistics.median(math.inf if each is None else each for each in every) for every in needed]
+        reached = (statistics.mean(each is not None for each in every) for every in needed)
+        cells = ["never" if math.isinf(median) else f"{median:.0f}" for median in medians]
+        shares = (f"{100 * mean:.1f} %".replace(".0 %", " %") for mean in means)
+        rows.append([f"`{name}`", *shares, *cells, ", ".join(f"{100 * share:.0f} %" for share in reached)])
+    head = ["strategy", *found["counts"], "to 95 %", "to 99 %", "runs that get to 95, 99 %"]
+    return table(head, rows) + f"\n\n*`tuner_strategies.json`: Kernel Tuner {found['kernel_tuner']}.*"
 
 
 @functools.cache
@@ -366,10 +509,26 @@ _PRODUCTS = (
     ("petsc seqdia, 2 threads", "petsc aij, 2 ranks"),
 )
 _PROCESSORS = {"AVX2 (`x86-64-v3`)": "every_program_x86-64-v3", "baseline (`x86-64`)": "every_program_x86-64"}
+_OTHER_PROCESSORS = (
+    *("cpu_3d_avx2", "cpu_star_avx2", "cpu_acoustic_avx2"),
+    *("cpu_2d_xeon", "cpu_3d_xeon", "cpu_star_xeon", "cpu_star_640_xeon", "cpu_acoustic_xeon", "cpu_acoustic_512_xeon"),
+    *("cpu_3d_float64_xeon", "cpu_star_float64_xeon"),
+)
+_OUT_OF_CORE = ("out_of_core", "out_of_core_streamed", "out_of_core_xeon", "out_of_core_16gb")
+_OTHER_PROGRAMS = {
+    "cpu_sizes_2d_avx2": "1024^2",
+    "cpu_sizes_3d_avx2": "128^3",
+    "cpu_sizes_2d_xeon": "1024^2",
+    "cpu_sizes_3d_xeon": "128^3",
+    "every_program_x86-64-v3_xeon": "as above, for AVX2",
+}
 TABLES: dict[str, Callable[[], str]] = {
     each.__name__: each
     for each in (
         whole_runs,
+        other_processors,
+        other_programs,
+        other_sweeps,
         sizes,
         boundaries,
         least,
@@ -381,6 +540,13 @@ TABLES: dict[str, Callable[[], str]] = {
         functions,
         diagonals,
         sweeps,
+        shots,
+        areas,
+        out_of_core,
+        scaling,
+        intervals,
+        hosts,
+        tuner_strategies,
         energy_choice,
         energy_metered,
         energy_strategies,
