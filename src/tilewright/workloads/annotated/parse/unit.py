@@ -41,7 +41,6 @@ class Unit:
 
     def __init__(self, text: str, mark: str) -> None:
         self.undecided: set[str] = set()  # types that depend on an ``#if`` that is not known
-        self._unknown: set[int] = set()  # lines where such conditionals begin
         self.lost: set[str] = set()  # words of what is left out because it cannot be read
         self._words: list[set[str]] = []  # of every line
         self._unread: set[int] = set()  # lines of which something is left out, or with macros that are not expanded
@@ -99,34 +98,27 @@ class Unit:
         # A branch with a mark is taken, whatever its condition says, and the last one where nothing decides.
         taken: dict[int, set[int]] = {}
         last: dict[int, int] = {}
-        for _, _, line, branches in _conditionals(text):
-            last |= branches[-1:]
-            for number, branch in branches if mark in line else ():
-                taken.setdefault(number, set()).add(branch)
-        conditionals = macros.Conditionals()
+        for _, _, line, opened in macros.conditionals(text, lambda *_: True):
+            last |= {each.line: each.number for each in opened[-1:]}
+            for each in opened if mark in line else ():
+                taken.setdefault(each.line, set()).add(each.number)
         done: list[str] = []
         waiting: list[str] = []
-        for word, rest, line, branches in _conditionals(text):
+        for word, rest, line, opened in macros.conditionals(text, lambda a, b: macros.decided(a, b, self._known)):
             if word in {"define", "undef"}:
                 done += [self._expanded(waiting)] if waiting else []
                 waiting = []
-                self._define(word, rest, conditionals)
-            elif word in {"if", "ifdef", "ifndef"} or (word in {"elif", "else", "endif"} and conditionals.branches):
-                try:
-                    conditionals.follow(word, rest, self._known)
-                except UsageError:
-                    conditionals.branches.append((False, False))
-                    taken.setdefault(branches[-1][0], {last[branches[-1][0]]})
-                    self._unknown.add(branches[-1][0])
-            elif word is None and branches:
-                self._optional[len(self._words)] = branches[-1]
-                if any(number in self._unknown for number, _ in branches):
+                self._define(word, rest, opened)
+            elif word is None and opened:
+                self._optional[len(self._words)] = opened[-1].line, opened[-1].number
+                if any(each.unknown for each in opened):
                     self.undecided |= set(re.findall(r"\btypedef\b[^;]*?(\w+)\s*;", line))
-            if branches and branches[-1][0] in taken:
-                chosen = branches[-1][1] in taken[branches[-1][0]]
-                conditionals.branches[-1] = chosen, chosen or conditionals.branches[-1][1]
+            for each in opened[-1:]:
+                if each.unknown or each.line in taken:
+                    each.taken = each.number in taken.get(each.line, {last[each.line]})
+                    each.done = each.done or each.taken
             self._words.append(set(_WORD.findall(line)) if word is None else set())
-            waiting.append(line if word is None and conditionals.active else "")
+            waiting.append(line if word is None and macros.active(opened) else "")
         return "\n".join([*done, self._expanded(waiting)])
 
     def _expanded(self, lines: Sequence[str]) -> str:
@@ -136,7 +128,7 @@ class Unit:
             self._unread |= {*range(len(self._words) - len(lines), len(self._words))}
             return "\n".join(lines)
 
-    def _define(self, word: str, rest: str, conditionals: macros.Conditionals) -> None:
+    def _define(self, word: str, rest: str, opened: Sequence[macros.Branch]) -> None:
         name, *body = _WORD.findall(rest) or [""]
         meaning = {}
         try:
@@ -147,10 +139,10 @@ class Unit:
             # What cannot be expanded is a word that may read all that it is made of.
             self._unsure.add(name)
             body += ["##"] if "##" in rest else []
-        if conditionals.active:
+        if macros.active(opened):
             self._known.pop(name, None)
             self._known |= meaning
-        self._unsure |= {name} if conditionals.branches else set()
+        self._unsure |= {name} if opened else set()
         self._bodies.setdefault(name, set()).update(body)
 
     def _emptied(self, match: "re.Match[str]") -> str:
@@ -196,16 +188,3 @@ class Unit:
         words = re.sub(r"\([^()]*\)", " ", text[start:end]) if self.wrapped else text[start:end]
         self.lost |= set(_WORD.findall(words))
         return text[:start] + re.sub(r"\S", " ", text[start:end]) + text[end:]
-
-
-def _conditionals(text: str) -> Iterator[tuple[str | None, str, str, list[tuple[int, int]]]]:
-    """Yield logical lines with the conditionals that are open: the lines where they begin, and which branch it is."""
-    branches: list[tuple[int, int]] = []
-    for number, (word, rest, line) in enumerate(macros.logical_lines(text)):
-        if word in {"if", "ifdef", "ifndef"}:
-            branches.append((number, 0))
-        elif word in {"else", "elif"} and branches:
-            branches[-1] = branches[-1][0], branches[-1][1] + 1
-        elif word == "endif":
-            del branches[-1:]
-        yield word, rest, line, branches
