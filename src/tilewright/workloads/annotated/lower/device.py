@@ -139,4 +139,4 @@ class DeviceProgram:
     @property
     def kernels(self) -> tuple[LoopKernel, ...]:
         """The kernels in order."""
-        return tuple(node for node in tree.statements(self.host) if isinstance(node, LoopKernel))
+        return tuple(tree.every(self.host, LoopKernel))

@@ -47,7 +47,7 @@ def _told(loop: tree.Loop) -> bool:
         return False
     if tree.mentioned(loop.first, loop.last) & inside:
         return False
-    tests = [node.test for node in tree.statements(loop.body) if isinstance(node, tree.If)]
+    tests = [node.test for node in tree.every(loop.body, tree.If)]
     return any(_side(part, loop) is not None for test in tests for part in tree.walk(test))
 
 

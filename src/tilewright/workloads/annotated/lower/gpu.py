@@ -117,8 +117,7 @@ class _Lowering:
                 f"the array {host[0]!r} is declared on the host, inside a loop that stays there, and used on the device"
             )
         own = tree.counters(whole) | tree.declared(whole)
-        scalars = {part.name for part in tree.mentions(whole) if isinstance(part, tree.Name)}
-        free = scalars - own - {each.name for each in found}
+        free = tree.scalars(whole) - own - {each.name for each in found}
         # An element of several indices is found with the extents of the inner ones.
         free |= {name for array in used for each in self.shapes[array][1:] for name in tree.names(each)}
         shared = sorted((tree.assigned(body) & free) - own)
@@ -183,8 +182,7 @@ def _flat(*items: tree.Stmt) -> tree.Block:
 
 
 def _used_arrays(stmt: tree.Stmt) -> set[str]:
-    local = {node.name for node in tree.statements(stmt) if isinstance(node, tree.Declare) and node.dims}
-    return {item.array for item in tree.items(stmt)} - local
+    return tree.elements(stmt) - {node.name for node in tree.every(stmt, tree.Declare) if node.dims}
 
 
 def lower(
@@ -217,7 +215,7 @@ def lower(
         notes=plan.notes,
     )
     host = lowering.host(stmt, {}, args)
-    kernels = [node for node in tree.statements(host) if isinstance(node, LoopKernel)]
+    kernels = list(tree.every(host, LoopKernel))
     if not kernels:
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)

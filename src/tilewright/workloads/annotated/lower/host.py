@@ -103,7 +103,7 @@ class _Host:
             return self.run(stmt, depth)
         if isinstance(stmt, tree.Block):
             return [line for each in stmt.body for line in self.step(each, depth)]
-        if not any(isinstance(node, LoopKernel) for node in tree.statements(stmt)):
+        if not any(tree.every(stmt, LoopKernel)):
             return lines(stmt, depth)
         inside = ("\n".join(self.step(part, depth + 1)) for part in tree.parts(stmt))
         return lines(tree.with_parts(stmt, tuple(map(tree.Verbatim, inside))), depth)

@@ -64,7 +64,7 @@ def _threaded(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Run what is left of the loops on threads, where it holds no call."""
     if isinstance(stmt, tree.Block):
         return tree.Block(tuple(_threaded(each, setting) for each in stmt.body))
-    whole = isinstance(stmt, tree.Loop) and not any(isinstance(node, tree.Verbatim) for node in tree.statements(stmt))
+    whole = isinstance(stmt, tree.Loop) and not any(tree.every(stmt, tree.Verbatim))
     return on_cpu(stmt, {}, setting)[0] if whole else stmt
 
 

@@ -41,7 +41,7 @@ def _alone(loop: tree.Loop, item: tree.Item, setting: NestContext) -> bool:
     """Whether nothing else in a loop can touch an element that it may write."""
     if setting.shared(item.array, tree.used(loop) if item.array in tree.written(loop) else tree.written(loop)):
         return False
-    if any(isinstance(node, tree.If) for node in tree.statements(loop.body)):
+    if any(tree.every(loop.body, tree.If)):
         return False
     own = (part for part in tree.items(loop.body) if part.array == item.array)
     return item.array not in tree.written(loop) or all(part == item or _distinct(part, item) for part in own)
@@ -79,7 +79,7 @@ def _with_scalars(
         tree.Declare(ctype=setting.types.get(item.array) or ctype or "double", name=name.name, value=item)
         for item, name in values.items()
     ]
-    targets = {node.target for node in tree.statements(loop.body) if isinstance(node, tree.Assign)}
+    targets = {node.target for node in tree.every(loop.body, tree.Assign)}
     stores = [tree.Assign(item, "=", name) for item, name in values.items() if item in targets]
     # A loop that does not run reads and writes nothing.
     test = loop.first <= loop.last if loop.step > 0 else loop.first >= loop.last

@@ -282,7 +282,7 @@ def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
 
 
 def _several(stmt: tree.Stmt) -> bool:
-    return bool(tree.loops(stmt)) or sum(isinstance(node, tree.Assign) for node in tree.statements(stmt)) > 1
+    return bool(tree.loops(stmt)) or len(list(tree.every(stmt, tree.Assign))) > 1
 
 
 def _unrolled(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:

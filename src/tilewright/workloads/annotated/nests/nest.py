@@ -190,6 +190,7 @@ Verbatim = ir.Verbatim
 """Text that a generator wrote."""
 Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Foreign | Transform
 _Node = TypeVar("_Node", Expr, Stmt)
+_Kind = TypeVar("_Kind")
 ONE = Num("1")
 MAX_DEPTH = 64
 """Deepest nesting of expressions or statements."""
@@ -292,9 +293,14 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
         stack.extend(reversed(parts(node)))
 
 
+def every(stmt: Stmt, kind: type[_Kind]) -> Iterator[_Kind]:
+    """Yield the statements of a kind among a statement and those inside it, in the order of the text."""
+    return (node for node in statements(stmt) if isinstance(node, kind))
+
+
 def loops(stmt: Stmt) -> list[Loop]:
     """Return the loops of a statement, in the order of the text."""
-    return [node for node in statements(stmt) if isinstance(node, Loop)]
+    return list(every(stmt, Loop))
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
@@ -321,6 +327,11 @@ def mentions(stmt: Stmt) -> Iterator[Expr]:
 def items(stmt: Stmt) -> Iterator[Item]:
     """Yield every element of an array that a statement and those inside it mention, as often as they do."""
     return (part for part in mentions(stmt) if isinstance(part, Item))
+
+
+def elements(stmt: Stmt) -> set[str]:
+    """Return the arrays of which a statement mentions elements."""
+    return {item.array for item in items(stmt)}
 
 
 def only(stmt: Stmt) -> Stmt:
@@ -378,19 +389,14 @@ def rename(stmt: Stmt, values: Mapping[str, Expr]) -> Stmt:
 
 def written(stmt: Stmt) -> set[str]:
     """Return the names of the scalars and arrays that a statement assigns, counters not among them."""
-    found = set()
-    for node in statements(stmt):
-        if isinstance(node, Assign):
-            found.add(node.variable)
-        elif isinstance(node, Declare) and node.value is not None:
-            found.add(node.name)
-    return found
+    return {node.variable for node in every(stmt, Assign)} | {
+        node.name for node in every(stmt, Declare) if node.value is not None
+    }
 
 
 def assigned(stmt: Stmt) -> set[str]:
     """Return the scalars that a statement assigns, those that it only declares with a value not among them."""
-    targets = (node.target for node in statements(stmt) if isinstance(node, Assign))
-    return {target.name for target in targets if isinstance(target, Name)}
+    return names(*(node.target for node in every(stmt, Assign) if isinstance(node.target, Name)))
 
 
 def counters(stmt: Stmt) -> set[str]:
@@ -400,7 +406,12 @@ def counters(stmt: Stmt) -> set[str]:
 
 def declared(stmt: Stmt) -> set[str]:
     """Return the names of the variables that a statement declares."""
-    return {node.name for node in statements(stmt) if isinstance(node, Declare)}
+    return {node.name for node in every(stmt, Declare)}
+
+
+def scalars(stmt: Stmt) -> set[str]:
+    """Return every scalar that the expressions of a statement mention, targets among them."""
+    return {part.name for part in mentions(stmt) if isinstance(part, Name)}
 
 
 def changed(stmt: Stmt) -> set[str]:

@@ -235,7 +235,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     lasting = {name for name, each in place.scope.items() if each.lasting}
     types = {name: each.ctype for name, each in place.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
-    types |= {node.name: node.ctype for node in nest.statements(code) if isinstance(node, Declare)}
+    types |= {node.name: node.ctype for node in nest.every(code, Declare)}
     values = {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
     loops = tuple(_settled(each, types, lasting, places[each.region.start]) for each in loops)
     return RegionGroup(
@@ -267,10 +267,8 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[st
     for pointer, name in place.function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
-    parts = [*nest.mentions(old), *nest.mentions(code)]
-    held = {name for name, each in place.declared.items() if each.dims}
-    held |= {part.array for part in parts if isinstance(part, nest.Item)}
-    bare = sorted(held & {part.name for part in parts if isinstance(part, nest.Name)})
+    held = {name for name, each in place.declared.items() if each.dims} | nest.elements(old) | nest.elements(code)
+    bare = sorted(held & (nest.scalars(old) | nest.scalars(code)))
     if bare:
         raise UsageError(
             f"{where} uses {bare[0]!r}, an array or a pointer, without a subscript",

@@ -176,7 +176,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
             words.setdefault(each.name, made.init)
     variables |= {each.name: _declared_input(each, whole) for each in files.variables}
     old = site.filled([loop.old for loop in site.loops])
-    declared = {node.name: node for node in tree.statements(old) if isinstance(node, tree.Declare)}
+    declared = {node.name: node for node in tree.every(old, tree.Declare)}
     types = region_types(site, _ctypes(spec, files), numbers)
     taken = set(variables) | set(numbers) | set(declared)
     live = {each.name: each for each in _live(site, old, types, taken, _results(site, variables, types))}
@@ -198,7 +198,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         )
         for each in inputs
     )
-    loose = {name: types[name] for name in sorted((scalars(old) | tree.counters(old)) - taken - set(live))}
+    loose = {name: types[name] for name in sorted((tree.scalars(old) | tree.counters(old)) - taken - set(live))}
     shapes = {each.name: each.extents for each in variables.values() if each.extents}
     for name, node in declared.items():
         extents = [evaluate(each, known) for each in node.dims]
@@ -236,7 +236,7 @@ def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
 
 def _numbers(site: RegionGroup, size: Mapping[str, Plain]) -> dict[str, int | float]:
     """Return the parameters that are constants of the unit; those that the code declares itself are not."""
-    own = {node.name for node in tree.statements(site.around) if isinstance(node, tree.Declare)}
+    own = tree.declared(site.around)
     found: dict[str, int | float] = {}
     for name, value in size.items():
         if isinstance(value, bool | int | float) and name not in own:
@@ -309,19 +309,12 @@ def _constants(
     }
     assigned: dict[str, list[tree.Expr | None]] = {}
     for node in (*tree.statements(init), *tree.statements(stmt)):
-        if (
-            isinstance(node, tree.Declare)
-            and not node.dims
-            and not isinstance(node.value, tuple)
-            and node.value is not None
-        ):
+        if isinstance(node, tree.Declare) and not node.dims and isinstance(node.value, tree.Expr):
             assigned.setdefault(node.name, []).append(node.value)
         elif isinstance(node, tree.Assign) and isinstance(node.target, tree.Name):
             assigned.setdefault(node.target.name, []).append(node.value if node.op == "=" else None)
-    nested = {
-        name for node in tree.statements(stmt) if isinstance(node, tree.Loop | tree.If) for name in tree.written(node)
-    }
-    bad = tree.counters(stmt) | nested
+    nested = (node for node in tree.statements(stmt) if isinstance(node, tree.Loop | tree.If))
+    bad = tree.counters(stmt).union(*map(tree.written, nested))
     for name in {name for name, values in assigned.items() if len(values) > 1} | bad:
         known.pop(name, None)
     for _ in range(4):
@@ -345,12 +338,11 @@ def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Map
     found: dict[str, None] = {}
     for loop in site.loops:
         plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
-        inner = {node.name for node in tree.statements(plain) if isinstance(node, tree.Declare)}
-        for node in (*tree.statements(plain), *loop.finals):
-            if isinstance(node, tree.Assign) and isinstance(node.target, tree.Name):
-                name = node.target.name
-                if name not in inner | set(variables) and (node in loop.finals or name not in tree.counters(loop.old)):
-                    found[name] = None
+        known = tree.declared(plain) | set(variables)
+        for node in (*tree.every(plain, tree.Assign), *loop.finals):
+            name = node.variable if isinstance(node.target, tree.Name) else ""
+            if name and name not in known and (node in loop.finals or name not in tree.counters(loop.old)):
+                found[name] = None
     return list(found)
 
 
@@ -359,7 +351,7 @@ def _live(
 ) -> list[RegionInput]:
     chosen = subscripts(old)
     found = []
-    names = [name for name in sorted(scalars(old) - taken - tree.counters(old)) if exposed(old, name)[0]]
+    names = [name for name in sorted(tree.scalars(old) - taken - tree.counters(old)) if exposed(old, name)[0]]
     for name in dict.fromkeys((*results, *names)):
         value = file_value(site, name)
         if value is None and name in chosen and name in names:
@@ -416,17 +408,12 @@ def region_types(
                 "give both one type",
             )
         found[name] = ctype
-    found |= {
-        node.name: node.ctype
-        for node in tree.statements(code)
-        if isinstance(node, tree.Declare) and node.ctype != "void"
-    }
+    found |= {node.name: node.ctype for node in tree.every(code, tree.Declare) if node.ctype != "void"}
     found |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
-    for node in tree.statements(code):
-        if isinstance(node, tree.Loop):
-            found.setdefault(node.index, node.ctype or "int")
-    held = {part.array for part in tree.mentions(code) if isinstance(part, tree.Item)}
-    wanted = scalars(code) if site.spec is not None or device else _assigned(code)
+    for loop in tree.loops(code):
+        found.setdefault(loop.index, loop.ctype or "int")
+    held = tree.elements(code)
+    wanted = tree.scalars(code) if site.spec is not None or device else tree.assigned(code)
     wanted |= held if device else set()
     missing = sorted(wanted - found.keys())
     if missing:
@@ -435,27 +422,13 @@ def region_types(
             "specification",
             f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}; declare it before the region or in input_vars",
         )
-    arrays = variables.keys() | {node.name for node in tree.statements(code) if isinstance(node, tree.Declare)}
-    unbound = sorted(held - arrays) if site.spec is not None else []
+    unbound = sorted(held - variables.keys() - tree.declared(code)) if site.spec is not None else []
     if unbound:
         raise UsageError(
             f"the array {unbound[0]!r} in the region of line {line} has no extents in the specification",
             f"add decl TYPE {unbound[0]}[EXTENT] = random; to input_vars",
         )
     return found
-
-
-def scalars(code: tree.Stmt) -> set[str]:
-    """Return every scalar that a statement mentions beside counters."""
-    return {part.name for part in tree.mentions(code) if isinstance(part, tree.Name)}
-
-
-def _assigned(code: tree.Stmt) -> set[str]:
-    return {
-        node.target.name
-        for node in tree.statements(code)
-        if isinstance(node, tree.Assign) and isinstance(node.target, tree.Name)
-    }
 
 
 def file_value(site: RegionGroup, name: str) -> int | None:
