@@ -166,7 +166,7 @@ class OpenCLMeter(CpuMeter):
 
     report: OclgrindReport | None = None
 
-    def _timed(self, built: Artifact[None]) -> Measurement:
+    def _timed(self, built: Artifact[None] | Measurement) -> Measurement:
         """Run a variant; what Oclgrind finds in it is a failure."""
         measured = super()._timed(built)
         news = self.report.news() if self.report is not None else ""
