@@ -26,7 +26,7 @@ from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence
 from tilewright.workloads.annotated.nests.scalars import Reduction
-from tilewright.workloads.annotated.nests.types import bytes_of
+from tilewright.workloads.annotated.nests.values import bytes_of
 
 
 @dataclass(slots=True, kw_only=True)

@@ -16,9 +16,8 @@ from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.scalars import scalar_replace
 from tilewright.workloads.annotated.lower.transforms import NestContext, add_pragma, chain, even, innermost, permute
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.accesses import collect
 from tilewright.workloads.annotated.nests.affine import IslNames
-from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest
+from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, collect
 from tilewright.workloads.annotated.nests.scalars import Reduction, accumulated, local_types, reductions
 from tilewright.workloads.annotated.nests.values import evaluate
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Expr, If, Item, Loop, Name, Stmt, names
-from tilewright.workloads.annotated.nests.types import REAL_TYPES, limits, same
-from tilewright.workloads.annotated.nests.values import type_of, whole
+from tilewright.workloads.annotated.nests.values import REAL_TYPES, limits, same, type_of, whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from tilewright.base.errors import UsageError, needed
 from tilewright.codegen.print.elements import MATH_FUNCTIONS
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.nest import MAX_DEPTH, ONE, Assign, Binary, Block, Declare, Expr, Name, Stmt
-from tilewright.workloads.annotated.nests.types import ELEMENTS, named
-from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.nests.values import ELEMENTS, evaluate, named
 from tilewright.workloads.annotated.parse.spec import arguments, find
 
 MAX_CODE = 2**17

@@ -24,7 +24,7 @@ from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
 from tilewright.workloads.annotated.nests.scalars import distinct_names
-from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, NARROW
+from tilewright.workloads.annotated.nests.values import INTEGER_TYPES, NARROW
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
 from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from tilewright.base.errors import UsageError
-from tilewright.workloads.annotated.nests.types import ELEMENTS, named
+from tilewright.workloads.annotated.nests.values import ELEMENTS, named
 from tilewright.workloads.annotated.parse.evaluate import Formula, Plain, formula
 
 KINDS = frozenset(

@@ -19,8 +19,7 @@ from tilewright.workloads.annotated.lower.parallel import on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.scalars import exposed, inline_temporaries, localise, subscripts
-from tilewright.workloads.annotated.nests.types import ELEMENTS, INTEGER_TYPES, REAL_TYPES
-from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.nests.values import ELEMENTS, INTEGER_TYPES, REAL_TYPES, evaluate
 from tilewright.workloads.annotated.parse.c import parse_expression
 from tilewright.workloads.annotated.parse.evaluate import Plain, formula
 from tilewright.workloads.annotated.parse.file import InputFiles, LoopRegion, RegionGroup, read_input_files, sibling

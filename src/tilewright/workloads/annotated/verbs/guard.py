@@ -14,7 +14,7 @@ from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.types import ELEMENTS
+from tilewright.workloads.annotated.nests.values import ELEMENTS
 from tilewright.workloads.annotated.parse.file import LoopRegion
 from tilewright.workloads.annotated.verbs.case import Case
 

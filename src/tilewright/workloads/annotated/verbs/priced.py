@@ -16,8 +16,7 @@ from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, laun
 from tilewright.workloads.annotated.lower.device import DeviceProgram, LoopKernel
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.types import REAL_TYPES, bytes_of
-from tilewright.workloads.annotated.nests.values import evaluate, type_of
+from tilewright.workloads.annotated.nests.values import REAL_TYPES, bytes_of, evaluate, type_of
 from tilewright.workloads.annotated.verbs.case import Case, command_of
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
 
