@@ -121,21 +121,12 @@ class _Applier:
         size, index = _whole(args.get("tsize"), "tsize"), _name_of(args.get("tindex"), "tindex")
         return self.attempt(stmt, transforms.tile, [((loops[0].index,), size, index)])
 
-    def unroll(self, stmt: Stmt, args: Arguments) -> Stmt:
-        return self._unrolled(stmt, args, transforms.unroll)
-
-    def unroll_jam(self, stmt: Stmt, args: Arguments) -> Stmt:
-        return self._unrolled(stmt, args, transforms.unroll_jam)
-
-    def _unrolled(self, stmt: Stmt, args: Arguments, change: Callable[..., tuple[Stmt, list[str]]]) -> Stmt:
+    def unrolled(self, stmt: Stmt, args: Arguments, change: Callable[..., tuple[Stmt, list[str]]]) -> Stmt:
         loops = _outer(stmt, "Unroll")
         factor = _whole(args.get("ufactor"), "ufactor")
         if args.get("parallelize"):
             stmt = self.directive(stmt, loops, "omp parallel for")
         return self.attempt(stmt, change, loops[0].index, factor)
-
-    def register_tile(self, stmt: Stmt, args: Arguments) -> Stmt:
-        return self.copied(stmt, (args.get("loops"), args.get("ufactors")), "RegTile")
 
     def copied(self, stmt: Stmt, pair: Any, what: str) -> Stmt:  # noqa: ANN401
         """Copy the bodies of loops, and fuse the copies: a pair of counters and factors."""
@@ -413,9 +404,17 @@ def _takes(arguments: str, change: Callable[[_Applier, Stmt, Arguments], Stmt]) 
 
 TRANSFORMS: Mapping[str, LoopTransform] = {
     "Tile": _takes("tsize tindex", _Applier.tile),
-    "Unroll": _takes("ufactor parallelize init_cleanup_loop", _Applier.unroll),
-    "UnrollJam": _takes("ufactor parallelize", _Applier.unroll_jam),
-    "RegTile": _takes("loops ufactors", _Applier.register_tile),
+    "Unroll": _takes(
+        "ufactor parallelize init_cleanup_loop",
+        lambda applier, stmt, args: applier.unrolled(stmt, args, transforms.unroll),
+    ),
+    "UnrollJam": _takes(
+        "ufactor parallelize", lambda applier, stmt, args: applier.unrolled(stmt, args, transforms.unroll_jam)
+    ),
+    "RegTile": _takes(
+        "loops ufactors",
+        lambda applier, stmt, args: applier.copied(stmt, (args.get("loops"), args.get("ufactors")), "RegTile"),
+    ),
     "Permut": _takes("seq", _Applier.permute),
     "ScalarReplace": _takes("prefix dtype overwrite_arr", _Applier.scalar_replace),
     "BoundReplace": _takes("lprefix uprefix dtype", _Applier.bound_replace),

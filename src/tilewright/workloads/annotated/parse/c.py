@@ -33,18 +33,8 @@ TYPES = frozenset({*ALIASES, "bool", *(name for name in ELEMENTS if name.endswit
 NO_TYPES = frozenset(
     {"if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return", "goto", "sizeof"}
     | {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "struct", "union", "enum"}
-    | {"typedef", "extern", "static", "auto", "register", "inline", "const", "volatile", "restrict"}
-    | {
-        "_Bool",
-        "_Complex",
-        "_Atomic",
-        "_Alignas",
-        "_Alignof",
-        "_Noreturn",
-        "_Static_assert",
-        "_Thread_local",
-        "_Pragma",
-    }
+    | {"typedef", "extern", "static", "auto", "register", "inline", "const", "volatile", "restrict", "_Thread_local"}
+    | {"_Bool", "_Complex", "_Atomic", "_Alignas", "_Alignof", "_Noreturn", "_Static_assert", "_Pragma"}
     | {"__int128", "offsetof"}
 )
 """C's own words, which are no names of types."""

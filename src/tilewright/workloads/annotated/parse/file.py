@@ -438,14 +438,14 @@ def read_input_files(
         bodies |= functions
     code: list[Stmt] = []
     for body in bodies.values():
-        items = body.body if isinstance(body, Block) else (body,)
-        for item in items:
-            if isinstance(item, Declare) and item.ctype == "void":
-                before = variables.get(item.name)
-                if before is not None:
-                    variables[item.name] = Declare(ctype=before.ctype, name=item.name, dims=item.dims, heap=True)
-        rest = tuple(item for item in items if not (isinstance(item, Declare) and item.ctype == "void"))
-        code.append(Block(rest))
+        kept: list[Stmt] = []
+        for item in nest.sequence(body):
+            if not isinstance(item, Declare) or item.ctype != "void":
+                kept.append(item)
+            elif item.name in variables:
+                ctype = variables[item.name].ctype
+                variables[item.name] = Declare(ctype=ctype, name=item.name, dims=item.dims, heap=True)
+        code.append(Block(tuple(kept)))
     return InputFiles(variables=tuple(variables.values()), init=Block(tuple(code)))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -176,7 +177,8 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
     variables |= {each.name: _declared_input(each, whole) for each in files.variables}
     old = site.filled([loop.old for loop in site.loops])
     declared = {node.name: node for node in tree.every(old, tree.Declare)}
-    types = region_types(site, _ctypes(spec, files), numbers)
+    ctypes = {each.name: each.ctype for each in spec.variables}
+    types = region_types(site, ctypes | {each.name: each.ctype for each in files.variables}, numbers)
     taken = set(variables) | set(numbers) | set(declared)
     live = {each.name: each for each in _live(site, old, types, taken, _results(site, variables, types))}
     known = _constants(old, whole, {**variables, **live}, files.init)
@@ -280,19 +282,9 @@ def _number(value: Plain, name: str) -> int | float:
 
 
 def _declared_input(each: tree.Declare, known: Mapping[str, int]) -> RegionInput:
-    extents = []
-    for dim in each.dims:
-        value = evaluate(dim, known)
-        extents.append(_extent(value if value is not None else 0, each.name))
-    init = 0 if each.value is None or isinstance(each.value, tuple) else evaluate(each.value, known)
-    return RegionInput(
-        name=each.name, dtype=ELEMENTS[each.ctype], extents=tuple(extents), init=init if init is not None else 0
-    )
-
-
-def _ctypes(spec: TuningSpec, files: InputFiles) -> dict[str, str]:
-    found = {each.name: each.ctype for each in spec.variables}
-    return found | {each.name: each.ctype for each in files.variables}
+    extents = tuple(_extent(evaluate(dim, known) or 0, each.name) for dim in each.dims)
+    init = evaluate(each.value, known) if isinstance(each.value, tree.Expr) else None
+    return RegionInput(name=each.name, dtype=ELEMENTS[each.ctype], extents=extents, init=0 if init is None else init)
 
 
 def _constants(
@@ -439,12 +431,6 @@ def file_value(site: RegionGroup, name: str) -> int | None:
         found = parse_expression(text, "a declaration")
     except UsageError:
         return None
-    numbers = {other: _literal(site, other) for other in site.values if other != name}
-    known = {other: number for other, number in numbers.items() if number is not None}
-    value = evaluate(found, known)
+    texts = {other: each for other, each in site.values.items() if other != name}
+    value = evaluate(found, {other: int(each) for other, each in texts.items() if re.fullmatch("0|[1-9][0-9]*", each)})
     return value if isinstance(value, int) else None
-
-
-def _literal(site: RegionGroup, name: str) -> int | None:
-    text = site.values[name]
-    return int(text) if text.isdecimal() and (text == "0" or text[0] != "0") else None
