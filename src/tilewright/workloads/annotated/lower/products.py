@@ -92,7 +92,9 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     if added is None or ctype not in REAL_TYPES or len({loop.index for loop in loops}) < _DEPTH:
         return None
     inner = [loop for loop in loops if loop.index not in names(*target.index)]
-    column = [loop for loop in loops if _side_by_side(target, loop.index)]
+    # Elements of neighbouring columns are neighbours in memory.
+    *outer, last = target.index
+    column = [loop for loop in loops if _slope(last, loop.index) == 1 and loop.index not in names(*outer)]
     if len(inner) != 1 or len(column) != 1:
         return None
     (row,) = (loop for loop in loops if loop is not inner[0] and loop is not column[0])
@@ -145,12 +147,6 @@ def _summands(expr: Expr, *, minus: bool) -> list[Expr]:
         case tree.Unary("-" | "+" as op, operand):
             return _summands(operand, minus=minus != (op == "-"))
     return [tree.Unary("-", expr) if minus else expr]
-
-
-def _side_by_side(target: Item, counter: str) -> bool:
-    """Whether elements of neighbouring values of a counter are neighbours in memory."""
-    *outer, last = target.index
-    return _slope(last, counter) == 1 and counter not in names(*outer)
 
 
 def _linear(expr: Expr, counter: str) -> bool:

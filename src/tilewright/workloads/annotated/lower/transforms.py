@@ -265,7 +265,8 @@ def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
     for node in tree.statements(loop.body):
         if isinstance(node, tree.Loop) and own & tree.mentioned(node.first, node.last):
             return f"the bounds of {node.index!r} depend on it"
-        if isinstance(node, tree.If) and own & tree.mentioned(node.test) and _several(node):
+        several = bool(tree.loops(node)) or len(list(tree.every(node, tree.Assign))) > 1
+        if isinstance(node, tree.If) and own & tree.mentioned(node.test) and several:
             return "a condition around several statements depends on it"
     nest = setting.nest(loop)
     start = nest.names.affine(loop.first)
@@ -279,10 +280,6 @@ def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
     times = {number: [*time, "v0"] for number, time in even(times).items()}
     bad = nest.violated(times, setting.reduced(loop))
     return "" if bad is None else reason(bad)
-
-
-def _several(stmt: tree.Stmt) -> bool:
-    return bool(tree.loops(stmt)) or len(list(tree.every(stmt, tree.Assign))) > 1
 
 
 def _unrolled(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:

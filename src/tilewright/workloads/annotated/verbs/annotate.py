@@ -255,7 +255,7 @@ def _body(number: int, old: str, result: SiteResult) -> str:
         told = result.guards[place].items() if several else ()
         conditions = size.conditions[number] if size.conditions else ()
         tests = dict.fromkeys([*(f"{name} == {_literal(value)}" for name, value in told), *conditions])
-        new = _comment(size, result) + _code(number, size)
+        new = _comment(size, result) + (size.text[number] if size.text else region_text(size.bodies[number]))
         if not tests:
             # It is right for every call, and nothing tells its size from those behind it.
             return _chain(branches, new)
@@ -269,10 +269,6 @@ def _chain(branches: Mapping[str, str], last: str) -> str:
         return last
     texts = [f"if ({test}) {{\n{branch}" for test, branch in branches.items()]
     return "  " + "  } else ".join([*texts, f"{{\n{last}"]) + "  }\n"
-
-
-def _code(number: int, size: SizeResult) -> str:
-    return size.text[number] if size.text else region_text(size.bodies[number])
 
 
 def _comment(size: SizeResult, result: SiteResult) -> str:

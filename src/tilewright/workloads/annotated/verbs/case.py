@@ -168,7 +168,9 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
     numbers = _numbers(site, size)
     files = _input_files(spec, folder)
     whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
-    words = {**_file_numbers(site), **spec.lets, **size}
+    # Extents may name the whole numbers that the file gives to scalars and macros before the region.
+    given = {name: value for name in site.values if (value := file_value(site, name)) is not None}
+    words: dict[str, Plain] = {**given, **spec.lets, **size}
     variables: dict[str, RegionInput] = {}
     for each in spec.variables:
         variables[each.name] = made = _input(each, words)
@@ -227,12 +229,6 @@ def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
     if own and each.nbytes <= _MOST_HELD:
         return "array"
     return "restrict" if each.name in site.restricted else "argument"
-
-
-def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
-    """Return the whole numbers that the file gives to scalars and macros before the region: extents may name them."""
-    found = {name: file_value(site, name) for name in site.values}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _numbers(site: RegionGroup, size: Mapping[str, Plain]) -> dict[str, int | float]:

@@ -52,7 +52,8 @@ def guard_of(
     """Return what one region assumes."""
     code = case.code(loop, plain=plain)
     free = sorted((tree.scalars(code) - tree.written(code) - tree.counters(code)) & set(case.known))
-    overlap = _classes(_arrays(code, case), case.types)
+    # What a region and its surroundings declare themselves lies apart.
+    overlap = _classes(tree.elements(code) - tree.declared(code) - tree.declared(case.site.around), case.types)
     full = case.setting
     made = build(code, full)
 
@@ -127,11 +128,6 @@ def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
         name: _ANY if "char" in own.values() else ELEMENTS.get(ctype, ctype).removeprefix("u")
         for name, ctype in own.items()
     }
-
-
-def _arrays(stmt: tree.Stmt, case: Case) -> set[str]:
-    """Arrays of a region that its surroundings hand to it; what they declare themselves lies apart."""
-    return tree.elements(stmt) - tree.declared(stmt) - tree.declared(case.site.around)
 
 
 def _distinct(loop: LoopRegion, case: Case, code: tree.Stmt, overlap: Mapping[str, str]) -> tuple[list[str], list[str]]:
