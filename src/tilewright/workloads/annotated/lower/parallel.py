@@ -14,7 +14,7 @@ from tilewright.base.errors import IllegalTransformError
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.scalars import scalar_replace
-from tilewright.workloads.annotated.lower.transforms import NestContext, add_pragma, chain, even, innermost, permute
+from tilewright.workloads.annotated.lower.transforms import NestContext, add_pragma, chain, innermost, permute
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.affine import IslNames
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, collect
@@ -368,11 +368,7 @@ class _Front:
         across, along = texts
         tile = f"floor({across}/{self.size})"
         front = f"{tile} + floor(({along} + {skew}*{across})/{self.size})"
-        times = {}
-        for site in nest.sites:
-            time = nest.time(site)
-            times[site.number] = [time[0], front, f"{sign}({tile})", across, along, *time[4:]]
-        return even(times)
+        return nest.times(lambda time: [time[0], front, f"{sign}({tile})", across, along, *time[4:]])
 
     def built(self, skew: int, taken: Collection[str]) -> tuple[tree.Loop, tree.Loop]:
         """Return the loop over diagonals and the one over a diagonal's tiles."""

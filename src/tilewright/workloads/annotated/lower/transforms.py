@@ -136,12 +136,10 @@ def permute(stmt: tree.Stmt, order: Sequence[str], setting: NestContext) -> tupl
     _check_bounds(new)
     nest = setting.nest(stmt)
     places = [next(i for i, each in enumerate(loops) if each is loop) for loop in new]
-    times = {}
-    for site in nest.sites:
-        time = nest.time(site)
-        dims = [time[2 * place + 1] for place in places]
-        times[site.number] = [*itertools.chain.from_iterable(("0", each) for each in dims), *time[2 * len(loops) :]]
-    bad = nest.violated(even(times), setting.reduced(loops[0]))
+    times = nest.times(
+        lambda time: [each for place in places for each in ("0", time[2 * place + 1])] + time[2 * len(loops) :]
+    )
+    bad = nest.violated(times, setting.reduced(loops[0]))
     if bad is not None:
         raise illegal(f"the order ({', '.join(loop.index for loop in new)})", bad)
     # A dependence that a loop around it carried is the loop's own once that loop has gone inside.
@@ -171,12 +169,6 @@ def _check_bounds(loops: Sequence[tree.Loop]) -> None:
             raise IllegalTransformError(
                 f"the loop over {loop.index!r} cannot stand outside that over {min(bad)!r}, on which its bounds depend"
             )
-
-
-def even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
-    """Give all times one length."""
-    columns = itertools.zip_longest(*times.values(), fillvalue="0")
-    return dict(zip(times, map(list, zip(*columns, strict=True)), strict=True))
 
 
 def tile(
@@ -272,13 +264,10 @@ def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
     start = nest.names.affine(loop.first)
     if start is None:
         return "its first value is not affine"
-    times = {}
-    for site in nest.sites:
-        time = nest.time(site)
-        times[site.number] = [time[0], f"floor((v0 - ({start}))/{factor * loop.step})", *time[2:]]
-    # All times have one length; the copy's number comes last.
-    times = {number: [*time, "v0"] for number, time in even(times).items()}
-    bad = nest.violated(times, setting.reduced(loop))
+    block = f"floor((v0 - ({start}))/{factor * loop.step})"
+    times = nest.times(lambda time: [time[0], block, *time[2:]])
+    # The copy's number comes last.
+    bad = nest.violated({number: [*time, "v0"] for number, time in times.items()}, setting.reduced(loop))
     return "" if bad is None else reason(bad)
 
 

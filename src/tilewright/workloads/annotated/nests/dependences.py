@@ -7,7 +7,7 @@ not affine is taken to touch anything: the answer may be too careful, never too 
 """
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -280,8 +280,14 @@ class Nest:
         """Whether two arrays surely share no element."""
         return a != b and (a not in self.overlap or self.overlap[a] != self.overlap.get(b))
 
-    def time(self, site: AssignmentSite) -> list[str]:
-        """Return the original time of a site's instances: positions and counters in turn."""
+    def times(self, change: Callable[[list[str]], list[str]]) -> dict[int, list[str]]:
+        """Return new times per site, all of one length, made of the original ones: positions and counters in turn."""
+        new = {site.number: change(self._original_time(site)) for site in self.sites}
+        columns = itertools.zip_longest(*new.values(), fillvalue="0")
+        return dict(zip(new, map(list, zip(*columns, strict=True)), strict=True))
+
+    @staticmethod
+    def _original_time(site: AssignmentSite) -> list[str]:
         items: list[str] = []
         for depth, position in enumerate(site.positions):
             items.append(str(position))
