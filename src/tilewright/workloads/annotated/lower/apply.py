@@ -14,8 +14,15 @@ from typing import Any, NamedTuple
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.lower import transforms
 from tilewright.workloads.annotated.lower.parallel import clauses, free
-from tilewright.workloads.annotated.lower.scalars import array_copy, bound_replace, scalar_replace
-from tilewright.workloads.annotated.lower.transforms import NestContext, chain, innermost, loops_named
+from tilewright.workloads.annotated.lower.transforms import (
+    NestContext,
+    array_copy,
+    bound_replace,
+    chain,
+    innermost,
+    loops_named,
+    scalar_replace,
+)
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence
 from tilewright.workloads.annotated.nests.nest import Loop, Stmt, outermost, used

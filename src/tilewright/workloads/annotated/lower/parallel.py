@@ -13,8 +13,14 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
-from tilewright.workloads.annotated.lower.scalars import scalar_replace
-from tilewright.workloads.annotated.lower.transforms import NestContext, add_pragma, chain, innermost, permute
+from tilewright.workloads.annotated.lower.transforms import (
+    NestContext,
+    add_pragma,
+    chain,
+    innermost,
+    permute,
+    scalar_replace,
+)
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.affine import IslNames
 from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, collect

@@ -22,7 +22,7 @@ from tilewright.workloads.annotated.nests.nest import Num
 from tilewright.workloads.annotated.parse.evaluate import Plain
 from tilewright.workloads.annotated.parse.file import LoopRegion, RegionGroup, read_file, read_text, sibling
 from tilewright.workloads.annotated.parse.spec import TuningSpec
-from tilewright.workloads.annotated.search.search import Deadline
+from tilewright.workloads.annotated.search import Deadline
 from tilewright.workloads.annotated.verbs.case import Case, command_of, input_sizes, make_case
 from tilewright.workloads.annotated.verbs.options import MAX_RUNS, AnnotatedOptions
 from tilewright.workloads.annotated.verbs.result import SiteResult, SizeResult, untuned
@@ -76,7 +76,7 @@ def annotate(
         backend: ``c``, ``opencl``, ``opencl:oclgrind`` (interpreted, races and bounds checked) or ``cuda``.
         seconds: Time for the whole file, compilations and measurements; what is not done by then is ended.
         runs: Most variants per size of the input; what the specification says by default.
-        search: A search of :mod:`tilewright.workloads.annotated.search.algorithms`; the specification's by default.
+        search: A search of :mod:`tilewright.workloads.annotated.search`; the specification's by default.
         sizes: Values of input parameters in the place of the specification's.
         strict: Refuse transforms that a dependence forbids instead of leaving them out.
         allow_compilers: Programs that a build command may run beside the known compilers.

@@ -19,7 +19,7 @@ from tilewright.workloads.annotated import call as runtime
 from tilewright.workloads.annotated.lower.parallel import has_directives
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
 from tilewright.workloads.annotated.nests.nest import Stmt
-from tilewright.workloads.annotated.search.search import Deadline
+from tilewright.workloads.annotated.search import Deadline
 from tilewright.workloads.annotated.verbs.case import Case, command_of
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, repeats_of
 from tilewright.workloads.annotated.verbs.result import SizeResult
@@ -92,7 +92,7 @@ class Beside:
 
 @dataclass(slots=True, kw_only=True)
 class CpuMeter:
-    """Builds, validates and times variants; see :class:`tilewright.workloads.annotated.search.search.PointMeter`."""
+    """Builds, validates and times variants; see :class:`tilewright.workloads.annotated.search.PointMeter`."""
 
     case: Case  # the regions at one size of the input
     pool: WorkerPool  # two workers at most; the first one runs

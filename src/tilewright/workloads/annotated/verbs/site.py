@@ -13,7 +13,7 @@ from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError, limite
 from tilewright.workloads.annotated.nests.nest import Stmt, Transform, every
 from tilewright.workloads.annotated.parse.evaluate import Plain
 from tilewright.workloads.annotated.parse.file import RegionGroup
-from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, Values
+from tilewright.workloads.annotated.search import Deadline, ParameterSpace, Values
 from tilewright.workloads.annotated.verbs.case import INTERIOR, PARALLEL, Case, command_notes, region_types
 from tilewright.workloads.annotated.verbs.gpu import plain_device, tune_device
 from tilewright.workloads.annotated.verbs.guard import RegionGuard, cpu_guards, visible_sizes
