@@ -10,6 +10,7 @@ by those that may run next: loops come back, ``goto`` goes anywhere. A value liv
 end meets a read of its variable before it meets an assignment; what cannot be followed reads every name in it.
 """
 
+import itertools
 import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +90,7 @@ class Unit:
         """Yield functions and declarations with the names that any place there may use, and whether all may be read."""
         nodes = [node for node in self._tree.ext if kind(node) != "Typedef" or node.coord.line > 1]
         starts = [max(0, node.coord.line - 2) for node in nodes]
-        for node, start, end in zip(nodes, starts, [*starts[1:], len(self._words) - 1], strict=True):
+        for node, (start, end) in zip(nodes, itertools.pairwise([*starts, len(self._words) - 1]), strict=True):
             lines = range(start, end + 1)
             words = self._meant(set().union(*(self._words[line] for line in lines)))
             if not self._unread.isdisjoint(lines):
