@@ -222,12 +222,8 @@ class _Applier:
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
                 stmt = self.copied(stmt, args[key], key)
-        flag, *rest = _flagged(args.get("scalarreplace", False))
-        if flag:
-            stmt = self.scalar_replace(stmt, dict(zip(("dtype", "prefix"), rest, strict=False)))
-        flag, *rest = _flagged(args.get("boundreplace", False))
-        if flag:
-            stmt = self.bound_replace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
+        stmt = self.flagged(stmt, args.get("scalarreplace", False), "dtype prefix", self.scalar_replace)
+        stmt = self.flagged(stmt, args.get("boundreplace", False), "lprefix uprefix", self.bound_replace)
         stmt = self._pragmas(stmt, args)
         if _wanted(args.get("vector"), "vector"):
             stmt = self.directive(stmt, innermost(stmt), "ivdep")
@@ -237,10 +233,13 @@ class _Applier:
         for each in _tuple_of(args.get("arrcopy", ()), "arrcopy"):
             if not isinstance(each, tuple) or not 3 <= len(each) <= 5:
                 raise UsageError("an array copy is (flag, reference, sizes[, suffix[, type]])")
-            if each[0]:
-                keys = ("aref", "dimsizes", "suffix", "dtype")
-                stmt = self.array_copy(stmt, dict(zip(keys, each[1:], strict=False)))
+            stmt = self.flagged(stmt, each, "aref dimsizes suffix dtype", self.array_copy)
         return stmt
+
+    def flagged(self, stmt: Stmt, value: object, names: str, change: Callable[[Stmt, Arguments], Stmt]) -> Stmt:
+        """Make a change that a flag asks for, which arguments may stand behind."""
+        flag, *given = value if isinstance(value, tuple) and value else (value,)
+        return change(stmt, dict(zip(names.split(), given, strict=False))) if flag else stmt
 
     def _pragmas(self, stmt: Stmt, args: Arguments) -> Stmt:
         for each in _tuple_of(args.get("pragma", ()), "pragma"):
@@ -336,11 +335,6 @@ def _wanted(value: object, what: str) -> tuple[str, ...]:
         raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
     texts = tuple(_text_of(each) for each in _several(value[1]))
     return texts if value[0] else ()
-
-
-def _flagged(value: object) -> tuple[Any, ...]:
-    """A pair (flag, value) as it is; anything else as one value."""
-    return value if isinstance(value, tuple) and value else (value,)
 
 
 def _several(value: object) -> tuple[Any, ...]:
