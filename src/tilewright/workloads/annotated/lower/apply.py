@@ -18,7 +18,6 @@ from tilewright.workloads.annotated.lower.transforms import (
     NestContext,
     array_copy,
     bound_replace,
-    chain,
     innermost,
     loops_named,
     scalar_replace,
@@ -257,7 +256,7 @@ class _Applier:
         order = _tuple_of(args.get("hotspot_permut") or args.get("permut") or (), "permut")
         factors = _sizes(args, "unroll_factors")
         for nest in _nests(stmt):
-            loops = [loop.index for loop in chain(nest)]
+            loops = [loop.index for loop in tree.chain(nest)]
             places = [each for each in order if isinstance(each, int) and each < len(loops)]
             if sorted(places) == list(range(len(loops))):
                 stmt = self.permute(stmt, {"seq": tuple(loops[place] for place in places)})
@@ -276,7 +275,7 @@ class _Applier:
         # ``permute([order])``, ``tile(statement, level, size)``, ``unroll(statement, level, factor)``: levels count the
         # loops of the nest from 1 as they are by then, or are counters.
         for name, *values in _tuple_of(args.get("script") or (), "script"):
-            loops = [each.index for loop in outermost(stmt)[:1] for each in chain(loop)]
+            loops = [each.index for loop in outermost(stmt)[:1] for each in tree.chain(loop)]
             if len(values) < (1 if name == "permute" else 3):
                 wanted = "([order])" if name == "permute" else "(statement, level, number)"
                 raise UsageError(f"{name} of CHiLL takes {wanted}, got {len(values)} arguments")
@@ -316,7 +315,7 @@ def _outer(stmt: Stmt, what: str) -> list[Loop]:
 def _nests(stmt: Stmt) -> list[Loop]:
     found = []
     for loop in outermost(stmt):
-        found += [loop] if len(chain(loop)) > 1 else _nests(loop.body)
+        found += [loop] if len(tree.chain(loop)) > 1 else _nests(loop.body)
     return found
 
 

@@ -16,7 +16,6 @@ from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.transforms import (
     NestContext,
     add_pragma,
-    chain,
     innermost,
     permute,
     scalar_replace,
@@ -187,7 +186,7 @@ class _Planner:
 
     def interchanged(self, loop: tree.Loop) -> tree.Loop | None:
         """Return a perfect nest with a parallel loop outermost, or None."""
-        loops = chain(loop)
+        loops = tree.chain(loop)
         for place in range(1, len(loops)):
             order = [loops[place].index, *(each.index for each in loops[:place])]
             if len(set(order)) < len(order):
@@ -309,7 +308,7 @@ def wavefront(loop: tree.Loop, setting: NestContext, size: int) -> tuple[tree.Lo
     needs the one before further on, the inner loop is skewed by one first (Wolfe, Loop skewing, 1986). Returns the loop
     over diagonals and the parallel one, or None if dependences or bounds forbid both forms.
     """
-    loops = chain(loop)
+    loops = tree.chain(loop)
     if len(loops) < 2 or abs(loops[0].step) != 1 or abs(loops[1].step) != 1:
         return None
     shape = _Front(outer=loops[0], inner=loops[1], size=size)

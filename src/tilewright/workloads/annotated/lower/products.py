@@ -81,15 +81,12 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     What is read may be written in no case; whether other iterations are told apart by the target is the caller's to
     ask of the dependences.
     """
-    loops: list[Loop] = []
-    body = tree.only(stmt)
-    while isinstance(body, Loop) and body.step == 1 and len(loops) < _DEPTH:
-        loops.append(body)
-        body = tree.only(body.body)
-    if not isinstance(body, Assign) or not isinstance(body.target, Item):
+    loops = tree.chain(stmt)
+    body = tree.only(loops[-1].body) if loops else stmt
+    if any(loop.step != 1 for loop in loops) or not isinstance(body, Assign) or not isinstance(body.target, Item):
         return None
     target, added, ctype = body.target, _added(body), types.get(body.variable, "")
-    if added is None or ctype not in REAL_TYPES or len({loop.index for loop in loops}) < _DEPTH:
+    if added is None or ctype not in REAL_TYPES or not len(loops) == len({loop.index for loop in loops}) == _DEPTH:
         return None
     inner = [loop for loop in loops if loop.index not in names(*target.index)]
     # Elements of neighbouring columns are neighbours in memory.

@@ -52,15 +52,6 @@ def loops_named(stmt: tree.Stmt, index: str) -> list[tree.Loop]:
     return [loop for loop in tree.loops(stmt) if loop.index == index]
 
 
-def chain(stmt: tree.Stmt) -> list[tree.Loop]:
-    """Return the loops of the perfect nest that a statement begins with."""
-    found: list[tree.Loop] = []
-    while isinstance(stmt := tree.only(stmt), tree.Loop):
-        found.append(stmt)
-        stmt = stmt.body
-    return found
-
-
 def illegal(what: str, dependence: LoopDependence) -> IllegalTransformError:
     """Return the error that names the dependence which forbids something."""
     return IllegalTransformError(f"{what} is illegal: {reason(dependence)}")
@@ -126,7 +117,7 @@ def strip(loop: tree.Loop, count: int, index: str, unit: int = 1) -> tree.Loop:
 
 def permute(stmt: tree.Stmt, order: Sequence[str], setting: NestContext) -> tuple[tree.Stmt, list[str]]:
     """Put the loops of a perfect nest into an order (others keep their places), with notes on directives left out."""
-    loops = chain(stmt)
+    loops = tree.chain(stmt)
     named = [loop for loop in loops if loop.index in order]
     wanted = [loop for index in order for loop in named if loop.index == index]
     if wanted == named or len(named) < 2:
@@ -194,7 +185,7 @@ def tile(
     # The last that were made are the largest tiles: they go outermost, in the order of the specification.
     done: set[int] = set()
     for head in tree.loops(stmt):
-        inside = chain(head)
+        inside = tree.chain(head)
         if id(head) in done or len(inside) < 2:
             continue
         done |= {id(loop) for loop in inside}

@@ -339,6 +339,15 @@ def only(stmt: Stmt) -> Stmt:
     return stmt.body[0] if isinstance(stmt, Block) and len(stmt.body) == 1 else stmt
 
 
+def chain(stmt: Stmt) -> list[Loop]:
+    """Return the loops of the perfect nest that a statement begins with."""
+    found: list[Loop] = []
+    while isinstance(stmt := only(stmt), Loop):
+        found.append(stmt)
+        stmt = stmt.body
+    return found
+
+
 def sequence(stmt: Stmt) -> "tuple[Stmt, ...]":
     """Return the statements of a block, and any other statement alone."""
     return stmt.body if isinstance(stmt, Block) else (stmt,)
