@@ -6,7 +6,7 @@ Every line measures one candidate after the other, and says which share of the b
 and so many candidates has reached. `model, in turn` takes the model's ranking as it stands, `tune` is the search of
 `tilewright tune --effort full` (tilewright.tuning.search) with recorded measurements in place of new ones; on the
 V100 the model's constants are fitted to the other six stencils. The others are the searches of
-tilewright.workloads.annotated.search.algorithms without a model, on the indices of the same sizes: the mean of as
+tilewright.workloads.annotated.search without a model, on the indices of the same sizes: the mean of as
 many seeds.
 """
 
@@ -39,7 +39,7 @@ from tilewright.tuning.sensitivity import STEP, slopes
 from tilewright.tuning.shortlist import FamilySpace, effort_level
 from tilewright.verbs.tuning.family_spaces import slopes_of
 from tilewright.verbs.validate import ordered
-from tilewright.workloads.annotated.search.algorithms import ALGORITHMS
+from tilewright.workloads.annotated.search import ALGORITHMS
 
 COUNTS = (1, 4, 10, 20, 50)
 SEARCHES = ("Randomsearch", "Randomlocal", "Annealing", "Firefly", "Simplex", "Direct")

@@ -12,10 +12,9 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.code import Blocking
 from tilewright.schedules.tiling import parse
 from tilewright.workloads.annotated.lower.apply import apply_transforms
-from tilewright.workloads.annotated.lower.device import DeviceProgram
+from tilewright.workloads.annotated.lower.device import DeviceProgram, lower
 from tilewright.workloads.annotated.lower.edges import split_edges
 from tilewright.workloads.annotated.lower.extents import extents_of
-from tilewright.workloads.annotated.lower.gpu import lower
 from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit, region_text
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text

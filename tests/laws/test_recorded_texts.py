@@ -50,7 +50,7 @@ from tilewright.sparse.lower.gpu import emit_vectors_gpu
 from tilewright.sparse.lower.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.tuning.spaces.cpu_schedule import CG_BLOCK, blocking, unrolling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.device import lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.transforms import NestContext

@@ -9,8 +9,7 @@ from tests.codegen.guessed_types import scalar_types
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
-from tilewright.workloads.annotated.lower.device import DeviceProgram, launch_of
-from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.device import DeviceProgram, launch_of, lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import code

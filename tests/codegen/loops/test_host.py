@@ -17,8 +17,7 @@ from tests.sampling import covering
 
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.workloads.annotated.lower.apply import apply_transforms
-from tilewright.workloads.annotated.lower.device import DeviceProgram
-from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.device import DeviceProgram, lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import code

@@ -12,7 +12,7 @@ from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.workloads.annotated import call as runtime
 from tilewright.workloads.annotated.lower.apply import MODULES, TRANSFORMS, apply_transforms
-from tilewright.workloads.annotated.lower.gpu import lower
+from tilewright.workloads.annotated.lower.device import lower
 from tilewright.workloads.annotated.lower.harness import BoundVariable, emit_unit
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import code

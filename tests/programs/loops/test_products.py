@@ -3,8 +3,8 @@
 import pytest
 
 from tilewright.workloads.annotated.lower.lowering import code, text
+from tilewright.workloads.annotated.lower.products import product_loops, summed_in_place
 from tilewright.workloads.annotated.nests.nest import Name
-from tilewright.workloads.annotated.nests.products import product_loops, summed_in_place
 from tilewright.workloads.annotated.nests.scalars import inline_temporaries, localise
 from tilewright.workloads.annotated.parse.c import parse_code
 

@@ -7,8 +7,7 @@ import pytest
 
 from tilewright.workloads.annotated.nests.nest import Assign, Name
 from tilewright.workloads.annotated.nests.scalars import converted
-from tilewright.workloads.annotated.nests.types import ELEMENTS, limits, named
-from tilewright.workloads.annotated.nests.values import type_of
+from tilewright.workloads.annotated.nests.values import ELEMENTS, limits, named, type_of
 from tilewright.workloads.annotated.parse.c import parse_code
 
 TYPES = {f"{ctype.replace(' ', '_')}_": ctype for ctype in ELEMENTS}

@@ -3,8 +3,7 @@
 import pytest
 
 from tilewright.base.records import Measurement, Outcome
-from tilewright.workloads.annotated.search.algorithms import ALGORITHMS
-from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.search import ALGORITHMS, Deadline, ParameterSpace, search_loops
 
 
 class Clock:

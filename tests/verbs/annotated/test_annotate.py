@@ -22,8 +22,7 @@ from tilewright.workloads.annotated import call as runtime
 from tilewright.workloads.annotated.nests.dependences import analyse
 from tilewright.workloads.annotated.nests.limit import TimeUpError, limited
 from tilewright.workloads.annotated.parse.c import parse_code
-from tilewright.workloads.annotated.search.algorithms import ALGORITHMS
-from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.search import ALGORITHMS, Deadline, ParameterSpace, search_loops
 from tilewright.workloads.annotated.verbs import gpu as annotate_gpu
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter

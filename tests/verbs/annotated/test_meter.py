@@ -10,7 +10,7 @@ from tilewright.runtime.workers.pool import Reply
 from tilewright.workloads.annotated import call as runtime
 from tilewright.workloads.annotated.nests.limit import TimeUpError
 from tilewright.workloads.annotated.parse.file import read_file
-from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.search import Deadline, ParameterSpace, search_loops
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.case import input_sizes, make_case
 from tilewright.workloads.annotated.verbs.meter import CpuMeter

@@ -74,12 +74,9 @@ class _Bench:
         self.expected: list[npt.NDArray[Any]] = []
         self.bounds: list[float] = []
 
-    def reset(self) -> None:
+    def run(self, function: Any) -> float:  # noqa: ANN401
         for target, source in zip(self.work, self.start, strict=True):
             np.copyto(target, source)
-
-    def run(self, function: Any) -> float:  # noqa: ANN401
-        self.reset()
         pointers = addresses(self.work)
         return float(function(address(pointers)))
 

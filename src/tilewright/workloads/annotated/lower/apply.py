@@ -14,8 +14,14 @@ from typing import Any, NamedTuple
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.workloads.annotated.lower import transforms
 from tilewright.workloads.annotated.lower.parallel import clauses, free
-from tilewright.workloads.annotated.lower.scalars import array_copy, bound_replace, scalar_replace
-from tilewright.workloads.annotated.lower.transforms import NestContext, chain, innermost, loops_named
+from tilewright.workloads.annotated.lower.transforms import (
+    NestContext,
+    array_copy,
+    bound_replace,
+    innermost,
+    loops_named,
+    scalar_replace,
+)
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence
 from tilewright.workloads.annotated.nests.nest import Loop, Stmt, outermost, used
@@ -121,21 +127,12 @@ class _Applier:
         size, index = _whole(args.get("tsize"), "tsize"), _name_of(args.get("tindex"), "tindex")
         return self.attempt(stmt, transforms.tile, [((loops[0].index,), size, index)])
 
-    def unroll(self, stmt: Stmt, args: Arguments) -> Stmt:
-        return self._unrolled(stmt, args, transforms.unroll)
-
-    def unroll_jam(self, stmt: Stmt, args: Arguments) -> Stmt:
-        return self._unrolled(stmt, args, transforms.unroll_jam)
-
-    def _unrolled(self, stmt: Stmt, args: Arguments, change: Callable[..., tuple[Stmt, list[str]]]) -> Stmt:
+    def unrolled(self, stmt: Stmt, args: Arguments, change: Callable[..., tuple[Stmt, list[str]]]) -> Stmt:
         loops = _outer(stmt, "Unroll")
         factor = _whole(args.get("ufactor"), "ufactor")
         if args.get("parallelize"):
             stmt = self.directive(stmt, loops, "omp parallel for")
         return self.attempt(stmt, change, loops[0].index, factor)
-
-    def register_tile(self, stmt: Stmt, args: Arguments) -> Stmt:
-        return self.copied(stmt, (args.get("loops"), args.get("ufactors")), "RegTile")
 
     def copied(self, stmt: Stmt, pair: Any, what: str) -> Stmt:  # noqa: ANN401
         """Copy the bodies of loops, and fuse the copies: a pair of counters and factors."""
@@ -224,12 +221,8 @@ class _Applier:
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
                 stmt = self.copied(stmt, args[key], key)
-        flag, *rest = _flagged(args.get("scalarreplace", False))
-        if flag:
-            stmt = self.scalar_replace(stmt, dict(zip(("dtype", "prefix"), rest, strict=False)))
-        flag, *rest = _flagged(args.get("boundreplace", False))
-        if flag:
-            stmt = self.bound_replace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
+        stmt = self.flagged(stmt, args.get("scalarreplace", False), "dtype prefix", self.scalar_replace)
+        stmt = self.flagged(stmt, args.get("boundreplace", False), "lprefix uprefix", self.bound_replace)
         stmt = self._pragmas(stmt, args)
         if _wanted(args.get("vector"), "vector"):
             stmt = self.directive(stmt, innermost(stmt), "ivdep")
@@ -239,10 +232,13 @@ class _Applier:
         for each in _tuple_of(args.get("arrcopy", ()), "arrcopy"):
             if not isinstance(each, tuple) or not 3 <= len(each) <= 5:
                 raise UsageError("an array copy is (flag, reference, sizes[, suffix[, type]])")
-            if each[0]:
-                keys = ("aref", "dimsizes", "suffix", "dtype")
-                stmt = self.array_copy(stmt, dict(zip(keys, each[1:], strict=False)))
+            stmt = self.flagged(stmt, each, "aref dimsizes suffix dtype", self.array_copy)
         return stmt
+
+    def flagged(self, stmt: Stmt, value: object, names: str, change: Callable[[Stmt, Arguments], Stmt]) -> Stmt:
+        """Make a change that a flag asks for, which arguments may stand behind."""
+        flag, *given = value if isinstance(value, tuple) and value else (value,)
+        return change(stmt, dict(zip(names.split(), given, strict=False))) if flag else stmt
 
     def _pragmas(self, stmt: Stmt, args: Arguments) -> Stmt:
         for each in _tuple_of(args.get("pragma", ()), "pragma"):
@@ -260,7 +256,7 @@ class _Applier:
         order = _tuple_of(args.get("hotspot_permut") or args.get("permut") or (), "permut")
         factors = _sizes(args, "unroll_factors")
         for nest in _nests(stmt):
-            loops = [loop.index for loop in chain(nest)]
+            loops = [loop.index for loop in tree.chain(nest)]
             places = [each for each in order if isinstance(each, int) and each < len(loops)]
             if sorted(places) == list(range(len(loops))):
                 stmt = self.permute(stmt, {"seq": tuple(loops[place] for place in places)})
@@ -279,7 +275,7 @@ class _Applier:
         # ``permute([order])``, ``tile(statement, level, size)``, ``unroll(statement, level, factor)``: levels count the
         # loops of the nest from 1 as they are by then, or are counters.
         for name, *values in _tuple_of(args.get("script") or (), "script"):
-            loops = [each.index for loop in outermost(stmt)[:1] for each in chain(loop)]
+            loops = [each.index for loop in outermost(stmt)[:1] for each in tree.chain(loop)]
             if len(values) < (1 if name == "permute" else 3):
                 wanted = "([order])" if name == "permute" else "(statement, level, number)"
                 raise UsageError(f"{name} of CHiLL takes {wanted}, got {len(values)} arguments")
@@ -319,7 +315,7 @@ def _outer(stmt: Stmt, what: str) -> list[Loop]:
 def _nests(stmt: Stmt) -> list[Loop]:
     found = []
     for loop in outermost(stmt):
-        found += [loop] if len(chain(loop)) > 1 else _nests(loop.body)
+        found += [loop] if len(tree.chain(loop)) > 1 else _nests(loop.body)
     return found
 
 
@@ -338,11 +334,6 @@ def _wanted(value: object, what: str) -> tuple[str, ...]:
         raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
     texts = tuple(_text_of(each) for each in _several(value[1]))
     return texts if value[0] else ()
-
-
-def _flagged(value: object) -> tuple[Any, ...]:
-    """A pair (flag, value) as it is; anything else as one value."""
-    return value if isinstance(value, tuple) and value else (value,)
 
 
 def _several(value: object) -> tuple[Any, ...]:
@@ -413,9 +404,17 @@ def _takes(arguments: str, change: Callable[[_Applier, Stmt, Arguments], Stmt]) 
 
 TRANSFORMS: Mapping[str, LoopTransform] = {
     "Tile": _takes("tsize tindex", _Applier.tile),
-    "Unroll": _takes("ufactor parallelize init_cleanup_loop", _Applier.unroll),
-    "UnrollJam": _takes("ufactor parallelize", _Applier.unroll_jam),
-    "RegTile": _takes("loops ufactors", _Applier.register_tile),
+    "Unroll": _takes(
+        "ufactor parallelize init_cleanup_loop",
+        lambda applier, stmt, args: applier.unrolled(stmt, args, transforms.unroll),
+    ),
+    "UnrollJam": _takes(
+        "ufactor parallelize", lambda applier, stmt, args: applier.unrolled(stmt, args, transforms.unroll_jam)
+    ),
+    "RegTile": _takes(
+        "loops ufactors",
+        lambda applier, stmt, args: applier.copied(stmt, (args.get("loops"), args.get("ufactors")), "RegTile"),
+    ),
     "Permut": _takes("seq", _Applier.permute),
     "ScalarReplace": _takes("prefix dtype overwrite_arr", _Applier.scalar_replace),
     "BoundReplace": _takes("lprefix uprefix dtype", _Applier.bound_replace),

@@ -47,7 +47,7 @@ def _told(loop: tree.Loop) -> bool:
         return False
     if tree.mentioned(loop.first, loop.last) & inside:
         return False
-    tests = [node.test for node in tree.statements(loop.body) if isinstance(node, tree.If)]
+    tests = [node.test for node in tree.every(loop.body, tree.If)]
     return any(_side(part, loop) is not None for test in tests for part in tree.walk(test))
 
 
@@ -71,10 +71,8 @@ def _side(expr: tree.Expr, loop: tree.Loop) -> bool | None:
 
 
 def _same(one: tree.Expr, other: tree.Expr) -> bool:
-    if one == other:
-        return True
-    first, second = _sum(one), _sum(other)
-    return first is not None and first == second
+    total = _sum(one)
+    return one == other or (total is not None and total == _sum(other))
 
 
 def _sum(expr: tree.Expr) -> dict[str, int] | None:
@@ -143,12 +141,9 @@ def _folded(expr: tree.Expr) -> tree.Expr:
             return expr if value is None else tree.integer(not value)
         case tree.Binary(op, left, right) if op in _COMPARES:
             apart = _sum(left - right)
-            value = (
-                None
-                if apart is None or apart.keys() - {""}
-                else evaluate(tree.Binary(op, tree.integer(apart.get("", 0)), tree.integer(0)), {})
-            )
-            return expr if value is None else tree.integer(int(value))
+            if apart is not None and not apart.keys() - {""}:
+                value = evaluate(tree.Binary(op, tree.integer(apart.get("", 0)), tree.integer(0)), {})
+                return expr if value is None else tree.integer(int(value))
     return expr
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tilewright.codegen.print.base import blocks
 from tilewright.workloads.annotated.lower.lowering import code, lines
-from tilewright.workloads.annotated.nests.nest import Declare, Stmt, sequence, statements
+from tilewright.workloads.annotated.nests.nest import Declare, Stmt, every, sequence
 
 ENTRY = "tw_run"
 _TAKEN = (
@@ -51,7 +51,7 @@ def emit_unit(
     else:
         head = prelude
         written = [line for each in sequence(body) for line in lines(each, 2)]
-        owned = [node.name for node in statements(body) if isinstance(node, Declare) and node.allocated]
+        owned = [node.name for node in every(body, Declare) if node.allocated]
     outside = [(each, place) for place, each in enumerate(bound) if not each.inside]
     top = texts["heads"].text + head + texts["clock"].text
     for name, value in numbers.items():

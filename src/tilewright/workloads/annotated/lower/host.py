@@ -45,6 +45,7 @@ class _Host:
     def __init__(self, program: DeviceProgram, *, cuda: bool) -> None:
         self.program, self.cuda, launch = program, cuda, program.launch
         self.types = program.arrays
+        self.texts = blocks("host.h", Path(__file__).parent)
         self.resident = cuda and launch.resident
         self.streams = 1 if program.streams is None or self.resident else program.kernels[0].launch.streams
         self.streamed = program.streams is not None and not self.resident
@@ -53,8 +54,7 @@ class _Host:
 
     def put(self, name: str, depth: int, **words: object) -> list[str]:
         """Return the lines of a call, or of what both libraries have alike."""
-        files = blocks("host.h", Path(__file__).parent)
-        found = files.get(name) or files.get(f"{'cuda' if self.cuda else 'opencl'} {name}")
+        found = self.texts.get(name) or self.texts.get(f"{'cuda' if self.cuda else 'opencl'} {name}")
         text = "" if found is None else found.filled({key: str(value) for key, value in words.items()})
         return ["  " * depth + line for line in text.splitlines()]
 
@@ -103,7 +103,7 @@ class _Host:
             return self.run(stmt, depth)
         if isinstance(stmt, tree.Block):
             return [line for each in stmt.body for line in self.step(each, depth)]
-        if not any(isinstance(node, LoopKernel) for node in tree.statements(stmt)):
+        if not any(tree.every(stmt, LoopKernel)):
             return lines(stmt, depth)
         inside = ("\n".join(self.step(part, depth + 1)) for part in tree.parts(stmt))
         return lines(tree.with_parts(stmt, tuple(map(tree.Verbatim, inside))), depth)

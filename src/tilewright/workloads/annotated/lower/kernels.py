@@ -8,7 +8,7 @@ from tilewright.codegen.ir import Native, Operator
 from tilewright.codegen.print.source import OPENCL, SourceDialect, print_kernels
 from tilewright.workloads.annotated.lower.device import DeviceProgram, LaunchShape, LoopKernel
 from tilewright.workloads.annotated.lower.lowering import lower_body
-from tilewright.workloads.annotated.lower.scalars import shifted
+from tilewright.workloads.annotated.lower.transforms import shifted
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.scalars import Reduction, neutral
 

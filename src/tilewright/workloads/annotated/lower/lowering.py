@@ -11,8 +11,7 @@ from tilewright.codegen.ir import Native, Operator
 from tilewright.codegen.print.base import SIGNS
 from tilewright.codegen.print.source import expression_text, statement_lines
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.types import common, promoted
-from tilewright.workloads.annotated.nests.values import type_of
+from tilewright.workloads.annotated.nests.values import common, promoted, type_of
 
 Names = Mapping[str, ir.Type]
 """Types of names; of arrays those of pointers, to rows where they have several dimensions."""

@@ -13,12 +13,16 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
-from tilewright.workloads.annotated.lower.scalars import scalar_replace
-from tilewright.workloads.annotated.lower.transforms import NestContext, add_pragma, chain, even, innermost, permute
+from tilewright.workloads.annotated.lower.transforms import (
+    NestContext,
+    add_pragma,
+    innermost,
+    permute,
+    scalar_replace,
+)
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.accesses import collect
 from tilewright.workloads.annotated.nests.affine import IslNames
-from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest
+from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nest, collect
 from tilewright.workloads.annotated.nests.scalars import Reduction, accumulated, local_types, reductions
 from tilewright.workloads.annotated.nests.values import evaluate
 
@@ -182,7 +186,7 @@ class _Planner:
 
     def interchanged(self, loop: tree.Loop) -> tree.Loop | None:
         """Return a perfect nest with a parallel loop outermost, or None."""
-        loops = chain(loop)
+        loops = tree.chain(loop)
         for place in range(1, len(loops)):
             order = [loops[place].index, *(each.index for each in loops[:place])]
             if len(set(order)) < len(order):
@@ -304,7 +308,7 @@ def wavefront(loop: tree.Loop, setting: NestContext, size: int) -> tuple[tree.Lo
     needs the one before further on, the inner loop is skewed by one first (Wolfe, Loop skewing, 1986). Returns the loop
     over diagonals and the parallel one, or None if dependences or bounds forbid both forms.
     """
-    loops = chain(loop)
+    loops = tree.chain(loop)
     if len(loops) < 2 or abs(loops[0].step) != 1 or abs(loops[1].step) != 1:
         return None
     shape = _Front(outer=loops[0], inner=loops[1], size=size)
@@ -339,8 +343,8 @@ class _Front:
 
     def narrow(self, known: Mapping[str, int]) -> bool:
         """Whether it is known that no diagonal has two tiles."""
-        spans = [_minus(self.outer.last, self.outer.first)]
-        spans.append(_minus(self.extreme(self.inner.last, low=False), self.extreme(self.inner.first, low=True)))
+        spans = [_joined(self.outer.last, "-", self.outer.first)]
+        spans.append(_joined(self.extreme(self.inner.last, low=False), "-", self.extreme(self.inner.first, low=True)))
         values = [evaluate(each, known) for each in spans]
         return any(isinstance(each, int) and abs(each) < self.size for each in values)
 
@@ -369,33 +373,28 @@ class _Front:
         across, along = texts
         tile = f"floor({across}/{self.size})"
         front = f"{tile} + floor(({along} + {skew}*{across})/{self.size})"
-        times = {}
-        for site in nest.sites:
-            time = nest.time(site)
-            times[site.number] = [time[0], front, f"{sign}({tile})", across, along, *time[4:]]
-        return even(times)
+        return nest.times(lambda time: [time[0], front, f"{sign}({tile})", across, along, *time[4:]])
 
     def built(self, skew: int, taken: Collection[str]) -> tuple[tree.Loop, tree.Loop]:
         """Return the loop over diagonals and the one over a diagonal's tiles."""
         outer, inner, size = self.outer, self.inner, self.size
         w, t = (_fresh(f"tw_{kind}_{outer.index}", taken) for kind in ("front", "tile"))
         up, rising = outer.step > 0, inner.step > 0
-        span = _minus(outer.last, outer.first) if up else _minus(outer.first, outer.last)
+        span = _distance(outer, outer.first, outer.last)
         begin = self.extreme(inner.first, low=rising)
         end = self.extreme(inner.last, low=not rising)
-        width = _minus(end, begin) if rising else _minus(begin, end)
+        width = _distance(inner, begin, end)
         if skew:
             width = width + span
-        rows, columns = _over(span, size), _over(width, size)
-        offset = _times(tree.Name(t), size)
-        near = _shifted(outer.first, offset, up=up)
-        far = _shifted(near, tree.integer(size - 1), up=up)
-        along: tree.Expr = _times(tree.Name(w) - tree.Name(t), size)
+        side, rest = tree.integer(size), tree.integer(size - 1)
+        rows, columns = _joined(span, "/", side), _joined(width, "/", side)
+        near = _ahead(outer, outer.first, _joined(tree.Name(t), "*", side))
+        far = _ahead(outer, near, rest)
+        along = _joined(tree.Name(w) - tree.Name(t), "*", side)
         if skew:
-            row_index = tree.Name(outer.index)
-            along = along - (_minus(row_index, outer.first) if up else _minus(outer.first, row_index))
-        left = _shifted(begin, along, up=rising)
-        right = _shifted(left, tree.integer(size - 1), up=rising)
+            along = tree.Binary("-", along, _distance(outer, outer.first, tree.Name(outer.index)))
+        left = _ahead(inner, begin, along)
+        right = _ahead(inner, left, rest)
         ends = ("max", "min")
         column = replace(
             inner,
@@ -428,22 +427,17 @@ def _fresh(name: str, taken: Collection[str]) -> str:
     return next(each for each in numbered if each not in taken)
 
 
-def _minus(left: tree.Expr, right: tree.Expr) -> tree.Expr:
-    return left if right == tree.integer(0) else left - right
+def _joined(left: tree.Expr, op: str, right: tree.Expr) -> tree.Expr:
+    """Join two values, unless that changes nothing."""
+    return left if right == tree.integer(op in "*/") else tree.Binary(op, left, right)
 
 
-def _over(expr: tree.Expr, size: int) -> tree.Expr:
-    return expr if size == 1 else expr / size
+def _ahead(loop: tree.Loop, base: tree.Expr, amount: tree.Expr) -> tree.Expr:
+    return _joined(base, "+" if loop.step > 0 else "-", amount)
 
 
-def _times(expr: tree.Expr, size: int) -> tree.Expr:
-    return expr if size == 1 else expr * size
-
-
-def _shifted(base: tree.Expr, amount: tree.Expr, *, up: bool) -> tree.Expr:
-    if amount == tree.integer(0):
-        return base
-    return base + amount if up else base - amount
+def _distance(loop: tree.Loop, start: tree.Expr, stop: tree.Expr) -> tree.Expr:
+    return _joined(stop, "-", start) if loop.step > 0 else _joined(start, "-", stop)
 
 
 def on_cpu(

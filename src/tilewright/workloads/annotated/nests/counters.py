@@ -11,8 +11,7 @@ from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.nest import Assign, Binary, Convert, Expr, Item, Loop, Name, Stmt, names
 from tilewright.workloads.annotated.nests.scalars import converted
-from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, REAL_TYPES, is_unsigned
-from tilewright.workloads.annotated.nests.values import evaluate, type_of
+from tilewright.workloads.annotated.nests.values import INTEGER_TYPES, REAL_TYPES, evaluate, is_unsigned, type_of
 
 _COUNTS = {"long": "long", "int64_t": "long", "long long": "long", "unsigned": "long", "size_t": "long"}
 """What loops over counters of other types than ``int`` count with."""

@@ -190,6 +190,7 @@ Verbatim = ir.Verbatim
 """Text that a generator wrote."""
 Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Foreign | Transform
 _Node = TypeVar("_Node", Expr, Stmt)
+_Kind = TypeVar("_Kind")
 ONE = Num("1")
 MAX_DEPTH = 64
 """Deepest nesting of expressions or statements."""
@@ -292,9 +293,14 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
         stack.extend(reversed(parts(node)))
 
 
+def every(stmt: Stmt, kind: type[_Kind]) -> Iterator[_Kind]:
+    """Yield the statements of a kind among a statement and those inside it, in the order of the text."""
+    return (node for node in statements(stmt) if isinstance(node, kind))
+
+
 def loops(stmt: Stmt) -> list[Loop]:
     """Return the loops of a statement, in the order of the text."""
-    return [node for node in statements(stmt) if isinstance(node, Loop)]
+    return list(every(stmt, Loop))
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
@@ -323,9 +329,23 @@ def items(stmt: Stmt) -> Iterator[Item]:
     return (part for part in mentions(stmt) if isinstance(part, Item))
 
 
+def elements(stmt: Stmt) -> set[str]:
+    """Return the arrays of which a statement mentions elements."""
+    return {item.array for item in items(stmt)}
+
+
 def only(stmt: Stmt) -> Stmt:
     """Return what a block of one statement holds, and any other statement as it is."""
     return stmt.body[0] if isinstance(stmt, Block) and len(stmt.body) == 1 else stmt
+
+
+def chain(stmt: Stmt) -> list[Loop]:
+    """Return the loops of the perfect nest that a statement begins with."""
+    found: list[Loop] = []
+    while isinstance(stmt := only(stmt), Loop):
+        found.append(stmt)
+        stmt = stmt.body
+    return found
 
 
 def sequence(stmt: Stmt) -> "tuple[Stmt, ...]":
@@ -378,19 +398,14 @@ def rename(stmt: Stmt, values: Mapping[str, Expr]) -> Stmt:
 
 def written(stmt: Stmt) -> set[str]:
     """Return the names of the scalars and arrays that a statement assigns, counters not among them."""
-    found = set()
-    for node in statements(stmt):
-        if isinstance(node, Assign):
-            found.add(node.variable)
-        elif isinstance(node, Declare) and node.value is not None:
-            found.add(node.name)
-    return found
+    return {node.variable for node in every(stmt, Assign)} | {
+        node.name for node in every(stmt, Declare) if node.value is not None
+    }
 
 
 def assigned(stmt: Stmt) -> set[str]:
     """Return the scalars that a statement assigns, those that it only declares with a value not among them."""
-    targets = (node.target for node in statements(stmt) if isinstance(node, Assign))
-    return {target.name for target in targets if isinstance(target, Name)}
+    return names(*(node.target for node in every(stmt, Assign) if isinstance(node.target, Name)))
 
 
 def counters(stmt: Stmt) -> set[str]:
@@ -400,7 +415,12 @@ def counters(stmt: Stmt) -> set[str]:
 
 def declared(stmt: Stmt) -> set[str]:
     """Return the names of the variables that a statement declares."""
-    return {node.name for node in statements(stmt) if isinstance(node, Declare)}
+    return {node.name for node in every(stmt, Declare)}
+
+
+def scalars(stmt: Stmt) -> set[str]:
+    """Return every scalar that the expressions of a statement mention, targets among them."""
+    return {part.name for part in mentions(stmt) if isinstance(part, Name)}
 
 
 def changed(stmt: Stmt) -> set[str]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Expr, If, Item, Loop, Name, Stmt, names
-from tilewright.workloads.annotated.nests.types import REAL_TYPES, limits, same
-from tilewright.workloads.annotated.nests.values import type_of, whole
+from tilewright.workloads.annotated.nests.values import REAL_TYPES, limits, same, type_of, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,8 @@ def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str]
 
     What is put in is converted to the temporary's type, where that is not the value's own.
     """
-    heads = (node for node in nest.statements(stmt) if isinstance(node, Loop | If))
-    choosing = names(*_indices(stmt), *(expr for node in heads for expr in nest.expressions(node)))
+    bounds = (bound for loop in nest.loops(stmt) for bound in (loop.first, loop.last))
+    choosing = names(*_indices(stmt), *bounds, *(node.test for node in nest.every(stmt, If)))
     for name in sorted(choosing & nest.written(stmt) - nest.counters(stmt) - set(kept)):
         stmt = _inline(stmt, name, types)
     return stmt
@@ -229,7 +228,7 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
 
     An integer that floating-point terms are added to is none: every step truncates, so that the order counts.
     """
-    targets = dict.fromkeys(node.target for node in nest.statements(loop.body) if isinstance(node, Assign))
+    targets = dict.fromkeys(node.target for node in nest.every(loop.body, Assign))
     scalars = [each for each in targets if isinstance(each, Name) and each.name not in nest.declared(loop.body)]
     found = [(each.name, _operation(loop, each, types)) for each in scalars]
     return tuple(Reduction(name, op) for name, op in found if op is not None)
@@ -251,8 +250,8 @@ def _operation(loop: Loop, target: Name | Item, types: Mapping[str, str]) -> str
     inner = local_types(loop, types)
     ops: set[str | None] = set()
     own = 0
-    for node in nest.statements(loop.body):
-        if not isinstance(node, Assign) or node.variable != variable or type(node.target) is not type(target):
+    for node in nest.every(loop.body, Assign):
+        if node.variable != variable or type(node.target) is not type(target):
             continue
         exact = types.get(variable) in REAL_TYPES or whole(node.value, inner)
         flat = isinstance(node.target, Name) or len(node.target.index) == 1

@@ -12,8 +12,7 @@ from tilewright.base.errors import UsageError, needed
 from tilewright.codegen.print.elements import MATH_FUNCTIONS
 from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.nest import MAX_DEPTH, ONE, Assign, Binary, Block, Declare, Expr, Name, Stmt
-from tilewright.workloads.annotated.nests.types import ELEMENTS, named
-from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.nests.values import ELEMENTS, evaluate, named
 from tilewright.workloads.annotated.parse.spec import arguments, find
 
 MAX_CODE = 2**17
@@ -34,18 +33,8 @@ TYPES = frozenset({*ALIASES, "bool", *(name for name in ELEMENTS if name.endswit
 NO_TYPES = frozenset(
     {"if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return", "goto", "sizeof"}
     | {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "struct", "union", "enum"}
-    | {"typedef", "extern", "static", "auto", "register", "inline", "const", "volatile", "restrict"}
-    | {
-        "_Bool",
-        "_Complex",
-        "_Atomic",
-        "_Alignas",
-        "_Alignof",
-        "_Noreturn",
-        "_Static_assert",
-        "_Thread_local",
-        "_Pragma",
-    }
+    | {"typedef", "extern", "static", "auto", "register", "inline", "const", "volatile", "restrict", "_Thread_local"}
+    | {"_Bool", "_Complex", "_Atomic", "_Alignas", "_Alignof", "_Noreturn", "_Static_assert", "_Pragma"}
     | {"__int128", "offsetof"}
 )
 """C's own words, which are no names of types."""

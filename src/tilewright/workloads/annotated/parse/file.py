@@ -24,7 +24,7 @@ from tilewright.workloads.annotated.nests import nest
 from tilewright.workloads.annotated.nests.counters import settle
 from tilewright.workloads.annotated.nests.nest import Assign, Block, Declare, Stmt, Transform
 from tilewright.workloads.annotated.nests.scalars import distinct_names
-from tilewright.workloads.annotated.nests.types import INTEGER_TYPES, NARROW
+from tilewright.workloads.annotated.nests.values import INTEGER_TYPES, NARROW
 from tilewright.workloads.annotated.parse import macros
 from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, without_transforms
 from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented
@@ -235,7 +235,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     lasting = {name for name, each in place.scope.items() if each.lasting}
     types = {name: each.ctype for name, each in place.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
-    types |= {node.name: node.ctype for node in nest.statements(code) if isinstance(node, Declare)}
+    types |= {node.name: node.ctype for node in nest.every(code, Declare)}
     values = {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
     loops = tuple(_settled(each, types, lasting, places[each.region.start]) for each in loops)
     return RegionGroup(
@@ -267,10 +267,8 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[st
     for pointer, name in place.function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
-    parts = [*nest.mentions(old), *nest.mentions(code)]
-    held = {name for name, each in place.declared.items() if each.dims}
-    held |= {part.array for part in parts if isinstance(part, nest.Item)}
-    bare = sorted(held & {part.name for part in parts if isinstance(part, nest.Name)})
+    held = {name for name, each in place.declared.items() if each.dims} | nest.elements(old) | nest.elements(code)
+    bare = sorted(held & (nest.scalars(old) | nest.scalars(code)))
     if bare:
         raise UsageError(
             f"{where} uses {bare[0]!r}, an array or a pointer, without a subscript",
@@ -440,14 +438,14 @@ def read_input_files(
         bodies |= functions
     code: list[Stmt] = []
     for body in bodies.values():
-        items = body.body if isinstance(body, Block) else (body,)
-        for item in items:
-            if isinstance(item, Declare) and item.ctype == "void":
-                before = variables.get(item.name)
-                if before is not None:
-                    variables[item.name] = Declare(ctype=before.ctype, name=item.name, dims=item.dims, heap=True)
-        rest = tuple(item for item in items if not (isinstance(item, Declare) and item.ctype == "void"))
-        code.append(Block(rest))
+        kept: list[Stmt] = []
+        for item in nest.sequence(body):
+            if not isinstance(item, Declare) or item.ctype != "void":
+                kept.append(item)
+            elif item.name in variables:
+                ctype = variables[item.name].ctype
+                variables[item.name] = Declare(ctype=ctype, name=item.name, dims=item.dims, heap=True)
+        code.append(Block(tuple(kept)))
     return InputFiles(variables=tuple(variables.values()), init=Block(tuple(code)))
 
 

@@ -5,8 +5,8 @@ Expansion is bounded: macros that grow without end are refused, not followed.
 
 import contextlib
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.nests.values import constant
@@ -28,6 +28,8 @@ _DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<args>\([^()]*\))?(?P<body>.*
 _QUOTED = re.compile(f"(?P<literal>{LITERAL})|{COMMENT}", re.DOTALL)
 KEPT = frozenset({"min", "max"})
 """Macros that are not expanded: their names mean what they say."""
+FOLLOWED = "#"
+"""Stands for the words of conditionals that are followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,56 +73,65 @@ def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[st
     """
     known = dict(macros or {})
     lines: list[str] = []
-    conditionals = Conditionals()
-    for word, rest, line in logical_lines(text):
-        stays = conditionals.active if word is None else _directive(word, rest, known, conditionals)
+    opened: Sequence[Branch] = ()
+    for word, rest, line, opened in conditionals(text, lambda word, rest: condition(word, rest, known)):
+        stays = active(opened) and (word is None or word == "pragma")
         lines.append(line if stays else "")
-    if conditionals.branches:
+        if word in {"elif", "else", "endif"}:
+            raise UsageError(f"#{word} has no #if before it")
+        if word == "define" and active(opened):
+            known.update([definition(rest)])
+        elif word == "undef" and active(opened):
+            known.pop(rest, None)
+        elif word not in {None, FOLLOWED, "include", "define", "undef", "pragma", "line"}:
+            raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #undef, #if, #elif, #else")
+    if opened:
         raise UsageError("a conditional of the preprocessor is not closed", "add #endif")
     return expand("\n".join(lines), known), known
 
 
 @dataclass(slots=True)
-class Conditionals:
-    """The conditionals that are open at a line."""
+class Branch:
+    """A branch of a conditional that is open."""
 
-    # for each whether its present branch is taken, and whether this one or one before it was
-    branches: list[tuple[bool, bool]] = field(default_factory=list)
+    line: int  # where its conditional begins, in logical lines
+    number: int = 0  # which branch it is
+    taken: bool = False  # whether it is compiled, if what is around it is
+    done: bool = False  # whether it or one before it was taken, or none can be
+    unknown: bool = False  # whether nothing says which branches are taken
 
-    WORDS = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 
-    @property
-    def active(self) -> bool:
-        """Whether the line is compiled."""
-        return all(taken for taken, _ in self.branches)
+def conditionals(
+    text: str, holds: Callable[[str, str], bool | None]
+) -> Iterator[tuple[str | None, str, str, list[Branch]]]:
+    """Yield logical lines, with :data:`FOLLOWED` as the word of conditionals, and the branches that are open there.
 
-    def follow(self, word: str, rest: str, known: Mapping[str, "Macro"]) -> None:
-        """Follow a directive of :data:`WORDS`; what it asks is not looked at where an earlier branch is taken."""
+    ``holds`` says whether an ``if``, ``ifdef`` or ``ifndef`` does, or None where it does not know: then all branches
+    from there on are taken. What is asked is not looked at where an earlier branch is taken.
+    """
+    opened: list[Branch] = []
+    for number, (word, rest, line) in enumerate(logical_lines(text)):
         if word in {"if", "ifdef", "ifndef"}:
-            asked = self.active
-            holds = asked and condition(word, rest, known)
-            self.branches.append((holds, holds or not asked))
-            return
-        if not self.branches:
-            raise UsageError(f"#{word} has no #if before it")
-        _, done = self.branches.pop()
-        if word != "endif":
-            holds = not done and (word == "else" or condition("if", rest, known))
-            self.branches.append((holds, done or holds))
+            opened.append(Branch(number, -1, done=not active(opened)))
+        elif word not in {"elif", "else", "endif"} or not opened:
+            yield word, rest, line, opened
+            continue
+        if word == "endif":
+            opened.pop()
+        else:
+            branch = opened[-1]
+            branch.number += 1
+            asked = not (branch.done or branch.unknown)
+            held = asked and (word == "else" or holds("if" if word == "elif" else str(word), rest))
+            branch.unknown = branch.unknown or held is None
+            branch.taken = branch.unknown or bool(held)
+            branch.done = branch.done or bool(held)
+        yield FOLLOWED, rest, line, opened
 
 
-def _directive(word: str, rest: str, known: dict[str, Macro], conditionals: Conditionals) -> bool:
-    """Follow a directive; return whether its line stays."""
-    if word in conditionals.WORDS:
-        conditionals.follow(word, rest, known)
-    elif conditionals.active and word == "define":
-        name, macro = definition(rest)
-        known[name] = macro
-    elif conditionals.active and word == "undef":
-        known.pop(rest, None)
-    elif word not in {"include", "define", "undef", "pragma", "line"}:
-        raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #undef, #if, #elif, #else")
-    return word == "pragma" and conditionals.active
+def active(opened: Sequence[Branch]) -> bool:
+    """Whether a line is compiled."""
+    return all(each.taken for each in opened)
 
 
 def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
@@ -142,6 +153,13 @@ def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
     if value is None:
         raise UsageError(f"what a conditional asks is not known here, got #if {rest[:60]!r}", "use #ifdef NAME")
     return value != 0
+
+
+def decided(word: str, rest: str, known: Mapping[str, Macro]) -> bool | None:
+    """Whether an ``if``, ``ifdef`` or ``ifndef`` holds, or None where that is not known."""
+    with contextlib.suppress(UsageError):
+        return condition(word, rest, known)
+    return None
 
 
 def undecided(text: str, decided: Collection[str]) -> str:
@@ -261,25 +279,17 @@ def defined(text: str) -> tuple[dict[str, Macro], set[str]]:
     """
     known: dict[str, Macro] = {}
     unsure: set[str] = set()
-    conditionals = Conditionals()
-    every: list[bool] = []  # whether all branches of each count
-    for word, rest, _ in logical_lines(text):
-        if word == "endif" and every:
-            every.pop()
-            conditionals.branches.pop()
-        elif word in {"if", "ifdef", "ifndef"} or (word in {"elif", "else"} and every and not every[-1]):
-            every += [word in {"ifdef", "ifndef"} and rest not in known] if word.startswith("if") else []
-            with contextlib.suppress(UsageError):
-                if not every[-1]:
-                    conditionals.follow(word, rest, known)
-            if len(conditionals.branches) < len(every):
-                every[-1] = True
-                conditionals.branches.append((True, False))
-        elif word == "undef" and conditionals.active and not any(every):
+
+    def holds(word: str, rest: str) -> bool | None:
+        return decided(word, rest, known) if word == "if" or rest in known else None
+
+    for word, rest, _, opened in conditionals(text, holds):
+        sure = not any(each.unknown for each in opened)
+        if word == "undef" and active(opened) and sure:
             known.pop(rest, None)
-        elif word == "define" and conditionals.active:
+        elif word == "define" and active(opened):
             with contextlib.suppress(UsageError):
                 name, macro = definition(rest)
-                (unsure.add if any(every) and known.get(name, macro) != macro else unsure.discard)(name)
+                (unsure.discard if sure or known.get(name, macro) == macro else unsure.add)(name)
                 known[name] = macro
     return known, unsure

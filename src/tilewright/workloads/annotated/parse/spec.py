@@ -11,23 +11,12 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from tilewright.base.errors import UsageError
-from tilewright.workloads.annotated.nests.types import ELEMENTS, named
+from tilewright.workloads.annotated.nests.values import ELEMENTS, named
 from tilewright.workloads.annotated.parse.evaluate import Formula, Plain, formula
 
 KINDS = frozenset(
-    {
-        "build",
-        "performance_params",
-        "performance_counter",
-        "power",
-        "cmdline_params",
-        "input_params",
-        "input_vars",
-        "search",
-        "validation",
-        "performance_test_code",
-        "other",
-    }
+    {"build", "performance_params", "performance_counter", "power", "cmdline_params", "input_params", "input_vars"}
+    | {"search", "validation", "performance_test_code", "other"}
 )
 MAX_STATEMENTS = 2000
 _MOST_IMPORTS = 16

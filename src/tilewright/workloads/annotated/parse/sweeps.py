@@ -96,13 +96,11 @@ def recognise(stmt: nest.Stmt, known: Mapping[str, int], types: Mapping[str, str
 
 
 def _sweep(stmt: nest.Stmt, known: Mapping[str, int]) -> _Sweep | None:
-    loops: list[nest.Loop] = []
-    while isinstance(stmt, nest.Loop):
-        if stmt.step != 1:
-            return None
-        loops.append(stmt)
-        stmt = nest.only(stmt.body)
-    if not isinstance(stmt, nest.Assign) or not isinstance(stmt.target, nest.Item):
+    loops = nest.chain(stmt)
+    stmt = nest.only(loops[-1].body) if loops else stmt
+    if any(loop.step != 1 for loop in loops) or not isinstance(stmt, nest.Assign):
+        return None
+    if not isinstance(stmt.target, nest.Item):
         return None
     box = []
     for loop in loops:

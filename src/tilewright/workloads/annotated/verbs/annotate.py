@@ -22,7 +22,7 @@ from tilewright.workloads.annotated.nests.nest import Num
 from tilewright.workloads.annotated.parse.evaluate import Plain
 from tilewright.workloads.annotated.parse.file import LoopRegion, RegionGroup, read_file, read_text, sibling
 from tilewright.workloads.annotated.parse.spec import TuningSpec
-from tilewright.workloads.annotated.search.search import Deadline
+from tilewright.workloads.annotated.search import Deadline
 from tilewright.workloads.annotated.verbs.case import Case, command_of, input_sizes, make_case
 from tilewright.workloads.annotated.verbs.options import MAX_RUNS, AnnotatedOptions
 from tilewright.workloads.annotated.verbs.result import SiteResult, SizeResult, untuned
@@ -76,7 +76,7 @@ def annotate(
         backend: ``c``, ``opencl``, ``opencl:oclgrind`` (interpreted, races and bounds checked) or ``cuda``.
         seconds: Time for the whole file, compilations and measurements; what is not done by then is ended.
         runs: Most variants per size of the input; what the specification says by default.
-        search: A search of :mod:`tilewright.workloads.annotated.search.algorithms`; the specification's by default.
+        search: A search of :mod:`tilewright.workloads.annotated.search`; the specification's by default.
         sizes: Values of input parameters in the place of the specification's.
         strict: Refuse transforms that a dependence forbids instead of leaving them out.
         allow_compilers: Programs that a build command may run beside the known compilers.
@@ -255,7 +255,7 @@ def _body(number: int, old: str, result: SiteResult) -> str:
         told = result.guards[place].items() if several else ()
         conditions = size.conditions[number] if size.conditions else ()
         tests = dict.fromkeys([*(f"{name} == {_literal(value)}" for name, value in told), *conditions])
-        new = _comment(size, result) + _code(number, size)
+        new = _comment(size, result) + (size.text[number] if size.text else region_text(size.bodies[number]))
         if not tests:
             # It is right for every call, and nothing tells its size from those behind it.
             return _chain(branches, new)
@@ -269,10 +269,6 @@ def _chain(branches: Mapping[str, str], last: str) -> str:
         return last
     texts = [f"if ({test}) {{\n{branch}" for test, branch in branches.items()]
     return "  " + "  } else ".join([*texts, f"{{\n{last}"]) + "  }\n"
-
-
-def _code(number: int, size: SizeResult) -> str:
-    return size.text[number] if size.text else region_text(size.bodies[number])
 
 
 def _comment(size: SizeResult, result: SiteResult) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,8 +20,7 @@ from tilewright.workloads.annotated.lower.parallel import on_cpu
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.scalars import exposed, inline_temporaries, localise, subscripts
-from tilewright.workloads.annotated.nests.types import ELEMENTS, INTEGER_TYPES, REAL_TYPES
-from tilewright.workloads.annotated.nests.values import evaluate
+from tilewright.workloads.annotated.nests.values import ELEMENTS, INTEGER_TYPES, REAL_TYPES, evaluate
 from tilewright.workloads.annotated.parse.c import parse_expression
 from tilewright.workloads.annotated.parse.evaluate import Plain, formula
 from tilewright.workloads.annotated.parse.file import InputFiles, LoopRegion, RegionGroup, read_input_files, sibling
@@ -168,7 +168,9 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
     numbers = _numbers(site, size)
     files = _input_files(spec, folder)
     whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
-    words = {**_file_numbers(site), **spec.lets, **size}
+    # Extents may name the whole numbers that the file gives to scalars and macros before the region.
+    given = {name: value for name in site.values if (value := file_value(site, name)) is not None}
+    words: dict[str, Plain] = {**given, **spec.lets, **size}
     variables: dict[str, RegionInput] = {}
     for each in spec.variables:
         variables[each.name] = made = _input(each, words)
@@ -176,8 +178,9 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
             words.setdefault(each.name, made.init)
     variables |= {each.name: _declared_input(each, whole) for each in files.variables}
     old = site.filled([loop.old for loop in site.loops])
-    declared = {node.name: node for node in tree.statements(old) if isinstance(node, tree.Declare)}
-    types = region_types(site, _ctypes(spec, files), numbers)
+    declared = {node.name: node for node in tree.every(old, tree.Declare)}
+    ctypes = {each.name: each.ctype for each in spec.variables}
+    types = region_types(site, ctypes | {each.name: each.ctype for each in files.variables}, numbers)
     taken = set(variables) | set(numbers) | set(declared)
     live = {each.name: each for each in _live(site, old, types, taken, _results(site, variables, types))}
     known = _constants(old, whole, {**variables, **live}, files.init)
@@ -198,7 +201,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         )
         for each in inputs
     )
-    loose = {name: types[name] for name in sorted((scalars(old) | tree.counters(old)) - taken - set(live))}
+    loose = {name: types[name] for name in sorted((tree.scalars(old) | tree.counters(old)) - taken - set(live))}
     shapes = {each.name: each.extents for each in variables.values() if each.extents}
     for name, node in declared.items():
         extents = [evaluate(each, known) for each in node.dims]
@@ -228,15 +231,9 @@ def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
     return "restrict" if each.name in site.restricted else "argument"
 
 
-def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
-    """Return the whole numbers that the file gives to scalars and macros before the region: extents may name them."""
-    found = {name: file_value(site, name) for name in site.values}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def _numbers(site: RegionGroup, size: Mapping[str, Plain]) -> dict[str, int | float]:
     """Return the parameters that are constants of the unit; those that the code declares itself are not."""
-    own = {node.name for node in tree.statements(site.around) if isinstance(node, tree.Declare)}
+    own = tree.declared(site.around)
     found: dict[str, int | float] = {}
     for name, value in size.items():
         if isinstance(value, bool | int | float) and name not in own:
@@ -281,19 +278,9 @@ def _number(value: Plain, name: str) -> int | float:
 
 
 def _declared_input(each: tree.Declare, known: Mapping[str, int]) -> RegionInput:
-    extents = []
-    for dim in each.dims:
-        value = evaluate(dim, known)
-        extents.append(_extent(value if value is not None else 0, each.name))
-    init = 0 if each.value is None or isinstance(each.value, tuple) else evaluate(each.value, known)
-    return RegionInput(
-        name=each.name, dtype=ELEMENTS[each.ctype], extents=tuple(extents), init=init if init is not None else 0
-    )
-
-
-def _ctypes(spec: TuningSpec, files: InputFiles) -> dict[str, str]:
-    found = {each.name: each.ctype for each in spec.variables}
-    return found | {each.name: each.ctype for each in files.variables}
+    extents = tuple(_extent(evaluate(dim, known) or 0, each.name) for dim in each.dims)
+    init = evaluate(each.value, known) if isinstance(each.value, tree.Expr) else None
+    return RegionInput(name=each.name, dtype=ELEMENTS[each.ctype], extents=extents, init=0 if init is None else init)
 
 
 def _constants(
@@ -309,19 +296,12 @@ def _constants(
     }
     assigned: dict[str, list[tree.Expr | None]] = {}
     for node in (*tree.statements(init), *tree.statements(stmt)):
-        if (
-            isinstance(node, tree.Declare)
-            and not node.dims
-            and not isinstance(node.value, tuple)
-            and node.value is not None
-        ):
+        if isinstance(node, tree.Declare) and not node.dims and isinstance(node.value, tree.Expr):
             assigned.setdefault(node.name, []).append(node.value)
         elif isinstance(node, tree.Assign) and isinstance(node.target, tree.Name):
             assigned.setdefault(node.target.name, []).append(node.value if node.op == "=" else None)
-    nested = {
-        name for node in tree.statements(stmt) if isinstance(node, tree.Loop | tree.If) for name in tree.written(node)
-    }
-    bad = tree.counters(stmt) | nested
+    nested = (node for node in tree.statements(stmt) if isinstance(node, tree.Loop | tree.If))
+    bad = tree.counters(stmt).union(*map(tree.written, nested))
     for name in {name for name, values in assigned.items() if len(values) > 1} | bad:
         known.pop(name, None)
     for _ in range(4):
@@ -345,12 +325,11 @@ def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Map
     found: dict[str, None] = {}
     for loop in site.loops:
         plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
-        inner = {node.name for node in tree.statements(plain) if isinstance(node, tree.Declare)}
-        for node in (*tree.statements(plain), *loop.finals):
-            if isinstance(node, tree.Assign) and isinstance(node.target, tree.Name):
-                name = node.target.name
-                if name not in inner | set(variables) and (node in loop.finals or name not in tree.counters(loop.old)):
-                    found[name] = None
+        known = tree.declared(plain) | set(variables)
+        for node in (*tree.every(plain, tree.Assign), *loop.finals):
+            name = node.variable if isinstance(node.target, tree.Name) else ""
+            if name and name not in known and (node in loop.finals or name not in tree.counters(loop.old)):
+                found[name] = None
     return list(found)
 
 
@@ -359,7 +338,7 @@ def _live(
 ) -> list[RegionInput]:
     chosen = subscripts(old)
     found = []
-    names = [name for name in sorted(scalars(old) - taken - tree.counters(old)) if exposed(old, name)[0]]
+    names = [name for name in sorted(tree.scalars(old) - taken - tree.counters(old)) if exposed(old, name)[0]]
     for name in dict.fromkeys((*results, *names)):
         value = file_value(site, name)
         if value is None and name in chosen and name in names:
@@ -416,17 +395,12 @@ def region_types(
                 "give both one type",
             )
         found[name] = ctype
-    found |= {
-        node.name: node.ctype
-        for node in tree.statements(code)
-        if isinstance(node, tree.Declare) and node.ctype != "void"
-    }
+    found |= {node.name: node.ctype for node in tree.every(code, tree.Declare) if node.ctype != "void"}
     found |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
-    for node in tree.statements(code):
-        if isinstance(node, tree.Loop):
-            found.setdefault(node.index, node.ctype or "int")
-    held = {part.array for part in tree.mentions(code) if isinstance(part, tree.Item)}
-    wanted = scalars(code) if site.spec is not None or device else _assigned(code)
+    for loop in tree.loops(code):
+        found.setdefault(loop.index, loop.ctype or "int")
+    held = tree.elements(code)
+    wanted = tree.scalars(code) if site.spec is not None or device else tree.assigned(code)
     wanted |= held if device else set()
     missing = sorted(wanted - found.keys())
     if missing:
@@ -435,27 +409,13 @@ def region_types(
             "specification",
             f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}; declare it before the region or in input_vars",
         )
-    arrays = variables.keys() | {node.name for node in tree.statements(code) if isinstance(node, tree.Declare)}
-    unbound = sorted(held - arrays) if site.spec is not None else []
+    unbound = sorted(held - variables.keys() - tree.declared(code)) if site.spec is not None else []
     if unbound:
         raise UsageError(
             f"the array {unbound[0]!r} in the region of line {line} has no extents in the specification",
             f"add decl TYPE {unbound[0]}[EXTENT] = random; to input_vars",
         )
     return found
-
-
-def scalars(code: tree.Stmt) -> set[str]:
-    """Return every scalar that a statement mentions beside counters."""
-    return {part.name for part in tree.mentions(code) if isinstance(part, tree.Name)}
-
-
-def _assigned(code: tree.Stmt) -> set[str]:
-    return {
-        node.target.name
-        for node in tree.statements(code)
-        if isinstance(node, tree.Assign) and isinstance(node.target, tree.Name)
-    }
 
 
 def file_value(site: RegionGroup, name: str) -> int | None:
@@ -467,12 +427,6 @@ def file_value(site: RegionGroup, name: str) -> int | None:
         found = parse_expression(text, "a declaration")
     except UsageError:
         return None
-    numbers = {other: _literal(site, other) for other in site.values if other != name}
-    known = {other: number for other, number in numbers.items() if number is not None}
-    value = evaluate(found, known)
+    texts = {other: each for other, each in site.values.items() if other != name}
+    value = evaluate(found, {other: int(each) for other, each in texts.items() if re.fullmatch("0|[1-9][0-9]*", each)})
     return value if isinstance(value, int) else None
-
-
-def _literal(site: RegionGroup, name: str) -> int | None:
-    text = site.values[name]
-    return int(text) if text.isdecimal() and (text == "0" or text[0] != "0") else None

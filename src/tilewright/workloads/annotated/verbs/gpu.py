@@ -21,9 +21,8 @@ from tilewright.runtime.toolchains.build_command import current_architecture, pa
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.workloads.annotated.lower.apply import DEVICE
-from tilewright.workloads.annotated.lower.device import DeviceProgram
+from tilewright.workloads.annotated.lower.device import DeviceProgram, lower
 from tilewright.workloads.annotated.lower.extents import extents_of
-from tilewright.workloads.annotated.lower.gpu import lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.lower.lowering import text as expression_text
@@ -31,7 +30,7 @@ from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.parse.c import parse_expression
 from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.search.search import Deadline
+from tilewright.workloads.annotated.search import Deadline
 from tilewright.workloads.annotated.verbs.case import Case, command_of
 from tilewright.workloads.annotated.verbs.guard import RegionGuard, guard_of, sized_arrays
 from tilewright.workloads.annotated.verbs.meter import NARROW, CpuMeter, LoopVariant, shown_command
@@ -166,7 +165,7 @@ class OpenCLMeter(CpuMeter):
 
     report: OclgrindReport | None = None
 
-    def _timed(self, built: Artifact[None]) -> Measurement:
+    def _timed(self, built: Artifact[None] | Measurement) -> Measurement:
         """Run a variant; what Oclgrind finds in it is a failure."""
         measured = super()._timed(built)
         news = self.report.news() if self.report is not None else ""

@@ -14,9 +14,9 @@ from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.types import ELEMENTS
+from tilewright.workloads.annotated.nests.values import ELEMENTS
 from tilewright.workloads.annotated.parse.file import LoopRegion
-from tilewright.workloads.annotated.verbs.case import Case, scalars
+from tilewright.workloads.annotated.verbs.case import Case
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _SUM = re.compile(r"[\w\s*+()-]+")
@@ -51,8 +51,9 @@ def guard_of(
 ) -> RegionGuard:
     """Return what one region assumes."""
     code = case.code(loop, plain=plain)
-    free = sorted((scalars(code) - tree.written(code) - tree.counters(code)) & set(case.known))
-    overlap = _classes(_arrays(code, case), case.types)
+    free = sorted((tree.scalars(code) - tree.written(code) - tree.counters(code)) & set(case.known))
+    # What a region and its surroundings declare themselves lies apart.
+    overlap = _classes(tree.elements(code) - tree.declared(code) - tree.declared(case.site.around), case.types)
     full = case.setting
     made = build(code, full)
 
@@ -129,17 +130,6 @@ def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _arrays(stmt: tree.Stmt, case: Case) -> set[str]:
-    """Arrays of a region that its surroundings hand to it; what they declare themselves lies apart."""
-    own = {
-        node.name
-        for each in (stmt, case.site.around)
-        for node in tree.statements(each)
-        if isinstance(node, tree.Declare)
-    }
-    return {part.array for part in tree.mentions(stmt) if isinstance(part, tree.Item)} - own
-
-
 def _distinct(loop: LoopRegion, case: Case, code: tree.Stmt, overlap: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return conditions under which no array that is written shares memory with another one, and notes."""
     new = tree.written(code)
@@ -179,14 +169,10 @@ def _reaches(loop: LoopRegion, case: Case, code: tree.Stmt) -> tuple[dict[str, s
         words = set(_WORD.findall(each.dims[0].text)) if each.dims else set()
         if each.dims and words <= here - inside and _SUM.fullmatch(each.dims[0].text) and "**" not in each.dims[0].text:
             reach[each.name] = each.dims[0].text
-    own = _own_names(loop, code)
+    # What the region declares, a condition before it does not have.
+    own = tree.declared(loop.old) | tree.declared(code)
     for name, extent in extents_of(code).items():
         if not (tree.names(extent.count) | {word for each in extent.assumes for word in tree.names(each)}) & own:
             reach[name] = text(extent.count)
             assumes[name] = [text(each, 12) for each in extent.assumes]
     return reach, assumes
-
-
-def _own_names(loop: LoopRegion, code: tree.Stmt) -> set[str]:
-    """Names that a region declares, which a condition before it does not have."""
-    return {node.name for each in (loop.old, code) for node in tree.statements(each) if isinstance(node, tree.Declare)}

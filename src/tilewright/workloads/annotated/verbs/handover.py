@@ -50,8 +50,14 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
         return None
     loop = case.site.loops[0]
     found = _found(case, loop)
-    problem = None if found is None else _problem(case, found, asked=bool(loop.stencil))
+    problem = None if found is None else _problem(case, found)
     if found is None or problem is None:
+        if loop.stencil and found is not None:
+            raise UsageError(
+                f"the fields {', '.join(found.program.fields)} are not arrays of one shape and type whose inner cells "
+                "are updated",
+                "see input_vars and the old body",
+            )
         return None
     trials: list[tuple[Measurement, LoopVariant, Tiling]] = []
     reasons: list[str] = []
@@ -182,7 +188,8 @@ def _found(case: Case, loop: LoopRegion) -> Recognised | None:
     return replace(old, program=written.program)
 
 
-def _problem(case: Case, found: Recognised, *, asked: bool) -> Problem | None:
+def _problem(case: Case, found: Recognised) -> Problem | None:
+    """Return the problem that a stencil is, or None where its arrays are not those of one."""
     program = found.program
     dtypes = {each.name: each.dtype for each in case.inputs}
     used = (*program.fields, *(name for name, _ in found.mirrors))
@@ -190,31 +197,21 @@ def _problem(case: Case, found: Recognised, *, asked: bool) -> Problem | None:
     kinds = {dtypes.get(name, "") for name in used}
     pointers = [each for each in case.site.parameters.values() if each.name in used and each.heap]
     shape = next(iter(shapes))
-    fits = shape is not None and len(shapes) == 1 and len(kinds) == 1 and kinds <= set(DTYPES) and not pointers
-    if not fits or shape is None or any(name in case.shapes for name in program.scalars):
-        _refuse(program.fields, asked=asked)
+    if shape is None or len(shapes) > 1 or len(kinds) > 1 or not kinds <= set(DTYPES) or pointers:
+        return None
+    if any(name in case.shapes for name in program.scalars):
         return None
     steps = evaluate(found.steps, case.known)
     count = max(0, int(steps)) if steps is not None else _STEPS
     try:
         problem = make_problem(program, shape, count, kinds.pop(), "fixed")
     except UsageError:
-        _refuse(program.fields, asked=asked)
         return None
     for statement in program.statements:
         updated = tuple((low, high - 1) for low, high in problem.update_box(statement))
         if found.boxes and found.boxes.get(statement.field) != updated:
-            _refuse(program.fields, asked=asked)
             return None
     return problem
-
-
-def _refuse(fields: Sequence[str], *, asked: bool) -> None:
-    if asked:
-        raise UsageError(
-            f"the fields {', '.join(fields)} are not arrays of one shape and type whose inner cells are updated",
-            "see input_vars and the old body",
-        )
 
 
 def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -19,7 +19,7 @@ from tilewright.workloads.annotated import call as runtime
 from tilewright.workloads.annotated.lower.parallel import has_directives
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
 from tilewright.workloads.annotated.nests.nest import Stmt
-from tilewright.workloads.annotated.search.search import Deadline
+from tilewright.workloads.annotated.search import Deadline
 from tilewright.workloads.annotated.verbs.case import Case, command_of
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, repeats_of
 from tilewright.workloads.annotated.verbs.result import SizeResult
@@ -92,7 +92,7 @@ class Beside:
 
 @dataclass(slots=True, kw_only=True)
 class CpuMeter:
-    """Builds, validates and times variants; see :class:`tilewright.workloads.annotated.search.search.PointMeter`."""
+    """Builds, validates and times variants; see :class:`tilewright.workloads.annotated.search.PointMeter`."""
 
     case: Case  # the regions at one size of the input
     pool: WorkerPool  # two workers at most; the first one runs
@@ -234,7 +234,7 @@ class CpuMeter:
             objects = dict(zip(fresh, threads.map(self._built, fresh.values()), strict=True))
         made: dict[str, Measurement] = {}
         for key, built in objects.items():
-            made[key] = built if isinstance(built, Measurement) else self._timed(built)
+            made[key] = self._timed(built)
             if made[key].detail != LATE:
                 self._known[key] = made[key]
                 self._record(key)
@@ -245,10 +245,7 @@ class CpuMeter:
     def again(self, point: Mapping[str, object]) -> Measurement:
         """Time a point once more."""
         made = self._variant(point)
-        if isinstance(made, Measurement):
-            return made
-        built = self._built(made)
-        return built if isinstance(built, Measurement) else self._timed(built)
+        return made if isinstance(made, Measurement) else self._timed(self._built(made))
 
     def beside(self, variant: LoopVariant, rounds: int = 3, until: Deadline | None = None) -> Beside:
         """Time a variant and the original body, built with its flags and at least ``-O3``, in turn, up to ``until``."""
@@ -259,7 +256,7 @@ class CpuMeter:
         for _ in range(rounds):
             if taken and until is not None and until.left <= 0:
                 break
-            both = [each if isinstance(each, Measurement) else self._timed(each) for each in built]
+            both = [self._timed(each) for each in built]
             if not all(each.seconds for each in both):
                 break
             taken.append((both[0].median, both[1].median))
@@ -269,8 +266,6 @@ class CpuMeter:
     def single(self, variant: LoopVariant, rounds: int = 3) -> Measurement:
         """Build, validate and time one variant; return its median seconds per round, or why it failed."""
         built = self._built(variant)
-        if isinstance(built, Measurement):
-            return built
         medians: list[float] = []
         for _ in range(rounds):
             timed = self._timed(built)
@@ -302,9 +297,10 @@ class CpuMeter:
         except TilewrightError as error:
             return Measurement(outcome=Outcome.ILLEGAL, detail=error.message)
 
-    def _timed(self, built: Artifact[None]) -> Measurement:
-        if self.deadline.left <= 0:
-            return _late()
+    def _timed(self, built: Artifact[None] | Measurement) -> Measurement:
+        """Run, compare and time what was compiled; that it was not is its result."""
+        if isinstance(built, Measurement):
+            return built
         if not self._ready:
             try:
                 self._prepare()

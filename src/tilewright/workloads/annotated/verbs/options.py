@@ -9,7 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.verbs.options import AnnotateOptions
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError
-from tilewright.workloads.annotated.search.search import (
+from tilewright.workloads.annotated.search import (
     Deadline,
     LoopChoice,
     LoopTrial,

@@ -16,8 +16,7 @@ from tilewright.workloads.annotated.costs import ElementAccess, LoopLaunch, laun
 from tilewright.workloads.annotated.lower.device import DeviceProgram, LoopKernel
 from tilewright.workloads.annotated.lower.kernels import kernels_text
 from tilewright.workloads.annotated.nests import nest as tree
-from tilewright.workloads.annotated.nests.types import REAL_TYPES, bytes_of
-from tilewright.workloads.annotated.nests.values import evaluate, type_of
+from tilewright.workloads.annotated.nests.values import REAL_TYPES, bytes_of, evaluate, type_of
 from tilewright.workloads.annotated.verbs.case import Case, command_of
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
 
@@ -176,19 +175,16 @@ class _Count:
             self.integers += times * turns * _LOOP / max(1.0, unrolled)
             self.slopes[stmt.index] = self.slope(stmt.first, known)
             self.statement(stmt.body, {**known, stmt.index: middle} if middle is not None else known, times * turns)
-        elif isinstance(stmt, tree.If):
+            return
+        if isinstance(stmt, tree.If):
             self.expression(stmt.test, known, times)
-            for each in tree.parts(stmt):
-                self.statement(each, known, times)
         elif isinstance(stmt, tree.Declare):
-            for value in stmt.value if isinstance(stmt.value, tuple) else (stmt.value,):
-                if value is not None:
-                    self.assigned(tree.Assign(tree.Name(stmt.name), "=", value), known, times)
+            for value in tree.expressions(stmt)[len(stmt.dims) :]:
+                self.assigned(tree.Assign(tree.Name(stmt.name), "=", value), known, times)
         elif isinstance(stmt, tree.Assign):
             self.assigned(stmt, known, times)
-        else:
-            for each in tree.parts(stmt):
-                self.statement(each, known, times)
+        for each in tree.parts(stmt):
+            self.statement(each, known, times)
 
     def assigned(self, stmt: tree.Assign, known: dict[str, int | float], times: float) -> None:
         """Count an assignment, and remember how a scalar differs from thread to thread."""

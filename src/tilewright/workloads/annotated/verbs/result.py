@@ -10,7 +10,7 @@ from tilewright.base.units import format_seconds
 from tilewright.workloads.annotated.nests.limit import TimeUpError
 from tilewright.workloads.annotated.nests.nest import Stmt
 from tilewright.workloads.annotated.parse.evaluate import Plain
-from tilewright.workloads.annotated.search.search import LoopChoice
+from tilewright.workloads.annotated.search import LoopChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

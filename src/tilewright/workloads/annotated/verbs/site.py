@@ -10,10 +10,10 @@ from tilewright.workloads.annotated.lower.apply import DEVICE
 from tilewright.workloads.annotated.lower.edges import has_edges
 from tilewright.workloads.annotated.nests.dependences import check_bounds
 from tilewright.workloads.annotated.nests.limit import LATE, TimeUpError, limited
-from tilewright.workloads.annotated.nests.nest import Stmt, Transform, statements
+from tilewright.workloads.annotated.nests.nest import Stmt, Transform, every
 from tilewright.workloads.annotated.parse.evaluate import Plain
 from tilewright.workloads.annotated.parse.file import RegionGroup
-from tilewright.workloads.annotated.search.search import Deadline, ParameterSpace, Values
+from tilewright.workloads.annotated.search import Deadline, ParameterSpace, Values
 from tilewright.workloads.annotated.verbs.case import INTERIOR, PARALLEL, Case, command_notes, region_types
 from tilewright.workloads.annotated.verbs.gpu import plain_device, tune_device
 from tilewright.workloads.annotated.verbs.guard import RegionGuard, cpu_guards, visible_sizes
@@ -157,10 +157,8 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
 
 def _with_own(space: ParameterSpace, case: Case) -> ParameterSpace:
     """Add whether loops run on threads, where transforms are for a device, and whether interiors are split off."""
-    nodes = [node for loop in case.site.loops for node in statements(loop.code)]
-    device = any(
-        isinstance(node, Transform) and (node.name in DEVICE or "cuda" in dict(node.arguments)) for node in nodes
-    )
+    nodes = [node for loop in case.site.loops for node in every(loop.code, Transform)]
+    device = any(node.name in DEVICE or "cuda" in dict(node.arguments) for node in nodes)
     edges = any(has_edges(loop.code) for loop in case.site.loops)
     for name, wanted, values in ((PARALLEL, device, (True, False)), (INTERIOR, edges, (False, True))):
         if wanted and name not in space.names:
@@ -202,9 +200,7 @@ def _roles(case: Case) -> dict[str, str]:
     names = [each.name for each in case.spec.params]
     found: dict[str, str] = {}
     for loop in case.site.loops:
-        for node in statements(loop.code):
-            if not isinstance(node, Transform):
-                continue
+        for node in every(loop.code, Transform):
             for key, text in node.arguments:
                 role = "unroll" if key in {"ufactor", "ufactors", "unrolljam", "regtile", "unrollInner"} else ""
                 role = "tile" if key in {"tile", "tsize"} else "parallel" if key in {"openmp", "parallelize"} else role

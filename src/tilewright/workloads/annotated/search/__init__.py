@@ -1,1 +1,0 @@
-"""Search among the variants of an annotated loop."""
