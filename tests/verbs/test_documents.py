@@ -195,10 +195,11 @@ def _printed(line: str, capsys) -> str:
     return captured.out
 
 
-def test_readme_shows_a_prediction_and_leaves_nothing_out():
-    (command,) = [command for document, command, _ in CONSOLES if document == "README.md"]
-    assert command.startswith("tilewright predict ")
-    assert command.endswith(" --explain")
+def test_readme_begins_with_a_result_a_speed_and_a_reason():
+    first = README[: README.index("## ")]
+    assert re.findall(r"^!\[.+\]\(docs/images/(\w+\.png)\)$", first, flags=re.MULTILINE) == ["results.png", "speed.png"]
+    assert ".reasons()" in first
+    assert "Two threads for each; only tilewright tiles time." in first
 
 
 ROW = r"^\| ([^|]+) \| \[[1-4]\] \| `([^`]+)` \| \[[^]]+\]\((docs/[^)]+)\) \|$"
