@@ -102,10 +102,9 @@ def draw(
             error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#26323f"},
         )  # fmt: skip
         for place, (median, most) in enumerate(zip(medians, high, strict=True)):
-            text = axes.text(
-                most, place, f"  {median:.2g}" if median < 1 else f"  {median:.1f}", va="center", fontsize=9
-            )
-            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
+            text = f"{median:.2f}" if median < 1 else f"{median:.1f}"
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            axes.annotate(text, (most, place), (6, 0), textcoords="offset points", va="center", fontsize=9, bbox=box)
         limits = {"arithmetic": (arithmetic or {}).get(case["case"]["program"])}
         limits["memory, a sweep per step"] = memory and memory / swept_bytes(case["case"]) / 1e9
         for style, (label_of_line, limit) in zip(("-", "--"), limits.items(), strict=True):
