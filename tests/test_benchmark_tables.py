@@ -112,6 +112,7 @@ def test_the_runs_held_out_are_predicted_as_the_page_says(tables):
         "alignments",
         "pipelines",
         "diagonals",
+        "gradients",
         "sweeps",
         "energy_choice",
         "energy_strategies",
