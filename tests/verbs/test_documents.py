@@ -17,6 +17,7 @@ from PIL import Image
 
 import tilewright
 from tilewright.cli.app import KEYS, app
+from tilewright.machines import files as machine_files
 from tilewright.sparse.petsc import Plugin
 
 ROOT = Path(__file__).parents[2]
@@ -248,6 +249,33 @@ def test_the_commands_of_readme_run(monkeypatch, tmp_path, capsys):
     before, after = np.load("examples/data/u.npy"), np.load("v.npy")
     assert 0 < after.max() < 0.5 * before.max()
     assert Path("hybrid.svg").exists()
+
+
+ELSEWHERE_RUN = ("$SLURM_CPUS_PER_TASK", "./ex2", "python3 -m venv")
+"""In commands that need a cluster, PETSc or an empty environment."""
+SHELL = [
+    (page, block)
+    for page in ("docs/tutorial.md", "docs/howto.md")
+    for block in _blocks((ROOT / page).read_text(encoding="utf-8"), "bash")
+    if not any(word in block for word in ELSEWHERE_RUN)
+]
+
+
+@pytest.mark.parametrize(("page", "block"), SHELL, ids=[f"{page}: {block.splitlines()[0]}" for page, block in SHELL])
+def test_the_commands_of_the_tutorial_and_the_recipes_run(page, block, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    Path("mine.toml").write_text(
+        files.to_toml(files.load("gtx980")), encoding="utf-8"
+    )  # as Python of the page writes it
+    for line in block.splitlines():
+        command, _, target = line.partition("#")[0].partition(" > ")
+        if command.startswith("tilewright tune "):
+            command += " --effort none"  # measurements are tested elsewhere
+        printed = _printed(command, capsys)
+        if target:
+            Path(target.strip()).write_text(printed, encoding="utf-8")
 
 
 def test_the_settings_page_has_every_setting():
