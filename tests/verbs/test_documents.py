@@ -266,9 +266,8 @@ def test_the_commands_of_the_tutorial_and_the_recipes_run(page, block, monkeypat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    Path("mine.toml").write_text(
-        files.to_toml(files.load("gtx980")), encoding="utf-8"
-    )  # as Python of the page writes it
+    mine = machine_files.to_toml(machine_files.load("gtx980"))  # as the Python of the page writes it
+    Path("mine.toml").write_text(mine, encoding="utf-8")
     for line in block.splitlines():
         command, _, target = line.partition("#")[0].partition(" > ")
         if command.startswith("tilewright tune "):
