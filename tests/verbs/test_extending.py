@@ -39,11 +39,12 @@ def placed(text, place, lines):
         field = [each for each in node.body if isinstance(each, ast.AnnAssign)][-1]
         indented = textwrap.indent(lines, " " * field.col_offset)
         return "".join([*rows[: field.end_lineno], indented, *rows[field.end_lineno :]])
+    item = lines.strip()
     inner, end = node.value.elts if isinstance(node.value, ast.Tuple) else node.value.keys, node.value.end_lineno - 1
     if node.value.lineno == node.value.end_lineno:
         before, after = rows[end][: node.value.end_col_offset - 1], rows[end][node.value.end_col_offset - 1 :]
-        return "".join([*rows[:end], f"{before}, {lines.strip().rstrip(',')}{after}", *rows[end + 1 :]])
-    return "".join([*rows[:end], textwrap.indent(lines, " " * inner[0].col_offset), *rows[end:]])
+        return "".join([*rows[:end], f"{before}, {item}{after}", *rows[end + 1 :]])
+    return "".join([*rows[:end], f"{' ' * inner[0].col_offset}{item},\n", *rows[end:]])
 
 
 def _names(node):
@@ -56,18 +57,18 @@ def _names(node):
 @pytest.mark.parametrize(
     ("place", "expected"),
     [
-        ("before TABLE", "import a\n\nADDED,\n\n\nTABLE = {\n    1: 2,\n}\nSHORT = (3,)\n"),
+        ("before TABLE", "import a\n\nADDED\n\n\nTABLE = {\n    1: 2,\n}\nSHORT = (3,)\n"),
         ("in TABLE", "import a\n\nTABLE = {\n    1: 2,\n    ADDED,\n}\nSHORT = (3,)\n"),
-        ("with the imports", "import a\nADDED,\n\nTABLE = {\n    1: 2,\n}\nSHORT = (3,)\n"),
-        ("instead of SHORT", "import a\n\nTABLE = {\n    1: 2,\n}\nADDED,\n"),
+        ("with the imports", "import a\nADDED\n\nTABLE = {\n    1: 2,\n}\nSHORT = (3,)\n"),
+        ("instead of SHORT", "import a\n\nTABLE = {\n    1: 2,\n}\nADDED\n"),
     ],
 )
 def test_lines_go_to_the_place_that_is_named(place, expected):
-    assert placed("import a\n\nTABLE = {\n    1: 2,\n}\nSHORT = (3,)\n", place, "ADDED,\n") == expected
+    assert placed("import a\n\nTABLE = {\n    1: 2,\n}\nSHORT = (3,)\n", place, "ADDED\n") == expected
 
 
 def test_an_item_goes_into_a_tuple_of_one_line_and_a_field_into_a_class():
-    assert placed("SHORT = (3, 4)\n", "in SHORT", "5,\n") == "SHORT = (3, 4, 5)\n"
+    assert placed("SHORT = (3, 4)\n", "in SHORT", "5\n") == "SHORT = (3, 4, 5)\n"
     text = "class A:\n    x: int\n\n    def f(self): ...\n"
     assert placed(text, "in A", "y: int\n") == "class A:\n    x: int\n    y: int\n\n    def f(self): ...\n"
 
