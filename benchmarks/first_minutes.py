@@ -1,6 +1,6 @@
 """A newcomer's first ten minutes: README.md and the tutorial, word for word, in empty environments, timed.
 
-    python benchmarks/first_minutes.py --output docs/first-minutes.md
+    python benchmarks/first_minutes.py --output benchmarks/results/first_minutes.md
 
 A virtual environment with nothing but pip, an empty home and no variable but HOME and PATH (and pip's own, if set):
 without a C compiler on PATH, then with one, then with Oclgrind through the extra `opencl`. The sample data of the
@@ -187,7 +187,7 @@ def walk(place: Place) -> dict[str, list[Step]]:
     return found
 
 
-def page(found: dict[str, list[Step]], note: str) -> str:
+def page(found: dict[str, list[Step]], note: str, version: str) -> str:
     """The transcript as a page."""
     cores = len(os.sched_getaffinity(0))
     total = sum(step.seconds for steps in found.values() for step in steps)
@@ -195,9 +195,10 @@ def page(found: dict[str, list[Step]], note: str) -> str:
         "# Transcript: README in an empty environment", "",
         "A newcomer's way through README and the tutorial, word for word: a fresh virtual environment, an empty home,",
         "no variable but `HOME` and `PATH`, installed from the wheel. Nothing was known beforehand: no calibration, no",
-        f"wisdom, no compiled kernels. {total:.0f} seconds in all, in one run on a machine of {cores} cores.",
-        "`python benchmarks/first_minutes.py --output docs/first-minutes.md` makes this page anew. What NumPy computes",
-        "without a compiler is many times slower than what a compiler makes of it.", *([note] if note else []), "",
+        f"wisdom, no compiled kernels. Version {version}, {total:.0f} seconds in all, one run on {cores} cores.",
+        "`python benchmarks/first_minutes.py --output benchmarks/results/first_minutes.md` writes it anew. What NumPy",
+        "computes without a compiler is many times slower than what a compiler makes of it.", *([note] if note else []),
+        "",
     ]  # fmt: skip
     for title, steps in found.items():
         lines += [f"## {title}", "", "| step | seconds | last line |", "| --- | ---: | --- |"]
@@ -223,7 +224,7 @@ def main() -> None:
         subprocess.run([sys.executable, *build], check=True)
         (wheel,) = Path(folder).glob("*.whl")
         found = walk(Place(Path(folder), wheel, asked.limit))
-    text = page(found, asked.note)
+    text = page(found, asked.note, wheel.name.split("-")[1])
     if target is None:
         print(text)
     else:

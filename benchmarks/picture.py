@@ -1,7 +1,11 @@
-"""Draws the README's table of speeds from records of ``cpu.py``.
+"""Draws the README's picture of speeds from records of ``cpu.py``.
 
     F=benchmarks/results/cpu_float32.json
-    python benchmarks/picture.py $F docs/images/speed.png --programs j2d5pt gradient2d j3d7pt wave2d
+    L="--memory 51.2e9 --arithmetic j2d5pt=29.2 star2d2r=15.6 j3d7pt=16.7 j3d27pt=6.5"
+    python benchmarks/picture.py $F docs/images/speed.png --programs j2d5pt star2d2r j3d7pt j3d27pt $L
+
+Two lines are the limits of the machine (``docs/cpu.md``): what its memory allows a program that goes through the grid
+once per step, and what its arithmetic allows any.
 
 Several records may be given, newest first: a program that an earlier one has is not taken from a later one. A record of
 another CPU than the first is refused, since one picture names one machine.
@@ -11,11 +15,16 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.expression import Read
 
 _OURS = "tilewright"
 _COLOURS = {_OURS: "#b3261e"}
@@ -62,7 +71,20 @@ def label(case: dict[str, Any]) -> str:
     return f"{case['case']['program']}:{case['case']['dtype']}"
 
 
-def draw(cases: list[dict[str, Any]], environment: dict[str, Any], path: Path) -> None:
+def swept_bytes(case: dict[str, Any]) -> int:
+    """Bytes of a cell that a sweep moves at least: every level that the program reads, and what it updates."""
+    found = program(case["program"])
+    reads = {(each.field, each.level) for one in found.statements for each in one.tape if isinstance(each, Read)}
+    return np.dtype(case["dtype"]).itemsize * (len(reads) + len(found.statements))
+
+
+def draw(
+    cases: list[dict[str, Any]],
+    environment: dict[str, Any],
+    path: Path,
+    memory: float | None = None,  # bytes per second, in and out together
+    arithmetic: Mapping[str, float] | None = None,  # GCells/s by program
+) -> None:
     """Draw one panel per case: bars are medians, whiskers reach from the slowest sample to the fastest."""
     rows, columns = -(-len(cases) // _COLUMNS), min(len(cases), _COLUMNS)
     figure = Figure(figsize=(4.2 * columns, 0.7 + 2.4 * rows), layout="constrained")
@@ -80,8 +102,15 @@ def draw(cases: list[dict[str, Any]], environment: dict[str, Any], path: Path) -
             error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#26323f"},
         )  # fmt: skip
         for place, (median, most) in enumerate(zip(medians, high, strict=True)):
-            axes.text(most, place, f"  {median:.2f}" if median < 1 else f"  {median:.1f}", va="center", fontsize=9)
-        axes.set_xlim(0, 1.18 * max(high))
+            text = f"{median:.2f}" if median < 1 else f"{median:.1f}"
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            axes.annotate(text, (most, place), (6, 0), textcoords="offset points", va="center", fontsize=9, bbox=box)
+        limits = {"arithmetic": (arithmetic or {}).get(case["case"]["program"])}
+        limits["memory, a sweep per step"] = memory and memory / swept_bytes(case["case"]) / 1e9
+        for style, (label_of_line, limit) in zip(("-", "--"), limits.items(), strict=True):
+            if limit:
+                axes.axvline(limit, color="#26323f", linestyle=style, linewidth=1, label=label_of_line)
+        axes.set_xlim(0, 1.18 * max(*high, *(limit for limit in limits.values() if limit)))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         one = case["case"]
         size = " x ".join(str(extent) for extent in one["shape"])
@@ -92,10 +121,15 @@ def draw(cases: list[dict[str, Any]], environment: dict[str, Any], path: Path) -
             axes.spines[side].set_visible(False)
     for axes in panels:
         axes.set_axis_off()
+    threads, version = cases[0]["case"]["threads"], environment["libraries"][_OURS]
     figure.suptitle(
-        f"{cases[0]['case']['threads']} threads of {machine(environment)}\nbars: medians; whiskers: all samples",
+        f"{threads} threads of {machine(environment)}\n"
+        f"{environment['date'][:10]}, {_OURS} {version}; bars: medians; whiskers: all samples",
         fontsize=10,
     )
+    if memory or arithmetic:
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, [f"limit of {text}" for text in labels], loc="outside lower center", ncols=2, fontsize=9)
     figure.savefig(path, dpi=130)
 
 
@@ -117,9 +151,13 @@ def main() -> None:
     parser.add_argument("records", type=Path, nargs="+", help="records of cpu.py, newest first")
     parser.add_argument("picture", type=Path)
     parser.add_argument("--programs", nargs="+", metavar="NAME[:DTYPE]", help="what to show, in this order; all else")
+    parser.add_argument("--memory", type=float, metavar="BYTES", help="bytes per second, in and out together")
+    parser.add_argument("--arithmetic", nargs="+", default=[], metavar="NAME=LIMIT", help="GCells/s by program")
     arguments = parser.parse_args()
+    limits = {name: float(limit) for name, _, limit in (each.partition("=") for each in arguments.arithmetic)}
     records = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.records]
-    draw(select(records, arguments.programs), records[0]["environment"], arguments.picture)
+    cases = select(records, arguments.programs)
+    draw(cases, records[0]["environment"], arguments.picture, arguments.memory, limits)
 
 
 if __name__ == "__main__":

@@ -305,6 +305,25 @@ def diagonals() -> str:
     return table(["ours", "other", f"ratio over {shapes}"], rows) + origin("dia")
 
 
+def gradients() -> str:
+    """Seconds of runs and of their gradients on two processors, and how many times as long ``jax.grad`` takes."""
+    names = ("gradients", "gradients_xeon")
+    runs = [{(row["program"], row["states"]): row for row in record(name)["rows"]} for name in names]
+    rivals = (record(name.replace("gradients", "gradients_jax"))["rows"] for name in names)
+    beside = [{row["program"]: row["speedup"] for row in found} for found in rivals]
+    rows = []
+    for case, first in runs[0].items():
+        line = [f"`{first['program']}`", f"{extents(first['shape'])}, {first['steps']}", first["states"] or ""]
+        for measured, jax in zip(runs, beside, strict=True):
+            row = measured[case]
+            seconds = [statistics.median(row[key]) for key in ("forward", "seconds")]
+            line.append(f"{seconds[0]:.2f}, {seconds[1]:.2f} ({row['cost']:.1f})")
+            line.append(f"{jax[row['program']]:.0f}" if row["program"] in jax else "")
+        rows.append(line)
+    own = [[f"{cpu}: run, gradient, s (ratio)", "x `jax.grad`"] for cpu in ("EPYC", "Xeon")]
+    return table(["program", "grid, steps", "states", *own[0], *own[1]], rows) + origin(*names)
+
+
 def sweeps() -> str:
     """How well today's model ranks the recorded sweeps, each by the host that it was ranked by.
 
@@ -539,6 +558,7 @@ TABLES: dict[str, Callable[[], str]] = {
         pipelines,
         functions,
         diagonals,
+        gradients,
         sweeps,
         shots,
         areas,

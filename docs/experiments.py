@@ -47,7 +47,8 @@ def main() -> None:
         if picture.exists():
             with mkdocs_gen_files.open(f"pictures/experiments/{picture.name}", "wb") as target:
                 target.write(picture.read_bytes())
-            parts.append(f"![{name}](pictures/experiments/{picture.name})\n")
+            file = f"pictures/experiments/{picture.name}"
+            parts.append(f"[![{name}]({file})]({file})\n")  # some have panels too small to read in a column of text
     parts.append("## By the models alone\n\n| script | claim | verdict |\n| --- | --- | --- |")
     parts += [f"| `{name}.py` | {claim} | [here]({page}) |" for name, (claim, page) in ELSEWHERE.items()]
     with mkdocs_gen_files.open("experiments.md", "w") as page:

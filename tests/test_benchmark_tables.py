@@ -127,6 +127,7 @@ def test_the_runs_held_out_are_predicted_as_the_page_says(tables):
         "energy_strategies",
         "caches",
         "krylov",
+        "gradients",
     ],
 )
 def test_the_other_tables_are_whole(tables, name):
