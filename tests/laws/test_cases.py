@@ -8,7 +8,6 @@ refused in its sentence. The stress run draws cases at random, and has every fam
 import contextlib
 import io
 import itertools
-import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -43,11 +42,9 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def _other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask takes the folder tests/sparse for a library of that name."""
-    for name in ("dask", "zarr", "ml_dtypes"):
+def _other_libraries() -> None:
+    for name in ("dask", "zarr", "ml_dtypes", "xarray"):
         pytest.importorskip(name)
-    monkeypatch.delitem(sys.modules, "sparse", raising=False)
     opencl.prepare_oclgrind()
 
 
