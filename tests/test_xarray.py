@@ -9,12 +9,16 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 
-xarray = pytest.importorskip("xarray")
-pytest.importorskip("tilewright.xarray")
+
+@pytest.fixture
+def xarray():
+    """The library, with the accessor."""
+    pytest.importorskip("tilewright.xarray")
+    return pytest.importorskip("xarray")
 
 
 @pytest.fixture
-def field():
+def field(xarray):
     values = np.random.default_rng(3).random((20, 30))
     return xarray.DataArray(
         values, dims=("x", "y"), coords={"x": np.linspace(0, 1, 20)}, name="heat", attrs={"units": "K"}

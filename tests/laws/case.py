@@ -258,21 +258,30 @@ IDLE: tuple[dict[str, Any], ...] = (
 """Values of dimensions that are not put together, mostly as one has no say beside the other."""
 
 
-def matches(row: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+def _sets(values: Mapping[str, Any]) -> dict[str, frozenset[Any]]:
+    return {name: frozenset(some if isinstance(some, tuple) else (some,)) for name, some in values.items()}
+
+
+_REFUSED = tuple((_sets(values), sentence) for values, sentence in REFUSALS)
+_APART = (*(values for values, _ in _REFUSED), *map(_sets, IDLE))
+
+
+def matches(row: Mapping[str, Any], values: Mapping[str, frozenset[Any]]) -> bool:
     """Whether a row of values, maybe not of all dimensions, holds one of some in each of their dimensions."""
-    return all(
-        name in row and row[name] in (some if isinstance(some, tuple) else (some,)) for name, some in values.items()
-    )
+    for name, some in values.items():  # noqa: SIM110  (asked a million times, and three times slower with a generator)
+        if row.get(name) not in some:
+            return False
+    return True
 
 
 def refusals(case: Case) -> list[str]:
     """The sentences, as patterns, of which a case gets one; none where it runs."""
-    return [sentence for values, sentence in REFUSALS if matches(dataclasses.asdict(case), values)]
+    return [sentence for values, sentence in _REFUSED if matches(dataclasses.asdict(case), values)]
 
 
 def runs(row: Mapping[str, Any]) -> bool:
     """Whether a case of these values runs, and every one of them has a say."""
-    return not any(matches(row, values) for values in (*IDLE, *(each for each, _ in REFUSALS)))
+    return not any(matches(row, values) for values in _APART)
 
 
 def every_pair(seed: int = 0) -> list[Case]:
