@@ -376,6 +376,7 @@ ABOVE = FieldBuilder("u")[1]
 OF_COMPLEX = {
     "quotient": (ONE + 0.1) / (ABOVE * 2 + 3),
     "reciprocal": 1 / (ABOVE + 3),
+    "turned": 0.1j * ABOVE + ONE / 4,
     "parts": ONE.real * 1j - ABOVE.imag + apply("conj", ABOVE),
     "modulus": abs(ONE) * ABOVE,
     "functions": apply("exp", ONE)
