@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -475,7 +476,7 @@ def outcome(case: Case, folder: Path) -> str:
     """Run a case; what is wrong with it, or an empty text."""
     sentences = refusals(case)
     try:
-        found, names = ran(case, folder)
+        found, names = ran(case, Path(mkdtemp(dir=folder)))  # what an earlier case wrote is of another shape, perhaps
     except tw.TilewrightError as error:
         if any(re.search(each, str(error)) for each in sentences):
             return ""
