@@ -193,6 +193,7 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"points": "between", "dtype": WHOLE}, "no whole numbers as weights"),
     ({"program": ("curved", "star"), "dtype": WHOLE}, "cannot hold"),
     ({"program": "bits", "dtype": (*REAL, *COMPLEX)}, "works on the bits of whole numbers"),
+    ({"program": "star", "size": "flat", "boundary": FACES}, "at least as many cells along an axis"),
     ({"boundary": FACES, "dtype": WHOLE}, "computes fractions|the factor .* does not fit"),
     ({"program": "sweep", "boundary": _but("boundary", "fixed", "constant", "per step")}, "must be fixed or constant"),
     ({"program": _with_rank(2, 3, 4), "family": "hexagonal"}, "tiles cut"),
@@ -211,7 +212,12 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"engine": "ranks", "size": "flat", "program": _with_rank(2)}, "fewer than the 2 ranks"),
     ({"family": "streaming", "size": "flat", "program": _with_rank(2, 3)}, "a streaming tiling needs at least"),
     (
-        {"family": "streaming", "size": "tiny", "program": "cube", "boundary": _but("boundary", "fixed", "wrap")},
+        {
+            "family": "streaming",
+            "size": "tiny",
+            "program": ("cube", "star"),
+            "boundary": _but("boundary", "fixed", "wrap"),
+        },
         "a streaming tiling needs at least",
     ),
     (
@@ -228,7 +234,7 @@ REFUSALS: tuple[Refusal, ...] = (
             "program": _with_rank(2, 3, 4),
             "boundary": ("reflect", "mirror", *FACES),
         },
-        "needs more than 1 cells along axis",
+        "needs more than . cells along axis",
     ),
     (
         {"result": "gradient", "size": "flat", "program": _with_rank(3, 4), "boundary": "sides"},
