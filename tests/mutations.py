@@ -25,10 +25,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))  # not this folder, whose own ones libraries may take for others
 
-from mutants import CLASSES, Site, mutate, sites
-from mutation_map import IMPORTED, LAYERS, SHARED
+from tests.mutants import CLASSES, Site, mutate, sites
+from tests.mutation_map import IMPORTED, LAYERS, SHARED
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tilewright"

@@ -9,12 +9,16 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 
-xarray = pytest.importorskip("xarray")
-pytest.importorskip("tilewright.xarray")
+
+@pytest.fixture
+def xarray():
+    """The library, with the accessor."""
+    pytest.importorskip("tilewright.xarray")
+    return pytest.importorskip("xarray")
 
 
 @pytest.fixture
-def field():
+def field(xarray):
     values = np.random.default_rng(3).random((20, 30))
     return xarray.DataArray(
         values, dims=("x", "y"), coords={"x": np.linspace(0, 1, 20)}, name="heat", attrs={"units": "K"}
@@ -36,7 +40,7 @@ def test_axes_are_named_and_labels_kept(field):
     np.testing.assert_array_equal(out.x, field.x)
 
 
-def test_dims_say_which_axis_of_the_program_is_which(field):
+def test_dims_say_which_axis_of_the_program_is_which(field, xarray):
     speed = xarray.full_like(field, 0.2).transpose("y", "x")  # in any order
     along_x = field.tw.run(drift, speed, steps=5, dims=("y", "x"), boundary="wrap")
     by_hand = tw.run(drift, field.values.T.copy(), np.full((30, 20), 0.2), steps=5, boundary="wrap").T
@@ -46,7 +50,7 @@ def test_dims_say_which_axis_of_the_program_is_which(field):
     assert not np.allclose(along_x, along_y)
 
 
-def test_masks_coefficients_levels_and_several_fields(field):
+def test_masks_coefficients_levels_and_several_fields(field, xarray):
     mask = field.x < 0.5
     full = mask.broadcast_like(field).transpose("y", "x")
     held = field.tw.run("j2d5pt", steps=3, where=full)
@@ -66,7 +70,7 @@ def test_masks_coefficients_levels_and_several_fields(field):
     np.testing.assert_allclose(run.state.values, tw.run("heat2d", field.values, steps=3), rtol=1e-13)
 
 
-def test_dimensions_that_are_not_named_number_the_grids_of_a_batch(field):
+def test_dimensions_that_are_not_named_number_the_grids_of_a_batch(field, xarray):
     along = field.tw.run("jacobi1d", steps=3, dims=("x",), boundary={"x": "wrap"})
     assert along.dims == field.dims
     for number in range(30):

@@ -1,7 +1,5 @@
 """Runs on Dask arrays: nothing is computed before it is asked for, and then what NumPy arrays give."""
 
-import sys
-
 import numpy as np
 import pytest
 from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
@@ -10,18 +8,16 @@ from tests.sampling import some
 import tilewright as tw
 from tilewright.distributed.compute import Computer
 
-da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
-
-@pytest.fixture(autouse=True)
-def no_sparse(monkeypatch):
-    """Dask takes the folder tests/sparse for a library of that name."""
-    monkeypatch.delitem(sys.modules, "sparse", raising=False)
+@pytest.fixture
+def da():
+    """Dask's arrays."""
+    return pytest.importorskip("dask.array", reason="Dask is not installed")
 
 
 @pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
 @pytest.mark.parametrize("index", some(range(10), 4))
-def test_random_problems(index):
+def test_random_problems(index, da):
     problem, arrays, scalars = draw(36, index)
     chance = np.random.default_rng(index)
     chunks = tuple(int(chance.integers(1, extent + 1)) for extent in problem.shape)
@@ -45,7 +41,7 @@ def test_random_problems(index):
         np.testing.assert_array_equal(a.compute(scheduler="synchronous"), b, err_msg=f"{index} {chunks}: {problem}")
 
 
-def test_nothing_is_computed_before_it_is_asked_for():
+def test_nothing_is_computed_before_it_is_asked_for(da):
     looked = []
 
     def look(block):
@@ -61,7 +57,7 @@ def test_nothing_is_computed_before_it_is_asked_for():
     assert looked
 
 
-def test_chunks_are_joined_where_they_are_thinner_than_a_step_reaches_and_only_there():
+def test_chunks_are_joined_where_they_are_thinner_than_a_step_reaches_and_only_there(da):
     values = np.random.default_rng(2).random((6, 8))
     for name, given, joined in (
         ("heat2d", (1,) * 6, (1,) * 6),
@@ -74,7 +70,7 @@ def test_chunks_are_joined_where_they_are_thinner_than_a_step_reaches_and_only_t
         np.testing.assert_array_equal(found.compute(), tw.run(name, values, steps=3, strict=True, boundary="nearest"))
 
 
-def test_a_chunk_is_computed_by_one_thread(monkeypatch):
+def test_a_chunk_is_computed_by_one_thread(monkeypatch, da):
     run, threads = Computer.run, []
     monkeypatch.setattr(Computer, "run", lambda self, *given: (threads.append(self.threads), run(self, *given))[1])
     tw.run("heat2d", da.ones((20, 20), chunks=10), steps=3, threads=2).compute(scheduler="synchronous")
@@ -82,21 +78,21 @@ def test_a_chunk_is_computed_by_one_thread(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_older_levels_that_are_missing_are_those_of_the_oldest_given(backend):
+def test_older_levels_that_are_missing_are_those_of_the_oldest_given(backend, da):
     values = np.random.default_rng(3).random((13, 9))
     options = {"steps": 5, "boundary": "nearest", "strict": True, "backend": backend}
     found = tw.run("wave2d", da.from_array(values, chunks=(7, 9)), **options)
     np.testing.assert_array_equal(found.compute(), tw.run("wave2d", (values, values), **options))
 
 
-def test_several_steps_are_one_task():
+def test_several_steps_are_one_task(da):
     source = da.ones((4096, 4096), chunks=(1024, 1024), dtype="float32")
     found = tw.run("heat2d", source, steps=16)
     tasks = sum("_advance" in str(key) for key in found.__dask_graph__())
     assert 0 < tasks <= 16 * 16 / 2
 
 
-def test_labels_of_xarray_stay():
+def test_labels_of_xarray_stay(da):
     xarray = pytest.importorskip("xarray", reason="xarray is not installed")
     values = np.random.default_rng(0).random((30, 40))
     labelled = xarray.DataArray(
@@ -109,18 +105,6 @@ def test_labels_of_xarray_stay():
     np.testing.assert_array_equal(found.values, tw.run("heat2d", values, steps=5, strict=True, boundary="mirror"))
 
 
-def test_coefficients_may_be_in_memory():
-    @tw.stencil
-    def heat(u, alpha):
-        return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
-
-    generator = np.random.default_rng(1)
-    u, alpha = generator.random((40, 40)), 0.1 * generator.random((40, 40))
-    right = tw.run(heat, u, alpha=alpha, steps=7, strict=True)
-    found = tw.run(heat, da.from_array(u, chunks=(13, 40)), alpha=alpha, steps=7, strict=True)
-    np.testing.assert_array_equal(found.compute(), right)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -130,13 +114,13 @@ def test_coefficients_may_be_in_memory():
         ({"steps": -1}, "steps"),
     ],
 )
-def test_what_cannot_be_run_is_one_sentence(options, message):
+def test_what_cannot_be_run_is_one_sentence(options, message, da):
     with pytest.raises(tw.UsageError, match=message) as caught:
         tw.run("heat2d", da.ones((20, 20), chunks=10), **{"steps": 3, **options})
     assert "\n" not in str(caught.value)
 
 
-def test_unknown_chunks_are_refused():
+def test_unknown_chunks_are_refused(da):
     source = da.arange(40, chunks=10)
     with pytest.raises(tw.UsageError, match="known shape"):
         tw.run("jacobi1d", source[source > 7], steps=2)

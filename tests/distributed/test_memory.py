@@ -17,8 +17,6 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.memory import Workspace, allocate
 from tilewright.runtime.session import Inputs
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 
 def computer_of(backend, tiling=None, threads=1):
     target = read_target(backend, threads)

@@ -20,7 +20,7 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.kernels import NumpySession
 
-pytestmark = pytest.mark.usefixtures("threaded_mpi", "mostly_unoptimised")
+pytestmark = pytest.mark.usefixtures("threaded_mpi")
 
 
 def dealt(values, comm, topology=None):

@@ -21,13 +21,25 @@ class Side:
     """What lies outside on one side."""
 
     kind: str
-    values: Any = 0.0  # of a constant: a number, or one per step
+    values: Any = 0.0  # a number, one per step, or values along the side, with as many axes as the grid
+    factor: float = 0.0  # of robin's condition
+
+    def outside(self, inner: np.ndarray, depth: int, value: np.ndarray) -> np.ndarray:
+        """What lies so many cells outside, from the definition, where so many cells inside is another value."""
+        if self.kind == "constant":
+            return np.zeros_like(inner) + value
+        distance = 2 * depth - 1  # (outer - inner) / distance is the derivative, their mean the value on the face
+        if self.kind == "dirichlet":
+            return 2 * value - inner
+        factor = self.factor if self.kind == "robin" else 0.0
+        return (value - inner * (factor / 2 - 1 / distance)) / (1 / distance + factor / 2)
 
 
 def padded(array: np.ndarray, reach: Sequence[tuple[int, int]], sides: Sequence[tuple[Side, Side]], step: int):
     """Extend an array by what lies outside, one axis after the other; a number is one of the array's type.
 
-    Values per step are of the type that arithmetic is done in, as all scalars are.
+    Values per step are of the type that arithmetic is done in, as all scalars are; values along a side, which are
+    those of a field, are repeated beyond the sides before.
     """
     wide = widened(array.dtype)
     found = array.astype(wide)
@@ -36,13 +48,23 @@ def padded(array: np.ndarray, reach: Sequence[tuple[int, int]], sides: Sequence[
         for end, (width, side) in enumerate(zip(widths, pair, strict=True)):
             around = [(0, 0)] * array.ndim
             around[axis] = (0, width) if end else (width, 0)
-            if side.kind in MODES:
-                more = np.pad(found, around, MODES[side.kind])
+            if side.kind in (*MODES, "fixed"):
+                more = np.pad(found, around, MODES.get(side.kind, "constant"))
+                parts.append(more.take(range(found.shape[axis], more.shape[axis]) if end else range(width), axis))
+                continue
+            value = np.asarray(side.values)
+            if value.ndim == array.ndim > 1:
+                grown = [pair if before < axis else (0, 0) for before, pair in enumerate(reach)]
+                value = np.pad(value.astype(array.dtype).astype(wide), grown, "edge")
             else:
-                value = np.asarray(side.values[step] if np.ndim(side.values) else side.values)
-                value = value.astype(wide if np.ndim(side.values) else array.dtype).astype(wide)
-                more = np.pad(found, around, "constant", constant_values=value)
-            parts.append(more.take(range(found.shape[axis], more.shape[axis]) if end else range(width), axis))
+                value = value[step].astype(wide) if value.ndim else value.astype(array.dtype).astype(wide)
+            depths = range(1, width + 1) if end else range(width, 0, -1)
+            cells = [[found.shape[axis] - depth if end else depth - 1] for depth in depths]
+            outside = [
+                side.outside(found.take(cell, axis, mode="clip"), depth, value).astype(wide)
+                for cell, depth in zip(cells, depths, strict=True)
+            ]
+            parts.append(np.concatenate([found.take(range(0), axis), *outside], axis))
         found = np.concatenate([parts[0], found, parts[1]], axis)
     return found
 
@@ -175,6 +197,7 @@ class Run:
     dtype: np.dtype
     sources: PointsAt | None = None
     receivers: PointsAt | None = None
+    mask: np.ndarray | None = None  # false where cells keep their values
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -245,6 +268,8 @@ class Run:
             if added is not None:
                 first = next(iter(new))
                 new[first] = np.where(held[first], new[first] + added, new[first]).astype(self.dtype)
+            if self.mask is not None:
+                new = {name: np.where(self.mask, each, state[name][0]) for name, each in new.items()}
             unread = not any(each.asked_new for each in reads)
             if unread or before == {name: each.tobytes() for name, each in new.items()}:
                 return new

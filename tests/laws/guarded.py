@@ -1,6 +1,6 @@
 """Kernels of recurrences in arrays that end, or begin, at pages which nobody may touch; run as a program.
 
-    python tests/laws/guarded.py SEED FIRST STOP
+    python -m tests.laws.guarded SEED FIRST STOP
 
 An access outside of an array or of a thread's memory ends the process; the last line says which case it was.
 """
@@ -10,15 +10,13 @@ import itertools
 import math
 import mmap
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from laws import test_random_tables as law
 from tilewright.workloads.tables import call as table
+
+from . import test_random_tables as law
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _KEPT: list[mmap.mmap] = []

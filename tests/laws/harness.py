@@ -3,30 +3,40 @@
 import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.base.dtypes import arithmetic, is_rounded, limits
 from tilewright.base.errors import ToolchainError
+from tilewright.codegen.emit import emit_all
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil import reference, rounding
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import Array
 from tilewright.runtime import cpu
+from tilewright.runtime.devices import gpu, opencl
 from tilewright.runtime.kernels import execute
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain
 from tilewright.schedules import catalogue
 from tilewright.schedules.family import Legal
+from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .generator import LawCase
+
+if TYPE_CHECKING:
+    import pytest
 
 BATCH = 25
 """Kernels per translation unit."""
@@ -135,7 +145,8 @@ def _judge_part(work: list[tuple[LawCase, Built]], path: Path, shares: list[floa
     while work:
         path.write_text(json.dumps([[case.seed, case.index, asdict(kernel)] for case, kernel in work]))
         done = subprocess.run(
-            [sys.executable, str(Path(__file__).with_name("worker.py")), str(path)],
+            [sys.executable, "-m", "tests.laws.worker", str(path)],
+            cwd=Path(__file__).parents[2],
             capture_output=True,
             text=True,
             check=False,
@@ -252,11 +263,67 @@ class Poisoned(Workspace):
 
 
 def computed(kernel: cpu.CompiledKernel, case: LawCase, shares: list[float] | None = None) -> str:
-    """Run a kernel through the package's own run time on poisoned memory; what is wrong, or an empty text."""
-    memory = Poisoned()
-    inputs = Inputs(arrays=case.arrays(), scalars=case.values)
-    result = execute(kernel, case.problem, inputs, threads=2, workspace=memory)
+    """Run a kernel through the package's own run time on poisoned memory; what is wrong, or an empty text.
+
+    Fields that live in subdomains have memory there alone.
+    """
+    memory, shape = Poisoned(), case.problem.shape
+    parts = dict(case.storage.subdomains)
+    packed = {
+        field: [parts[field].cut(each) for each in versions] if field in parts else versions
+        for field, versions in case.arrays().items()
+    }
+    inputs = Inputs(arrays=packed, scalars=case.values)
+    found = execute(replace(kernel, storage=case.storage), case.problem, inputs, threads=2, workspace=memory)
+    assert all(found[field].shape == part.shape(shape) for field, part in parts.items())
+    result = {field: parts[field].spread(each, shape) if field in parts else each for field, each in found.items()}
     return verdict(case, result, shares) + memory.torn()
+
+
+def run_all(
+    cases: Sequence[LawCase], compiler: Toolchain | None = None, shares: list[float] | None = None
+) -> list[str]:
+    """What is wrong with each case, in order, run in this process; an empty text where it agrees."""
+    wrong = [""] * len(cases)
+    for strict in (False, True):
+        chosen = [i for i, case in enumerate(cases) if case.strict is strict]
+        for start in range(0, len(chosen), BATCH):
+            part = chosen[start : start + BATCH]
+            units = [
+                (case.problem, cpu_schedule(case.problem, case.tiling, case.storage, strict=strict))
+                for case in (cases[i] for i in part)
+            ]
+            kernels = cpu.stencil_kernels(emit_all(units, strict=strict), compiler or tools())
+            for i, kernel in zip(part, kernels, strict=True):
+                wrong[i] = computed(kernel, cases[i], shares)
+    return wrong
+
+
+def failures(cases: Sequence[LawCase], *arguments: Any) -> list[str]:
+    """What is wrong and how it is had again, one text per case that fails; see :func:`run_all`."""
+    texts = zip(cases, run_all(cases, *arguments), strict=True)
+    return [f"{text}\n{case.reproduction()}" for case, text in texts if text]
+
+
+def interpreted(case: LawCase, capture: "pytest.CaptureFixture[str]") -> str:
+    """Run a case's kernels of a GPU in the interpreter; what is wrong, and which races and accesses outside it saw.
+
+    Raises:
+        TilewrightError: If there is no such kernel.
+    """
+    opencl.prepare_oclgrind()
+    schedule = gpu_schedule(case.problem, case.tiling)
+    source = emit_device(case.problem, schedule, "opencl", strict=case.strict)
+    loaded = gpu.program_of(opencl.select("oclgrind"), source, schedule)
+    session = gpu.GpuSession(loaded, case.problem, Inputs(arrays=case.arrays(), scalars=dict(case.scalars)))
+    capture.readouterr()
+    try:
+        session.advance(case.problem.steps)
+        text = verdict(case, session.results())
+    finally:
+        session.close()
+    said = "".join(capture.readouterr())
+    return text + (said[:2000] if re.search("race|invalid|uninitialized", said.lower()) else "")
 
 
 def verdict(case: LawCase, result: Mapping[str, Array], shares: list[float] | None = None) -> str:

@@ -8,7 +8,6 @@ refused in its sentence. The stress run draws cases at random, and has every fam
 import contextlib
 import io
 import itertools
-import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -28,6 +27,33 @@ from .harness import tools
 EVERY_PAIR = every_pair()
 INTERPRETED = 10
 """Cases of the interpreter of GPU kernels, which is slow, in a default run."""
+ON_DEVICES = [
+    Case(
+        program=program,
+        family=family,
+        tile=1,
+        boundary=boundary,
+        result=result,
+        coefficient="per step",
+        target="opencl",
+    )
+    for program, family, boundary, result in [
+        ("line", "hexagonal", "nearest", "newest"),
+        ("places", "none", "fixed", "looks"),
+        ("places", "hybrid", "wrap", "newest"),
+        ("places", "diamond", "nearest", "newest"),
+        ("places", "streaming", "nearest", "newest"),
+        ("cube", "hybrid", "fixed", "newest"),
+        ("cube", "skewed", "nearest", "newest"),
+        ("cube", "streaming", "wrap", "newest"),
+        ("wave", "none", "mirror", "parts"),
+        ("wave", "hybrid", "fixed", "parts"),
+        ("wave", "streaming", "wrap", "parts"),
+        ("wave", "skewed", "mirror", "parts"),
+        ("wave", "auto", "wrap", "levels"),
+    ]
+]
+"""Every family in the interpreter, in a default run."""
 COMPILED = ("family", "dtype", "boundary")
 """What decides most of a kernel's text: every two values of these are compiled as users compile."""
 MANY = 60
@@ -43,11 +69,9 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def _other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask takes the folder tests/sparse for a library of that name."""
-    for name in ("dask", "zarr", "ml_dtypes"):
+def _other_libraries() -> None:
+    for name in ("dask", "zarr", "ml_dtypes", "xarray"):
         pytest.importorskip(name)
-    monkeypatch.delitem(sys.modules, "sparse", raising=False)
     opencl.prepare_oclgrind()
 
 
@@ -67,6 +91,11 @@ def every_pair_marked() -> list[object]:
 
 @pytest.mark.parametrize("case", every_pair_marked())
 def test_every_two_values_together_give_what_numpy_computes(case: Case, tmp_path: Path) -> None:
+    judge(case, tmp_path)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ON_DEVICES])
+def test_every_family_on_a_device_gives_what_numpy_computes(case: Case, tmp_path: Path) -> None:
     judge(case, tmp_path)
 
 

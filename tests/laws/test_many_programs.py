@@ -9,32 +9,26 @@ compiled as users compile, the others without optimisation, which is seven times
 ``TILEWRIGHT_LAWS_LOG=FILE`` a line per chunk is added to a file, and chunks that it holds are not run again.
 """
 
+import functools
 import os
-import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tilewright.codegen.gpu.emit import emit_device
-from tilewright.driver import emit_tilings
+from tilewright.base.errors import TilewrightError
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import call, cpu
-from tilewright.runtime.devices import gpu, opencl
-from tilewright.runtime.session import Inputs
+from tilewright.runtime import call
 from tilewright.runtime.toolchains.cpu import Toolchain
-from tilewright.schedules import catalogue
-from tilewright.schedules.family import Legal
 from tilewright.schedules.tiling import NONE
-from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.workloads.pipelines import call as runtime_pipelines
 
-from . import frontends, nests, pipelines, test_random_strategies, test_random_streaming
+from . import frontends, harness, nests, pipelines
+from .draws import STRATEGIES as FAMILIES
+from .draws import drawn, endless, strategy_case
 from .generator import DRAW, LawCase, make_case
-from .harness import BATCH, Poisoned, compile_cases, computed, judge, tools, verdict
-from .test_random_strategies import FAMILIES, strategy_case
-from .test_random_streaming import streaming_case
+from .harness import Poisoned, compile_cases, interpreted, judge, legal, tools
 
 CHUNKS = 100
 GENERATED, STREAMING, STRATEGIES = 110, 25, 15
@@ -57,44 +51,10 @@ def chunks() -> list[int]:
     return list(range(int(first), int(last or int(first) + 1)))
 
 
-def _legal(cases: list[LawCase]) -> list[LawCase]:
-    for case in cases:
-        answer = catalogue.check(case.problem, case.tiling)
-        assert isinstance(answer, Legal), f"{answer}\n{case.reproduction()}"
-    return cases
-
-
-def _drawn(make, count: int) -> list[LawCase]:
-    """The first cases that exist."""
-    found: list[LawCase] = []
-    index = 0
-    while len(found) < count:
-        case = make(index)
-        index += 1
-        if case is not None:
-            found.append(case)
-    return found
-
-
 def _compiler(chunk: int) -> Toolchain:
     compiler = tools()
     assert compiler is not None
     return compiler if chunk % AS_USERS == 0 else pipelines.with_level(compiler, "-O0")
-
-
-def _in_process(cases: list[LawCase], compiler: Toolchain, shares: list[float]) -> dict[int, str]:
-    """Run cases through the package's own run time, on poisoned memory; what is wrong, by place."""
-    wrong: dict[int, str] = {}
-    for strict in (False, True):
-        chosen = [place for place, case in enumerate(cases) if case.strict is strict]
-        for start in range(0, len(chosen), BATCH):
-            part = chosen[start : start + BATCH]
-            source = emit_tilings([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
-            for i, kernel in zip(part, cpu.stencil_kernels(source, compiler), strict=True):
-                text = computed(kernel, cases[i], shares)
-                if text:
-                    wrong[i] = text
-    return wrong
 
 
 def _written(cases: list[LawCase]) -> tuple[dict[int, Problem], Counter[str]]:
@@ -145,19 +105,16 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, tal
     monkeypatch.setattr(call, "_loaded", {})
     monkeypatch.setattr(runtime_pipelines, "_THREADED_CELLS", 300)
     seed, compiler = SEED + chunk, _compiler(chunk)
-    generated = _legal([make_case(seed, index) for index in range(GENERATED)])
+    generated = [legal(make_case(seed, index)) for index in range(GENERATED)]
     problems, fronts = _written(generated)
     built = compile_cases(generated, tmp_path, problems=problems, compiler=compiler)
     shares: list[float] = []
     wrong = judge(generated, built, tmp_path, shares=shares)
     failures = [f"{wrong[case.index]}\n{case.reproduction()}" for case in generated if case.index in wrong]
-    others = _drawn(lambda index: streaming_case(seed, index), STREAMING)
+    others = drawn("streaming", seed, STREAMING)
     for family in FAMILIES:
-        others += _drawn(lambda index, family=family: strategy_case(family, seed, index), STRATEGIES)
-    failures += [
-        f"seed {seed}, case {others[place].index}, {others[place].tiling}, {others[place].problem}: {text}"
-        for place, text in _in_process(others, compiler, shares).items()
-    ]
+        others += drawn(family, seed, STRATEGIES)
+    failures += harness.failures(others, compiler, shares)
     failures += [*_pictures(seed, compiler, tmp_path / "pipelines"), *_loops(seed, compiler, tmp_path)]
     every = [*generated, *others]
     fronts.update({"builder": len(others), "pipeline": PIPELINES, "annotated loops": NESTS})
@@ -176,8 +133,7 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, tal
 
 def _device_case(seed: int, index: int) -> LawCase | None:
     """A small case that GPU kernels can compute, or None."""
-    families = {0: lambda: make_case(seed, index), 1: lambda: strategy_case(FAMILIES[index % 3], seed, index)}
-    case = families[index % 2]()
+    case = strategy_case(FAMILIES[index // 2 % len(FAMILIES)], seed, index) if index % 2 else make_case(seed, index)
     if case is None or case.problem.cells > _DEVICE_CELLS or case.problem.steps > 8 or case.tiling == NONE:
         return None
     return case
@@ -186,38 +142,17 @@ def _device_case(seed: int, index: int) -> LawCase | None:
 @pytest.mark.parametrize("chunk", range(DEVICE_CHUNKS))
 def test_random_programs_in_an_interpreter_of_gpu_kernels(chunk: int, capfd, tally: Callable[[str], None]) -> None:
     """Under Oclgrind, which also reports races and accesses outside; what has no GPU kernel says so in one sentence."""
-    from tilewright.base.errors import TilewrightError
-
-    opencl.prepare_oclgrind()
-    device = opencl.select("oclgrind")
     done, without, failures = 0, 0, []
-    index = 0
-    while done < ON_DEVICE and index < 3000:
-        case = _device_case(SEED + 500 + chunk, index)
-        index += 1
-        if case is None:
-            continue
+    for case in endless(functools.partial(_device_case, SEED + 500 + chunk)):
         try:
-            source = emit_device(case.problem, gpu_schedule(case.problem, case.tiling), "opencl", strict=case.strict)
-            session = gpu.GpuSession(
-                gpu.program_of(device, source, gpu_schedule(case.problem, case.tiling)),
-                case.problem,
-                Inputs(arrays=case.arrays(), scalars=dict(case.scalars)),
-            )
+            text = interpreted(case, capfd)
         except TilewrightError:
             without += 1
             continue
-        capfd.readouterr()
-        try:
-            session.advance(case.problem.steps)
-            text = verdict(case, session.results())
-        finally:
-            session.close()
-        said = capfd.readouterr()
-        if re.search("race|invalid|uninitialized", (said.err + said.out).lower()):
-            text += said.err[:500]
         failures += [f"{text}\n{case.reproduction()}"] if text else []
         done += 1
+        if done == ON_DEVICE or case.index > 3000:
+            break
     tally(f"interpreted, chunk {chunk}: {done} random programs, {len(failures)} wrong; {without} have no kernel")
     assert not failures, "\n\n".join(failures[:3])
     assert done == ON_DEVICE
@@ -225,4 +160,3 @@ def test_random_programs_in_an_interpreter_of_gpu_kernels(chunk: int, capfd, tal
 
 def test_the_chunks_hold_what_they_promise() -> None:
     assert CHUNKS * (GENERATED + STREAMING + len(FAMILIES) * STRATEGIES + PIPELINES + NESTS) >= 20_000
-    assert test_random_strategies.BATCH == test_random_streaming.BATCH == BATCH

@@ -30,25 +30,19 @@ from tilewright.runtime import points as tables
 from tilewright.runtime.kernels import NumpyKernel, execute
 from tilewright.runtime.points import PointData, Receivers
 from tilewright.runtime.session import Inputs
-from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 from tilewright.verbs.running.forcing import gather_points
 
-from .generator import DRAW, LawCase, make_case, with_faces, with_places
-from .harness import BATCH, Poisoned, legal, tools
-from .test_random_programs import seeds
-from .test_random_strategies import FAMILIES, strategy_case
-from .test_random_streaming import streaming_case
-from .test_random_subdomains import with_subdomains
+from .draws import EVERY, drawn, seeds, unchanged, with_subdomains
+from .generator import DRAW, LawCase, with_faces, with_places
+from .harness import BATCH, Poisoned, tools
 
 CASES = 6
 """Per family and seed."""
-EVERY = ("none", "prism", "streaming", *FAMILIES)
 MANY = 28
 """Per family, kind and chunk of the stress run."""
 CHUNKS = 3
 SEED = 131_000 + DRAW
-KINDS = ("plain", "places", "faces", "subdomains")
 LEAST_MOVED = 0.6
 """Fraction of the cases in which sources change the result: some have no step, or points where ``fixed`` holds all."""
 
@@ -100,38 +94,23 @@ def with_points(case: LawCase) -> tuple[Problem, PointData]:
     return replace(problem, points=data.fields(problem)), data
 
 
-def changed(case: LawCase, kind: str) -> LawCase | None:
-    """The case as one of :data:`KINDS`, or None where it can be none."""
-    if kind == "subdomains":
-        if case.problem.dtype == "float32":
-            case = replace(case, problem=replace(case.problem, dtype="float64"))
-        return with_subdomains(replace(case, strict=False))
-    if not case.strict and "int" not in case.problem.dtype:
-        return None
-    if kind == "faces":
-        return None if "int" in case.problem.dtype else replace(with_faces(case), strict=True)
-    return replace(with_places(case) if kind == "places" else case, strict=True)
+def exact(case: LawCase, change: Callable[[LawCase], LawCase] = unchanged) -> LawCase | None:
+    """The case, changed and strict, where its results are exact: of strict ones and whole numbers."""
+    return replace(change(case), strict=True) if case.strict or "int" in case.problem.dtype else None
 
 
-def drawn_cases(family: str, seed: int, count: int, kind: str = "plain") -> list[LawCase]:
-    """Cases of a family whose results are exact, strict ones and whole numbers, or of ``float64``."""
-    found: list[LawCase] = []
-    index = 0
-    while len(found) < count:
-        if family in FAMILIES:
-            case = strategy_case(family, seed, index)
-        elif family == "streaming":
-            case = streaming_case(seed, index)
-        else:
-            case = make_case(seed, index)
-            if family == "none":
-                case = replace(case, tiling=NONE)
-            elif case.tiling == NONE:
-                case = None
-        index += 1
-        if case is not None and (made := changed(case, kind)) is not None:
-            found.append(legal(made))
-    return found
+def in_parts(case: LawCase) -> LawCase | None:
+    """The case with fields in subdomains, in ``float64`` where it is of rounded numbers."""
+    wide = {"float32": "float64"}.get(case.problem.dtype, case.problem.dtype)
+    return with_subdomains(replace(case, problem=replace(case.problem, dtype=wide), strict=False))
+
+
+KINDS: dict[str, Callable[[LawCase], LawCase | None]] = {
+    "plain": exact,
+    "places": lambda case: exact(case, with_places),
+    "faces": lambda case: None if "int" in case.problem.dtype else exact(case, with_faces),
+    "subdomains": in_parts,
+}
 
 
 def run_all(cases: list[LawCase]) -> tuple[dict[int, str], float]:
@@ -239,7 +218,7 @@ def far(case: LawCase, problem: Problem, data: PointData, pairs: dict[str, tuple
 @pytest.mark.parametrize("seed", seeds()[:1])
 @pytest.mark.parametrize("family", EVERY)
 def test_sources_and_receivers_agree_with_the_reference(family: str, seed: int) -> None:
-    wrong, moved = run_all(drawn_cases(family, seed, CASES))
+    wrong, moved = run_all(drawn(family, seed, CASES, KINDS["plain"]))
     assert not wrong, "\n".join(wrong.values())
     assert moved >= LEAST_MOVED
 
@@ -247,21 +226,23 @@ def test_sources_and_receivers_agree_with_the_reference(family: str, seed: int) 
 @pytest.mark.parametrize(("family", "dtype"), covering(["none", "streaming"], NARROW))
 def test_points_of_fields_of_16_bits_agree_with_the_reference(family: str, dtype: str) -> None:
     pytest.importorskip("ml_dtypes")
-    drawn = [case for case in drawn_cases(family, seeds()[0], 4 * CASES) if case.problem.dtype.startswith("float")]
-    wrong, moved = run_all([replace(case, problem=replace(case.problem, dtype=dtype)) for case in drawn])
+    cases = [
+        case for case in drawn(family, seeds()[0], 4 * CASES, KINDS["plain"]) if case.problem.dtype.startswith("float")
+    ]
+    wrong, moved = run_all([replace(case, problem=replace(case.problem, dtype=dtype)) for case in cases])
     assert not wrong, "\n".join(wrong.values())
     assert moved >= LEAST_MOVED
 
 
 def test_tables_of_a_few_steps_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MOST_BYTES", 1)
-    wrong, _ = run_all(drawn_cases("streaming", seeds()[0], CASES))
+    wrong, _ = run_all(drawn("streaming", seeds()[0], CASES, KINDS["plain"]))
     assert not wrong, "\n".join(wrong.values())
 
 
 def test_results_and_records_that_are_a_little_wrong_are_seen() -> None:
     seen = 0
-    for case in drawn_cases("none", SEED, 4, "subdomains"):
+    for case in drawn("none", SEED, 4, KINDS["subdomains"]):
         problem, data = with_points(case)
         plan, traces = Plan(problem=problem, target=Target(backend="numpy")), data.traces(problem)
         results = NumpyKernel(plan=plan).run(
@@ -285,7 +266,7 @@ def test_results_and_records_that_are_a_little_wrong_are_seen() -> None:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_many_programs_with_points(chunk: int, family: str, kind: str, tally: Callable[[str], None]) -> None:
     count = int(os.environ.get("TILEWRIGHT_LAWS_POINTS", MANY))
-    wrong, moved = run_all(drawn_cases(family, SEED + chunk, count, kind))
+    wrong, moved = run_all(drawn(family, SEED + chunk, count, KINDS[kind]))
     tally(f"points, {family}, {kind}, chunk {chunk}: {count} random programs, {len(wrong)} wrong, {moved:.0%} moved")
     assert not wrong, "\n".join(list(wrong.values())[:3])
     assert moved >= LEAST_MOVED

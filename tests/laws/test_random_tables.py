@@ -152,9 +152,8 @@ def test_tiles_compute_what_the_reference_computes(index):
 @compiled
 def test_kernels_touch_nothing_beside_their_arrays():
     """Nor beside the memory of their threads; see ``guarded.py``."""
-    script = Path(__file__).with_name("guarded.py")
-    command = [sys.executable, str(script), str(SEED), "0", str(GUARDED_CASES)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tests.laws.guarded", str(SEED), "0", str(GUARDED_CASES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stdout[-200:] + done.stderr[-2000:]
     assert done.stdout.endswith("done\n")
 

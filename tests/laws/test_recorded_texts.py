@@ -69,10 +69,8 @@ from tilewright.workloads.tables.lower.gpu import emit_gpu_table
 from tilewright.workloads.tables.schedule import KEPT_DIAGONALS, TableShape
 
 from . import nests, pipelines
+from .draws import block_case, strategy_case, streaming_case
 from .generator import make_case
-from .test_random_gpu_streaming import law_case as block_case
-from .test_random_strategies import strategy_case
-from .test_random_streaming import streaming_case
 from .test_random_tables import make_recurrence
 
 Digests = Iterator[tuple[str, str]]

@@ -8,10 +8,8 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from laws.generator import make_case
-from laws.harness import Built, run_kernel, verdict
+from .generator import make_case
+from .harness import Built, run_kernel, verdict
 
 
 def main(path: str) -> None:

@@ -94,8 +94,7 @@ def test_an_output_is_written_and_returned_as_it_is(xarray, expected):
     np.testing.assert_array_equal(target.data, expected)
 
 
-def test_dask_stays_lazy_and_pandas_give_numpy_arrays(xarray, expected, monkeypatch):
-    monkeypatch.delitem(sys.modules, "sparse", raising=False)  # Dask takes this folder's tests/sparse for a library
+def test_dask_stays_lazy_and_pandas_give_numpy_arrays(xarray, expected):
     dask, pandas = pytest.importorskip("dask.array"), pytest.importorskip("pandas")
     chunked = dask.from_array(VALUES, chunks=(7, 30))
     with pytest.importorskip("dask").config.set(scheduler="synchronous"):

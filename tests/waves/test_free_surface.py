@@ -7,8 +7,6 @@ from tests.sampling import covering, some
 import tilewright as tw
 from tilewright.waves import CPML, FREE, Model, elastic, shot
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 SPEED = 2000.0
 
 

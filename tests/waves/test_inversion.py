@@ -7,8 +7,6 @@ from tests.sampling import covering
 from tilewright import waves
 from tilewright.base.errors import ArrayError, UsageError
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 OPTIONS = {"time": 0.2, "time_step": 0.001, "frequency": 15.0, "space_order": 4, "dtype": "float64"}
 SOURCE, RECEIVERS = (33.0, 120.0), [(20.0, 10.0 * i + 5.0) for i in range(2, 20)]
 

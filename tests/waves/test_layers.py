@@ -16,10 +16,6 @@ from tilewright.waves.layers import memory_along, sides_of
 from tilewright.waves.programs import absorption_profiles, root_of_laplacian
 from tilewright.waves.shots import Scheme
 
-pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
-
 SPEED, CELL = 2000.0, 5.0
 FLUIDS = {"acoustic": {}, "pressure": {"density": 1000.0}}
 MODELS = {**FLUIDS, "elastic": {"density": 1000.0, "shear": 1100.0}}

@@ -11,8 +11,6 @@ from tilewright.runtime.warn import forget_warnings
 from tilewright.waves import shots
 from tilewright.waves.layers import sides_of, taper_of
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 SPEED = 2000.0
 
 

@@ -13,8 +13,6 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients.problems import inner_problem
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 SHAPES = {1: (41,), 2: (19, 26), 3: (9, 8, 13)}
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import itertools
 import weakref
 
 import numpy as np
@@ -22,20 +21,7 @@ from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions, OneByOne
 from tilewright.verbs.gradients.vjp import _asked, gradients
 
-pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
-
 SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
-PROGRAMS = ("jacobi1d", "j2d5pt", "heat2d", "j2d9pt", "wave2d", "heat2d_var", "fdtd2d", "laplacian3d", "gradient2d")
-MIXED = {
-    1: (("reflect", "fixed"),),
-    2: (("reflect", "fixed"), ("constant:1", "mirror")),
-    3: ("wrap", "fixed", "nearest"),
-}
-BOUNDARIES = ("fixed", "wrap", "reflect", "mirror", "nearest", "constant:0.7", "mixed")
-PAIRS = list(itertools.product(PROGRAMS, BOUNDARIES))
-SAMPLE = PAIRS[::5]
 
 
 @tw.stencil
@@ -52,61 +38,8 @@ def wave(u, m):
     return 2 * u[0, 0] - u.prev[0, 0] + m * m * lap
 
 
-def _given(program, shape, draw):
-    """Arrays in the range where every program of the catalogue is smooth and stable."""
-    arrays = []
-    for field in program.fields:
-        low, high = (0.3, 0.5) if field in program.updated else (0.0, 0.1)
-        arrays.append(tuple(draw.uniform(low, high, shape) for _ in range(program.history(field))))
-    return arrays
-
-
-def _form(arrays):
-    return [each if len(each) > 1 else each[0] for each in arrays]
-
-
 def _dot(one, other):
     return sum(float((a * b).sum()) for a, b in zip(one, other, strict=True))
-
-
-def _both_sides(program, boundary, steps, **options):
-    """<y, Lx> by central differences of runs of the reference, and <L'y, x>."""
-    program, draw = as_program(program), np.random.default_rng(8)
-    shape = SHAPES[program.rank]
-    sides = MIXED[program.rank] if boundary == "mixed" else boundary
-    arrays = _given(program, shape, draw)
-    y, pullback = tw.vjp(program, *_form(arrays), steps=steps, boundary=sides, **options)
-    worth = tuple(draw.standard_normal(shape) for _ in program.updated)
-    gradients, _ = pullback(worth if isinstance(y, tuple) else worth[0])
-    moves = [tuple(draw.standard_normal(shape) for _ in each) for each in arrays]
-
-    def moved(by):
-        there = [tuple(a + by * b for a, b in zip(*each, strict=True)) for each in zip(arrays, moves, strict=True)]
-        out = tw.run(program, *_form(there), steps=steps, boundary=sides, backend="numpy")
-        return out if isinstance(out, tuple) else (out,)
-
-    step = 1e-6
-    by_differences = sum(
-        _dot((a,), (b,)) - _dot((a,), (c,)) for a, b, c in zip(worth, moved(step), moved(-step), strict=True)
-    )
-    by_adjoint = sum(
-        _dot(each if isinstance(each, tuple) else (each,), move) for each, move in zip(gradients, moves, strict=True)
-    )
-    return by_differences / (2 * step), by_adjoint
-
-
-@pytest.mark.parametrize(("program", "boundary"), SAMPLE)
-def test_the_pullback_is_the_transpose(private_folders, program, boundary):
-    by_differences, by_adjoint = _both_sides(program, boundary, 4)
-    assert by_adjoint == pytest.approx(by_differences, rel=1e-5, abs=1e-6)
-
-
-@pytest.mark.stress
-@pytest.mark.parametrize(("program", "boundary"), PAIRS)
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_the_pullback_is_the_transpose_for_all(private_folders, program, boundary, steps):
-    by_differences, by_adjoint = _both_sides(program, boundary, steps)
-    assert by_adjoint == pytest.approx(by_differences, rel=1e-5, abs=1e-6)
 
 
 def test_linear_programs_are_transposed_to_rounding(private_folders):
@@ -193,52 +126,6 @@ def test_bands_are_the_steps_one_by_one(private_folders, program, boundary):
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
             np.testing.assert_allclose(two, one, rtol=1e-9, atol=1e-11)
-
-
-def test_taylor_remainders_are_of_second_order(private_folders):
-    draw = np.random.default_rng(5)
-    u, v = draw.uniform(0.2, 0.5, (2, 14, 15))
-    k, f = draw.uniform(0.0, 0.1, (2, 14, 15))
-    target = draw.random((14, 15))
-
-    def misfit(result):
-        one, two = result
-        return 0.5 * float(((one - target) ** 2).sum() + (two**2).sum()), (one - target, two)
-
-    options = {"steps": 9, "boundary": "wrap"}
-    value, (gradients, _) = tw.value_and_grad(reacting, misfit, u, v, k, f, **options)
-    moves = draw.standard_normal((4, 14, 15))
-    slope = _dot(gradients, moves)
-    left = []
-    for step in (1e-2, 5e-3, 2.5e-3):
-        moved = [a + step * b for a, b in zip((u, v, k, f), moves, strict=True)]
-        left.append(abs(misfit(tw.run(reacting, *moved, **options))[0] - value - step * slope))
-    assert 3.4 < left[0] / left[1] < 4.6
-    assert 3.6 < left[1] / left[2] < 4.4
-
-
-def test_scalars_and_repeated_coefficients(private_folders):
-    draw = np.random.default_rng(6)
-    u = (draw.random((14, 15)), draw.random((14, 15)))
-    worth = draw.standard_normal((14, 15))
-
-    def value(m):
-        return float((worth * tw.run(wave, u, steps=8, m=m, boundary="reflect")).sum())
-
-    _, pullback = tw.vjp(wave, u, steps=8, m=0.3, boundary="reflect")
-    _, scalars = pullback(worth)
-    assert scalars["m"] == pytest.approx((value(0.3 + 1e-6) - value(0.3 - 1e-6)) / 2e-6, rel=1e-6)
-    row = draw.uniform(0.2, 0.4, (1, 15))
-    _, pullback = tw.vjp(wave, u, steps=8, m=row, boundary="reflect")
-    _, of = pullback(worth)
-    assert of["m"].shape == row.shape
-    move = draw.standard_normal(row.shape)
-    by_differences = (value(row + 1e-6 * move) - value(row - 1e-6 * move)) / 2e-6
-    assert float((of["m"] * move).sum()) == pytest.approx(by_differences, rel=1e-6)
-    _, pullback = tw.vjp(wave, u, steps=8, m=0.3, boundary="reflect", wrt=())
-    ((newest, older),), none = pullback(worth)
-    assert not none
-    assert newest.shape == older.shape == worth.shape
 
 
 def test_one_array_for_all_levels_gets_their_sum(private_folders):
@@ -355,111 +242,10 @@ def test_arrays_come_back_as_they_were_given(private_folders):
     assert gradient.dims == ("x", "y")
 
 
-def test_what_cannot_be_is_one_sentence():
-    u = np.ones((12, 13))
-    with pytest.raises(UsageError, match="recurrence, which has no adjoint"):
-        tw.adjoint("smith_waterman")
-    with pytest.raises(UsageError, match="gradients are of float32 and float64"):
-        tw.vjp("j2d5pt", u.astype("complex64"), steps=1)
-    with pytest.raises(UsageError, match="works on the bits of whole numbers"):
-        tw.adjoint(lambda u: u[0, 0] >> 1)
-    with pytest.raises(UsageError, match="complex numbers, which have no adjoint"):
-        tw.adjoint(lambda u: 1j * u[0, 0])
-    with pytest.raises(UsageError, match="wrap along different axes"):
-        tw.adjoint("fdtd2d", boundary={"ex": "wrap"})
-    with pytest.raises(UsageError, match="at least 2"):
-        tw.vjp("gradient2d", u, steps=1, checkpoints=1)
-    with pytest.raises(UsageError, match="give one of them"):
-        tw.vjp("gradient2d", u, steps=1, checkpoints=3, memory="1GiB")
-    with pytest.raises(UsageError, match="no coefficient or scalar"):
-        tw.vjp("heat2d_var", u, u, steps=1, wrt=("u",))
-    with pytest.raises(UsageError, match="needs more than 1 cells along axis 0"):
-        tw.vjp("j2d5pt", np.ones((1, 9)), steps=1, boundary="reflect")
-    with pytest.raises(UsageError, match="gradients take no option 'where'"):
-        tw.vjp("j2d5pt", u, steps=1, where=u > 0)
-    with pytest.raises(UsageError, match="gradients take no option 'every'"):
-        tw.value_and_grad("j2d5pt", lambda y: (0.0, y), u, steps=1, every=1)
-    _, pullback = tw.vjp("j2d5pt", u, steps=1)
-    with pytest.raises(ArrayError, match="is real, as the result is, got complex64"):
-        pullback(u.astype("complex64"))
-    with pytest.raises(ArrayError, match="has the result's shape"):
-        pullback(np.ones((3, 3)))
-    with pytest.raises(ArrayError, match="a cotangent is needed for each of u"):
-        pullback((u, u))
-
-
 @tw.stencil
 def waves(u, m):
     lap = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
     return 2 * u[0, 0] - u.prev[0, 0] + m[0, 0] * lap
-
-
-@tw.stencil
-def staggered(p, v, k):
-    """The second statement reads the first one's new values."""
-    return {"v": v[0, 0] - 0.3 * (p[0, 1] - p[0, 0]), "p": p[0, 0] - k[0, 0] * (v.new[0, 0] - v.new[0, -1])}
-
-
-@pytest.mark.parametrize(
-    ("side", "program"),
-    covering(
-        [
-            ("fixed", {}),
-            ("wrap", {"checkpoints": 3}),
-            ("reflect", {}),
-            (("mirror", "constant:0.5"), {"checkpoints": 3}),
-        ],
-        [waves, staggered],
-    ),
-)
-def test_sources_and_receivers_change_places(private_folders, side, program):
-    boundary, options = side
-    draw, shape, steps = np.random.default_rng(11), (16, 18), 10
-    fields = program.program.fields
-    state = [tuple(draw.random(shape) for _ in range(program.program.history(each))) for each in fields[:-1]]
-    coefficient = draw.uniform(0.1, 0.2, shape)
-    places, listening = draw.uniform(2, 13, (3, 2)), [(4.5, 6.25), (0.0, 3.0), (9.0, 11.5)]
-    first = program.program.updated[0]
-
-    def points(values, k):
-        scaled = tw.Points(places, values[:, :3], scale=fields[-1])
-        return {first: [scaled, ((7, 7), values[:, 3])]}, {first: tw.Points(listening, interpolation="linear", every=2)}
-
-    values = draw.standard_normal((steps, 4))
-    worth = draw.standard_normal((steps // 2, 3))
-    of_state = tuple(draw.standard_normal(shape) for _ in program.program.updated)
-
-    def run(state, k, values):
-        sources, receivers = points(values, k)
-        given = _form([*state, (k,)])
-        return tw.run(program, *given, steps=steps, boundary=boundary, sources=sources, receivers=receivers)
-
-    def number(found):
-        out, traces = found
-        several = out if isinstance(out, tuple) else (out,)
-        return _dot(several, of_state) + float((traces[first] * worth).sum())
-
-    sources, receivers = points(values, coefficient)
-    given = _form([*state, (coefficient,)])
-    found, pullback = tw.vjp(
-        program, *given, steps=steps, boundary=boundary, sources=sources, receivers=receivers, **options
-    )
-    assert number(found) == pytest.approx(number(run(state, coefficient, values)), rel=1e-10)
-    gradients, others = pullback((of_state if len(of_state) > 1 else of_state[0], {first: worth}))
-    moves = [tuple(draw.standard_normal(shape) for _ in each) for each in state]
-    move, push = draw.standard_normal(shape), draw.standard_normal((steps, 4))
-    step = 1e-6
-
-    def moved(by):
-        there = [tuple(a + by * b for a, b in zip(*each, strict=True)) for each in zip(state, moves, strict=True)]
-        return number(run(there, coefficient + by * move, values + by * push))
-
-    by_differences = (moved(step) - moved(-step)) / (2 * step)
-    by_adjoint = sum(
-        _dot(each if isinstance(each, tuple) else (each,), m) for each, m in zip(gradients[:-1], moves, strict=True)
-    )
-    by_adjoint += float((gradients[-1] * move).sum()) + float((others["sources"][first] * push).sum())
-    assert by_adjoint == pytest.approx(by_differences, rel=1e-5, abs=1e-6)
 
 
 def test_a_cotangent_of_traces_alone(private_folders):
@@ -541,19 +327,6 @@ def test_states_that_are_all_newest_versions_are_where_streaming_kernels_leave_t
     assert some_copied
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("checkpoints", [3, None])
-def test_values_per_step_beside_a_coefficient(private_folders, checkpoints):
-    def spread(u, k, a):
-        return u[0, 0] + a * k[0, 0] * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
-
-    draw, options = np.random.default_rng(14), {"steps": 9, "a": np.linspace(0.1, 1.0, 9)}
-    u, k, worth, move = draw.random((4, 14, 15))
-    _, pullback = tw.vjp(spread, u, 0.2 * k, wrt=("k",), checkpoints=checkpoints, **options)
-    (_, of_k), _ = pullback(worth)
-    far, near = (tw.run(spread, u, 0.2 * k + by * move, **options) for by in (1e-6, -1e-6))
-    assert float((of_k * move).sum()) == pytest.approx(float(((far - near) * worth).sum()) / 2e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize("boundary", some([("mirror", "nearest"), "fixed", "wrap", "reflect", "constant:0.3"], 2))

@@ -2,26 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.runtime import points
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:the source of"),
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:the source of")
 
-TILINGS = {
-    "none": ("none", "none", "none"),
-    "prism": ("hexagonal:t=4,s=5", "hybrid:t=4,s=4x24", "hybrid:t=4,s=3x5x24"),
-    "skewed": ("skewed:t=4,s=40", "skewed:t=4,s=12x24", "skewed:t=4,s=7x8x24"),
-    "diamond": ("diamond:t=4,s=16", "diamond:t=4,s=12x24", "diamond:t=4,s=12x6x24"),
-    "streaming": ("streaming:t=4,s=48", "streaming:t=4,s=24x32", "streaming:t=3,s=12x12x32"),
-    "wide": ("streaming:t=4,s=4096", "streaming:t=4,s=4096x4096", "streaming:t=3,s=64x64x64"),
-}
 SHAPES = {1: (150,), 2: (46, 57), 3: (19, 22, 36)}
-STEPS = 17
 
 
 def star(rank):
@@ -33,102 +20,6 @@ def star(rank):
         return 1.9 * u[centre] - 0.95 * u.prev[centre] + m[centre] * tw.laplacian(u, accuracy=4)
 
     return body
-
-
-def drawn(rank, seed=0, count=12, steps=STEPS, interpolation="linear"):
-    generator = np.random.default_rng(seed)
-    places = generator.uniform(0, 1, (count, rank)) * (np.array(SHAPES[rank]) - 1)
-    places[0] = 0
-    places[1] = np.array(SHAPES[rank]) - 1
-    source = tw.Points(places, values=generator.normal(size=(steps, count)), interpolation=interpolation)
-    return source, tw.Points(places[::-1] * 0.97, interpolation=interpolation)
-
-
-@pytest.mark.parametrize("boundary", ["fixed", "constant:2-1j", "wrap"])
-@pytest.mark.parametrize("family", ["none", "streaming"])
-def test_complex_fields_add_and_record_complex_numbers(family, boundary):
-    generator = np.random.default_rng(7)
-    u = (generator.normal(size=SHAPES[2]) + 1j * generator.normal(size=SHAPES[2])).astype(np.complex64)
-    source, receiver = drawn(2, interpolation="sinc")
-    source.values = source.values * (0.6 + 0.8j)
-
-    def body(u):
-        return (0.2 + 0.02j) * (u[-1, 0] + u[0, -1] + u[0, 0] + u[0, 1] + u[1, 0])
-
-    given = {"steps": STEPS, "boundary": boundary, "sources": source, "receivers": receiver}
-    exact, heard = tw.run(body, u.astype(np.complex128), backend="numpy", **given)
-    assert np.abs(heard["u"].imag).max() > 0.1
-    result, traces = tw.run(body, u, tiling=TILINGS[family][1], **given)
-    assert result.dtype == traces["u"].dtype == np.complex64
-    np.testing.assert_allclose(result, exact, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(traces["u"], heard["u"], rtol=0, atol=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("family", "boundary"),
-    covering(list(TILINGS), ["fixed", "constant:0.5", "nearest", "reflect", "mirror", "wrap"]),
-)
-def test_every_family_and_boundary_adds_and_records_the_same(family, boundary):
-    kind = tw.Boundary("constant", 0.5) if boundary.startswith("constant") else boundary
-    for rank in (1, 2, 3):
-        generator = np.random.default_rng(rank)
-        u, m = generator.normal(size=SHAPES[rank]), generator.uniform(0.02, 0.05, SHAPES[rank])
-        source, receiver = drawn(rank, interpolation="sinc" if rank < 3 else "linear")
-        given = {
-            "steps": STEPS,
-            "boundary": kind,
-            "sources": {"u": source},
-            "receivers": {"u": receiver},
-            "strict": True,
-        }
-        wanted, traced = tw.run(star(rank), (u, 0.9 * u), m, backend="numpy", **given)
-        got, traces = tw.run(star(rank), (u, 0.9 * u), m, tiling=TILINGS[family][rank - 1], threads=2, **given)
-        assert np.array_equal(got, wanted)
-        assert np.array_equal(traces["u"], traced["u"])
-        assert np.abs(traced["u"]).max() > 1.0
-
-
-@pytest.mark.parametrize("family", TILINGS)
-def test_without_strict_the_result_is_that_to_rounding(family):
-    u = np.random.default_rng(5).normal(size=SHAPES[2]).astype(np.float32)
-    source, receiver = drawn(2)
-    given = {"steps": STEPS, "sources": source, "receivers": receiver}
-    wanted, traced = tw.run("wave2d", (u, u), backend="numpy", **given)
-    got, traces = tw.run("wave2d", (u, u), tiling=TILINGS[family][1], **given)
-    assert np.allclose(got, wanted, atol=1e-4)
-    assert np.allclose(traces["u"], traced["u"], atol=1e-4)
-
-
-@pytest.mark.parametrize("family", TILINGS)
-def test_several_fields_in_ordered_statements(family):
-    """What reads a value of the same step reads what was added to it."""
-    arrays = [np.random.default_rng(i).normal(size=SHAPES[2]) for i in range(3)]
-    generator = np.random.default_rng(6)
-    sources, receivers = {}, {}
-    for name in ("ex", "ey", "hz"):
-        places = generator.uniform(0, 1, (5, 2)) * (np.array(SHAPES[2]) - 1)
-        sources[name] = tw.Points(places, values=generator.normal(size=STEPS))
-        receivers[name] = tw.Points(places)
-    given = {"steps": STEPS, "boundary": "reflect", "sources": sources, "receivers": receivers, "strict": True}
-    wanted, traced = tw.run("fdtd2d", *arrays, backend="numpy", **given)
-    got, traces = tw.run("fdtd2d", *arrays, tiling=TILINGS[family][1], **given)
-    assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
-    assert all(np.array_equal(traces[name], traced[name]) for name in sources)
-
-
-def test_a_recurrence_reads_what_was_added():
-    @tw.stencil
-    def sweep(u):
-        return 0.3 * u.new[-1, 0] + 0.3 * u.new[0, -1] + 0.3 * u[0, 0]
-
-    u = np.random.default_rng(7).normal(size=(14, 17))
-    places = np.random.default_rng(8).uniform(0, 1, (6, 2)) * [13, 16]
-    given = {"steps": 4, "sources": tw.Points(places, values=2.0), "receivers": tw.Points(places), "strict": True}
-    wanted, traced = tw.run(sweep, u, backend="numpy", **given)
-    got, traces = tw.run(sweep, u, backend="c", **given)
-    assert np.array_equal(got, wanted)
-    assert np.array_equal(traces["u"], traced["u"])
-    assert not np.array_equal(got, tw.run(sweep, u, steps=4, strict=True))
 
 
 def test_a_point_on_a_cell_is_a_pair():
@@ -215,34 +106,6 @@ def test_many_sums_are_the_same_in_c(monkeypatch):
     assert few.tobytes() == many.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"sources": tw.Points([(4.0, 9.5)], values=1.0)}, "outside the grid 8x8"),
-        ({"sources": tw.Points([(4.0, 5.0)])}, "sources have values"),
-        ({"sources": tw.Points([(4.0, 5.0)], values=np.ones(4))}, r"one row per step \(3\), got 4"),
-        ({"sources": tw.Points([4.0], values=1.0)}, "as many coordinates, got 1"),
-        ({"sources": tw.Points([(4.0, 5.0)], values=1j)}, r"the source value 1j does not fit float"),
-        ({"sources": {"w": tw.Points([(4.0, 5.0)], values=1.0)}}, "does not update 'w'"),
-        ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale="k")}, "a field that no statement updates, got 'k'"),
-        ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale=np.ones(3))}, "the grid's shape 8x8"),
-        ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale=[[]])}, "the grid's shape 8x8"),
-        ({"sources": tw.Points([(4.5, 5.0)], values=1), "dtype": "int32"}, "no whole numbers as weights"),
-        ({"sources": [((4.5, 5.0), 1.0)]}, "a source's cell has whole numbers, got \\(4.5, 5.0\\)"),
-        ({"sources": [((np.nan, 5.0), 1.0)]}, "a pair of a cell and its values"),
-        ({"sources": 5}, "pairs of a cell and values, got 5"),
-        ({"receivers": {"w": tw.Points([(4.0, 5.0)])}}, "no field 'w' to record"),
-        ({"receivers": [(4.0, 5.0)]}, "receivers are tw.Points"),
-        ({"receivers": tw.Points([(4.0, 5.0)], values=1.0)}, "receivers have no values"),
-        ({"receivers": tw.Points([(4.0, 7.5)])}, "outside the grid 8x8"),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_a_sentence(given, told):
-    body = tw.stencil(lambda u: u[0, 1] + u[1, 0], name="plain")
-    with pytest.raises(tw.TilewrightError, match=told):
-        tw.run(body, np.zeros((8, 8), given.get("dtype", "float32")), steps=3, **given)
-
-
 def test_sources_are_scaled_cell_by_cell():
     generator = np.random.default_rng(17)
     u, m = np.zeros(SHAPES[2]), generator.uniform(0.02, 0.05, SHAPES[2])
@@ -275,12 +138,3 @@ def test_fields_of_whole_numbers_take_those_that_they_hold(dtype):
         for source in (tw.Points([3], values=-1), ((3,), -1)):
             with pytest.raises(tw.UsageError, match=f"the source value -1 does not fit {dtype} .*from 0 to"):
                 tw.run(body, u, steps=2, sources=[source])
-
-
-@pytest.mark.parametrize(
-    ("scale", "said"), [(1j, "does not fit float"), (float("nan"), "is finite"), (np.full((6, 7), np.inf), "is finite")]
-)
-def test_a_scale_that_real_fields_cannot_have(scale, said):
-    source = tw.Points([(2.5, 3.0)], values=1.0, scale=scale)
-    with pytest.raises((tw.ArrayError, tw.UsageError), match=said):
-        tw.run("heat2d", np.zeros((6, 7)), steps=2, sources=source)

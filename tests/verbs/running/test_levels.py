@@ -7,24 +7,8 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
-from tilewright.base.errors import ArrayError, UsageError
-from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.stencil.reference import run as reference
 from tilewright.runtime import session
-from tilewright.runtime.devices import opencl
 from tilewright.runtime.warn import forget_warnings
-
-pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
-
-OCLGRIND = "opencl:oclgrind"
-
-
-@tw.stencil
-def wave1d(u):
-    return 2 * u[0] - u.prev[0] + 0.25 * (u[-1] - 2 * u[0] + u[1])
 
 
 @tw.stencil
@@ -38,27 +22,6 @@ def mixed(u, v, k):
     """Fields of three, two and one level, the last of which no step updates."""
     new_u = 0.5 * u[0, 0] + 0.25 * u.prev2[0, 1] + k[0, 0] * v[-1, 0]
     return new_u, 0.5 * v[0, 0] + 0.25 * v.prev[1, 0] + 0.125 * u[0, -1]
-
-
-WAVES = {1: wave1d, 2: program("wave2d"), 3: program("wave3d")}
-SHAPES = {1: (300,), 2: (40, 70), 3: (14, 15, 40)}
-TILINGS = {
-    1: (
-        "none", "hexagonal:t=4,s=20", "streaming:t=5,s=128", "skewed:t=4,s=32", "diamond:t=4,s=32",
-    ),
-    2: (
-        "none", "hybrid:t=4,s=5x37", "streaming:t=3,s=20x32", "streaming:t=3,s=20x70", "skewed:t=4,s=16x32",
-        "diamond:t=4,s=16x32",
-    ),
-    3: (
-        "none", "hybrid:t=4,s=4x5x20", "streaming:t=2,s=7x8x40", "skewed:t=3,s=8x8x16", "diamond:t=4,s=8x8x16",
-    ),
-}  # fmt: skip
-SIDES = {
-    1: ("wrap", (("fixed", "constant"),), (("nearest", "reflect"),), "mirror"),
-    2: ("wrap", (("fixed", "constant"), ("nearest", "reflect")), (("mirror", "nearest"), ("reflect", "fixed"))),
-    3: ("wrap", (("fixed", "constant"), "nearest", ("mirror", "reflect"))),
-}
 
 
 def arrays(shape, count, seed=0, dtype=np.float64):
@@ -83,30 +46,6 @@ def same(got, expected):
             same(one, other)
     else:
         np.testing.assert_array_equal(got, expected)
-
-
-def exact(chosen, fields, steps, boundary="fixed"):
-    """The newest level of the first field by NumPy, one step after the other."""
-    first = fields[0][0] if isinstance(fields[0], tuple) else fields[0]
-    problem = make_problem(getattr(chosen, "program", chosen), first.shape, steps, "float64", boundary)
-    given = {f: a if isinstance(a, tuple) else (a,) for f, a in zip(problem.program.fields, fields, strict=True)}
-    return reference(problem, given, {})[problem.program.updated[0]]
-
-
-@pytest.mark.parametrize(
-    ("rank", "tiling", "boundary"),
-    [
-        pytest.param(rank, *each.values, marks=each.marks)
-        for rank in TILINGS
-        for each in covering(TILINGS[rank], SIDES[rank])
-    ],
-)
-def test_a_wave_goes_on_bit_by_bit(rank, tiling, boundary):
-    """Whatever the family keeps in memory: levels after several runs are those of single steps on NumPy."""
-    chosen, pair = WAVES[rank], arrays(SHAPES[rank], 2)
-    parts = (7, 4, 2) if boundary == "wrap" else (7, 4, 1, 0, 1)  # blocks of a periodic grid have two steps or more
-    (got,) = go_on(chosen, (pair,), parts, boundary=boundary, strict=True, tiling=tiling, backend="c")
-    same(got, (exact(chosen, (pair,), 13, boundary), exact(chosen, (pair,), 12, boundary)))
 
 
 @pytest.mark.parametrize(
@@ -187,19 +126,6 @@ def test_arrays_to_write_levels_into(backend):
     same(alone, tw.run("heat2d", k, steps=5, backend=backend))
 
 
-@pytest.mark.parametrize(
-    ("out", "error", "message"),
-    [
-        (np.empty((20, 30)), UsageError, "with levels=True out needs 2 arrays for 'u', got 1"),
-        ((np.empty((20, 30)),) * 3, UsageError, "with levels=True out needs 2 arrays for 'u', got 3"),
-        ((np.empty((20, 30)), np.empty((20, 31))), ArrayError, "out must have the shape"),
-    ],
-)
-def test_out_that_does_not_fit_the_levels(out, error, message):
-    with pytest.raises(error, match=message):
-        tw.run("wave2d", arrays((20, 30), 2), steps=5, levels=True, out=out)
-
-
 def test_copies_by_several_threads(monkeypatch):
     monkeypatch.setattr(session, "_SMALL", 0)
     pair = arrays((600, 700), 2)
@@ -235,31 +161,6 @@ def test_a_plan_goes_on():
     pair = arrays((40, 50), 2)
     state = plan.run(pair, steps=5, levels=True)
     np.testing.assert_allclose(plan.run(state, steps=7), plan.run(pair), rtol=1e-12, atol=1e-13)
-
-
-# Overlapped tiles on GPUs keep no older level, and are refused for a wave.
-GPU_TILINGS = (
-    "none",
-    "hybrid:t=4,s=3x8,threads=1x8",
-    "streaming:t=3,s=8x12",
-    "skewed:t=2,s=8x8",
-)
-
-
-@pytest.mark.parametrize("boundary", ["fixed", "mirror", "wrap"])
-@pytest.mark.parametrize("tiling", [None, *GPU_TILINGS])
-def test_going_on_on_a_gpu(tiling, boundary):
-    opencl.prepare_oclgrind()
-    pair = arrays((14, 20), 2)
-    options = {"backend": OCLGRIND, "tiling": tiling, "boundary": boundary}
-    (got,) = go_on("wave2d", (pair,), (5, 2, 3), **options)
-    for level, steps in zip(got, (10, 9), strict=True):
-        np.testing.assert_allclose(level, exact(program("wave2d"), (pair,), steps, boundary), rtol=1e-9, atol=1e-12)
-
-
-def test_the_option_is_no_name_of_an_argument():
-    with pytest.raises(tw.TraceError, match=r"the argument 'levels' of .* clashes with an option of run"):
-        tw.run(lambda u, levels: levels * u[0], np.ones(5), steps=1, levels=2.0)
 
 
 @tw.stencil

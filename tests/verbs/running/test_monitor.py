@@ -5,8 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.programs.stencil.catalogue import program
@@ -27,26 +25,6 @@ def exact(name, arrays, steps, boundary="fixed"):
     fields = {f: [a] for f, a in zip(problem.program.fields, arrays, strict=True)}
     result = reference(problem, fields, {})
     return result[problem.program.updated[0]]
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
-@pytest.mark.parametrize("name", ["heat2d", "wave2d", "jacobi1d"])
-def test_a_callback_sees_every_kth_state(name, boundary, backend):
-    u0 = field((40,) * program(name).rank)
-    before, seen = u0.copy(), []
-    start = (u0,) * program(name).history("u")
-
-    def look(step, view):
-        assert not view.flags.writeable
-        seen.append((step, view.copy()))
-
-    out = tw.run(name, start, steps=23, every=7, callback=look, backend=backend, boundary=boundary, strict=True)
-    assert [step for step, _ in seen] == [7, 14, 21, 23]
-    for step, state in seen:
-        np.testing.assert_array_equal(state, exact(name, [u0], step, boundary))
-    np.testing.assert_array_equal(out, exact(name, [u0], 23, boundary))
-    np.testing.assert_array_equal(u0, before)
 
 
 def test_a_callback_ends_the_run_and_sees_all_fields():
@@ -112,40 +90,6 @@ def test_data_that_are_not_finite_to_begin_with_are_no_news():
     assert np.isnan(out).sum() == 81
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("tiling", [None, "none", "hybrid:t=4,s=4x16"])
-@pytest.mark.parametrize("boundary", ["fixed", "wrap", "mirror"])
-def test_a_mask_keeps_cells(backend, tiling, boundary):
-    u0, mask = field((30, 40)), field((30, 40), 9) > 0.3
-    out = tw.run("heat2d", u0, steps=11, where=mask, backend=backend, tiling=tiling, boundary=boundary, strict=True)
-    state = u0
-    for _ in range(11):
-        state = np.where(mask, exact("heat2d", [state], 1, boundary), state)
-    np.testing.assert_array_equal(out, state)
-
-
-@pytest.mark.filterwarnings("ignore:the source of 'u' at the cell")  # some are held
-@settings(max_examples=15)
-@given(
-    st.lists(st.tuples(st.integers(0, 19), st.integers(0, 24), st.booleans()), min_size=1, max_size=3),
-    st.sampled_from(["fixed", "wrap", "nearest"]),
-    st.sampled_from(BACKENDS),
-)
-def test_sources_are_added_step_by_step(cells, boundary, backend):
-    steps, u0 = 12, field((20, 25))
-    pulse = np.where(np.arange(steps) < 4, np.sin(np.arange(steps)), 0.0)
-    sources = [((y, x), pulse if varies else 0.25) for y, x, varies in cells]
-    out = tw.run("heat2d", u0, steps=steps, sources=sources, boundary=boundary, backend=backend, strict=True)
-    state = u0
-    for t in range(steps):
-        new = exact("heat2d", [state], 1, boundary)
-        for y, x, varies in cells:
-            inside = boundary != "fixed" or (0 < y < 19 and 0 < x < 24)
-            new[y, x] += (pulse[t] if varies else 0.25) if inside else 0.0
-        state = new
-    np.testing.assert_allclose(out, state, rtol=1e-13, atol=1e-15)
-
-
 def test_sources_by_field_with_a_mask_and_a_callback():
     ey, ex, hz = (field((16, 16), seed) for seed in range(3))
     mask = np.ones((16, 16), dtype=bool)
@@ -163,30 +107,6 @@ def test_sources_by_field_with_a_mask_and_a_callback():
         np.testing.assert_array_equal(a[4:6], start[4:6])
     without = tw.run("fdtd2d", ey, ex, hz, steps=9, where=mask)
     assert abs(without[2] - plain[2]).max() > 0.1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"callback": print}, "how often"),
-        ({"every": 0}, "every is a whole number"),
-        ({"every": 1.5}, "every is a whole number"),
-        ({"until": -1.0}, "until, a change per step, is not negative"),
-        ({"until": float("nan")}, "until, a change per step, is not negative"),
-        ({"where": np.ones((3, 3))}, "must have the shape 8x8"),
-        ({"where": np.ones((8, 8), dtype=complex)}, "truth values"),
-        ({"sources": [((8, 0), 1.0)]}, "not on the grid 8x8"),
-        ({"sources": [((1,), 1.0)]}, "not on the grid"),
-        ({"sources": [1.0]}, "pair of a cell"),
-        ({"sources": [((1, 1), np.ones(3))]}, "one per step"),
-        ({"sources": [((1, 1), 1j)]}, r"the source value 1j does not fit float64"),
-        ({"sources": {"w": []}}, "does not update 'w'"),
-        ({"sources": [((1, 1), 1.0)], "steps": 1.5}, "steps is a whole number"),
-    ],
-)
-def test_refusals(options, message):
-    with pytest.raises(tw.TilewrightError, match=message):
-        tw.run("heat2d", np.ones((8, 8)), **{"steps": 4, **options})
 
 
 @pytest.mark.parametrize("backend", ["c", "numpy"])

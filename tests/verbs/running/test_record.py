@@ -111,11 +111,6 @@ def test_a_plan_has_a_record_too():
     same(done.state, plan.run(pair))
 
 
-def test_the_option_is_no_name_of_an_argument():
-    with pytest.raises(tw.TraceError, match=r"the argument 'record' of .* clashes with an option of run"):
-        tw.run(lambda u, record: record * u[0], np.ones(5), steps=1, record=2.0)
-
-
 def test_points_are_part_of_what_is_predicted():
     u = np.zeros((60, 60), np.float32)
     few = tw.run("heat2d", u, steps=20, record=True)

@@ -6,6 +6,8 @@ import pytest
 import tilewright as tw
 from tilewright.base.dtypes import numpy_type
 
+pytestmark = pytest.mark.optimised
+
 TILINGS = ("none", "skewed:t=4,s=8x16", "hybrid:t=4,s=8x32", "streaming:t=4,s=16x64")
 DTYPES = ("float32", "float64")
 
