@@ -153,6 +153,16 @@ def test_the_default_base_covers_the_slope():
         ("j2d5pt", "none:k=2", "k means nothing"),
         ("j2d5pt", "none:threads=2", "threads are given per axis"),
         ("j2d5pt", "hybird", "there is no tiling family 'hybird'"),
+        ("j2d5pt", "skewed:t=4,s=8", "has 2 sizes, got s=8"),
+        ("j2d5pt", "skewed:t=4,s=9x8,sub=2x8", "multiples of its sub-tiles', got s=9x8 and sub=2x8"),
+        ("j2d5pt", "skewed:t=4,s=8x8,sub=2", "sub-tiles have 2 sizes here"),
+        ("j2d5pt", "skewed:t=5000,s=8x8", "from 1 to 4096, got t=5000"),
+        ("j2d5pt", "diamond:t=3,s=8x8", "even number from 2 to 4096, got t=3"),
+        ("j2d5pt", "diamond:t=4,s=9x8", "an even number, got s=9"),
+        ("j2d5pt", "diamond:t=4,s=8x8,sub=2x2", "no sub-tiles"),
+        ("j2d5pt", "streaming:t=2,s=8", "has 2 sizes"),
+        ("j2d5pt", "streaming:t=2,s=8x8,k=2", "has no k"),
+        ("j2d5pt", "streaming:t=1025,s=64x64", "at most 1024"),
     ],
 )
 def test_what_does_not_apply_is_refused(name, tiling, message):
