@@ -11,6 +11,8 @@ from tilewright.programs.stencil.expression import Profile, Value, apply
 from tilewright.programs.stencil.problem import PointFields, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 U, K = FieldBuilder("u"), FieldBuilder("k")
 
 
