@@ -37,15 +37,12 @@ def test_a_file_of_its_own(cli, tmp_path):
     assert cli("predict", "jacobi1d", "--shape", "4096", "--steps", "9", "--machine", tmp_path / "mine.toml").code == 0
 
 
-@pytest.mark.parametrize(
-    ("args", "part"),
-    [
+def test_refusals(refuses):
+    for args, part in [
         (("--program", "heat2e"), "heat2e"),
         (("--program", "smith_waterman"), "recurrence"),
         (("--backend", "metal"), "one of auto, c, opencl and cuda"),
         (("-o", "mine.json"), ".toml"),
         (("-o", "nowhere/mine.toml"), "no folder"),
-    ],
-)
-def test_refusals(refuses, args, part):
-    assert part in refuses("calibrate", *args)
+    ]:
+        assert part in refuses("calibrate", *args), (args, part)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.codegen.lower import stage_distances
@@ -48,9 +49,7 @@ def check(program, shape, steps, boundary, threads):
         np.testing.assert_array_equal(found[field], values)
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(("rank", "side", "threads"), covering([1, 2, 3], SIDES, [1, 2, 5]))
 def test_stages_behind_one_another_are_those_one_after_the_other(rank, side, threads):
     check(three_stages(rank), SHAPES[rank], 5, (side, *("nearest",) * (rank - 1)), threads)
 

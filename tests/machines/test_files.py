@@ -136,9 +136,8 @@ def test_a_machine_file_on_disk(tmp_path):
     assert machine.to_dict()["quantities"]["sm_count"]["value"] == 2
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_a_bad_machine_file_is_one_sentence():
+    for old, new, message in [
         ("schema = 1", "schema = 2", "must have schema = 1, got 2"),
         ("schema = 1", "schema = true", "must have schema = 1, got True"),
         ("schema = 1", "", "must have schema = 1, got None"),
@@ -160,12 +159,10 @@ def test_a_machine_file_on_disk(tmp_path):
         ("value = 0.5,", "value = 7,", "fp64_ratio = 7, where 0.0001 to 2 are plausible"),
         ("[quantities]", "[quantities", "is not TOML"),
         ('title = "A small machine"', 'title = ""', "'title' of the machine file 'x' is a text that is not empty"),
-    ],
-)
-def test_a_bad_machine_file_is_one_sentence(old, new, message):
-    assert old in SMALL
-    with pytest.raises(UsageError, match=message):
-        parse(SMALL.replace(old, new, 1), "x")
+    ]:
+        assert old in SMALL, (old, new, message)
+        with pytest.raises(UsageError, match=message):
+            parse(SMALL.replace(old, new, 1), "x")
 
 
 def test_all_that_is_missing_is_named_at_once():

@@ -102,9 +102,9 @@ def _check_words(problem, tiling):
 
 @pytest.mark.parametrize("family", ["prism", "skewed"])
 @pytest.mark.parametrize("rank", [1, 2])
-@pytest.mark.parametrize("part", some([2, 1], 1))
+@pytest.mark.parametrize("part", some([3, 1], 1))
 def test_words_of_random_programs(random_case, family, rank, part):
-    """The first half by default."""
+    """The first third in 2D by default."""
     for seed in range({1: 40, 2: 14 if family == "prism" else 24}[rank] // (1 if rank == 1 else part)):
         small, tiling = random_case(seed, rank)
         if family == "skewed":
@@ -133,7 +133,7 @@ def test_words_in_3d(name, shape, steps, text):
 def test_the_longest_tile_where_the_grid_is_shorter_than_a_tile():
     """Then it may be any tile, neither the first ones nor the one in the middle."""
     rng, cut = random.Random(7), 0  # noqa: S311
-    for _ in range(60):
+    for _ in range(20):
         offsets = [tuple(rng.randint(-2, 3) for _ in range(2)) for _ in range(rng.randint(1, 3))]
         u = FieldBuilder("u")
         program_ = stencil("case", 2, {"u": sum((u[offset] for offset in offsets[1:]), u[offsets[0]])})
@@ -144,7 +144,7 @@ def test_the_longest_tile_where_the_grid_is_shorter_than_a_tile():
         longest = max(len(subs) for subs in subtiles(problem, tiling).values())
         assert exact_counts(problem, tiling).subtiles_per_tile == longest, (offsets, shape, str(tiling))
         cut += longest < math.prod(space) // math.prod(sub)
-    assert cut > 20
+    assert cut > 6
 
 
 @pytest.mark.parametrize(("size", "height"), [(1, 2), (3, 4), (64, 16), (32, 64)])

@@ -86,7 +86,7 @@ def test_the_catalogue_is_tiled_or_says_why_not(oracle, family):
         if isinstance(verdict, Violation):
             assert name == "smith_waterman"
             assert family != "prism" or str(verdict.dependence) in verdict.reason
-        elif built_in.loads <= (125 if family == "prism" else 30):
+        elif built_in.loads <= 30:
             assert oracle(problem, tiling) is None, name
 
 

@@ -43,22 +43,6 @@ def test_parts_hold_every_read_once_and_no_more_weights_than_asked_for():
                 assert [read.offset[axis] for read in part.reads] == sorted(read.offset[axis] for read in part.reads)
 
 
-@pytest.mark.parametrize(("name", "rows"), [("box3d1r", 6 * 3 * 3), ("box2d2r", 8 * 5), ("box2d1r", 6 * 3)])
-def test_rows_of_sweeps_load_what_they_share_once(name, rows):
-    """Four rows together: what several of them read, and every weight, comes from memory once and stays."""
-    problem = make_problem(program(name), (64,) * program(name).rank, 8)
-    loop = emit_tiling(problem, parse("none")).text.split("for (int64_t i = begin; i < end; i += TW_LANES_F32) {")[1]
-    asked = re.search(r"\n +if \(ahead != 0\) \{[^}]*\}", loop)  # sweeps in 3D ask for lines first
-    loop = loop[asked.end() :] if asked else loop
-    body = loop[: loop.index("}")]
-    assert len(re.findall(r"\*\(const tw_u_f32 \*\)\(?r\d+", body)) == rows
-    weights = len(linear_sum(program(name).statements[0].tape))
-    many = name != "box2d1r"  # 12 shared vectors fit into registers, and so do nine weights
-    assert body.count("tw_fresh_v_f32(") == (weights if many else 0)
-    held = len(re.findall(r"tw_hold_v_f32\(\*", body))
-    assert held == (rows if many else 12)
-
-
 def test_reads_of_one_weight_are_added_up_first():
     terms = {Read("u", 0, (0, x)): 0.5 if x else 1.0 for x in (-2, -1, 0, 1, 2)}
     found = {part.weights: len(part.reads) for part in parts(terms, 6)}

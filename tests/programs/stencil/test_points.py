@@ -142,9 +142,8 @@ def test_copies_around_a_periodic_grid():
     assert np.array_equal(extended.ravel()[cells], np.array([0, 7, 9])[which])
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
+def test_bad_points_are_refused_in_a_sentence():
+    for given, told in [
         ({"coordinates": [(1.0, np.nan)]}, "coordinates are finite"),
         ({"coordinates": [(1.0, 2.0), (3.0,)]}, "coordinates are real numbers"),
         ({"coordinates": "here"}, "coordinates are real numbers"),
@@ -160,11 +159,9 @@ def test_copies_around_a_periodic_grid():
         ({"values": np.zeros((3, 2))}, r"\(steps, 1\), got \(3, 2\)"),
         ({"values": [0.0, np.inf]}, "finite"),
         ({"values": "wavelet"}, "are numbers"),
-    ],
-)
-def test_bad_points_are_refused_in_a_sentence(given, told):
-    with pytest.raises(TilewrightError, match=told):
-        Points(**{"coordinates": [(1.0, 2.0)], **given})
+    ]:
+        with pytest.raises(TilewrightError, match=told):
+            Points(**{"coordinates": [(1.0, 2.0)], **given})
 
 
 @pytest.mark.parametrize(

@@ -210,17 +210,6 @@ def test_text_depends_on_neither_shape_nor_steps():
     assert source_of(problem, tiling, "cuda").text == source_of(other, tiling, "cuda").text
 
 
-@pytest.mark.parametrize(("name", "axis"), [("j1d3pt", "x"), ("j2d5pt", "x"), ("j3d7pt", "q1")])
-def test_only_whole_tiles_unroll_their_loads(name, axis):
-    """Tiles at the edges load with bounds of their own; unrolled, their code would only be larger."""
-    problem = make_problem(program(name), (64,) * program(name).rank, 20)
-    text = source_of(problem, calibration_tiling(problem), "cuda").text
-    loops = re.findall(rf"TW_UNROLL_BY\((\d+)\)\s*for \(int {axis} = [^;]*; ([^;]*);[^\n]*\n(?:[^}}]*?)\bto\[", text)
-    cut = {unroll for unroll, bound in loops if re.search(r"n\d - ", bound)}
-    whole = {unroll for unroll, bound in loops if not re.search(r"n\d - ", bound)}
-    assert (cut, whole) == ({"1"}, {"4"})
-
-
 @pytest.mark.parametrize("unroll", [1, 3, 4, 5, 100])
 def test_rows_of_whole_tiles_are_written_out_where_all_of_them_are_asked_for(unroll):
     """Only then a row's place on chip is known to the compiler; rows of cut tiles stay a loop."""

@@ -1,7 +1,6 @@
 """GPU kernels of streaming tiles under Oclgrind: results, races, accesses out of bounds; and what their text is."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
@@ -164,24 +163,6 @@ def test_large_tiles_have_small_ones_at_their_edges():
     tiling = catalogue.complete(problem, parse("streaming:t=4,s=64x56x56,threads=1x16x16"))
     steady, general = (kernel.shared_bytes + kernel.room_bytes for kernel in source_of(problem, tiling, "cuda").kernels)
     assert general < steady
-
-
-def loops(text):
-    """The texts of the two loops of the steady kernel: with tests, and without."""
-    kernel = text[text.index("TW_KERNEL(", text.index("#define TW_KERNEL") + 20) :]
-    _, tested, steady, *_ = re.split(r"for \(int k = ", kernel)
-    return tested, steady
-
-
-@pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "wave2d", "j3d27pt"])
-def test_between_a_tiles_ends_nothing_is_tested_but_whether_a_cell_is_its_own(name):
-    problem, tiling = small(name, levels=2)
-    tested, steady = loops(source_of(problem, tiling, "opencl").text)
-    tests = re.findall(r"if \((.*)\) {", steady)
-    assert tests
-    assert not any(re.search(r"\b(row|now|k|n\d)\b", test) for test in tests)
-    assert " ? " not in steady
-    assert any("row >= low0" in test for test in re.findall(r"if \((.*)\) {", tested))
 
 
 def compiled(name, architecture, dtype="float32"):

@@ -115,7 +115,7 @@ def walked(problem, tiling):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_random_programs_read_only_what_their_tile_has(random_case, rank):
-    for seed in range(40):
+    for seed in range(20):
         problem, _ = random_case(seed, rank, shapes=((12, 60), (9, 24), (7, 11)))
         walked(problem, tiling_of(problem, seed))
 
@@ -123,7 +123,7 @@ def test_random_programs_read_only_what_their_tile_has(random_case, rank):
 @pytest.mark.parametrize("rank", [2, 3])
 def test_thread_blocks_read_only_what_earlier_advances_have_brought(random_case, rank):
     """All units of an advance may run at once: no one is earlier."""
-    for seed in range(15):
+    for seed in range(8):
         problem, _ = random_case(seed, rank, shapes=((12, 60), (9, 24), (7, 11)))
         walk = walked(problem, block_of(problem, seed))
         assert walk.stream.pipeline.lag.period >= streaming.of_problem(problem).lag.period

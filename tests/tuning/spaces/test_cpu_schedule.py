@@ -151,9 +151,8 @@ def test_pieces_have_the_cells_asked_for():
     assert "500 / s0" in emit_tiling(problem_of("fdtd2d"), parse("none:piece=500")).text
 
 
-@pytest.mark.parametrize(
-    ("name", "tiling", "strict", "words"),
-    [
+def test_code_that_cannot_be_written_is_refused_in_a_sentence():
+    for name, tiling, strict, words in [
         ("j2d5pt", "none:piece=500", False, "several statements"),
         ("fdtd2d", "hybrid:t=2,s=8x64,piece=500", False, "several statements"),
         ("j2d5pt", "none:sums=inputs", False, "long weighted sums"),
@@ -166,11 +165,9 @@ def test_pieces_have_the_cells_asked_for():
         ("star3d3r", "streaming:sums=winograd", False, "columns of weights"),
         ("box2d2r", "streaming:neighbours=shuffles", False, "lifted"),
         ("box2d4r", "none:neighbours=shuffles", False, "summed in a loop"),
-    ],
-)
-def test_code_that_cannot_be_written_is_refused_in_a_sentence(name, tiling, strict, words):
-    with pytest.raises(UsageError, match=words):
-        body_of(name, tiling, strict=strict)
+    ]:
+        with pytest.raises(UsageError, match=words):
+            body_of(name, tiling, strict=strict)
 
 
 @pytest.mark.parametrize("key", ["neighbours=loads", "sums=outputs"])

@@ -19,7 +19,6 @@ from tilewright.workloads.tables.fill import filling
 from tilewright.workloads.tables.lower import gpu as gpu_table
 from tilewright.workloads.tables.lower.gpu import emit_gpu_table
 from tilewright.workloads.tables.schedule import TableShape, table_default
-from tilewright.workloads.tables.scoring import matrix_scoring
 
 pytest.importorskip("pyopencl")
 
@@ -176,12 +175,3 @@ def test_what_a_gpu_cannot_do_is_one_sentence(monkeypatch):
     monkeypatch.setattr(device, "memory_bytes", 1000)
     with pytest.raises(ArrayError, match="ask for its last cell or its sum alone"):
         filling("lcs", *inputs("lcs", (40, 50)), backend=BACKEND)
-
-
-def test_protein_scores_on_chip(capfd):
-    scoring = matrix_scoring("BLOSUM62", 11, 1)
-    source = emit_gpu_table(
-        recurrence_named("smith_waterman"), "int32", (), TableShape(threads=4, sub=2, chip=True), "opencl"
-    )
-    assert "chip_score[" in source.text
-    assert scoring.array().nbytes <= rules._CHIP_BYTES
