@@ -27,9 +27,8 @@ def _taker(hint):
     return checked(take)
 
 
-@pytest.mark.parametrize(
-    ("hint", "given", "got"),
-    [
+def test_what_an_annotation_allows_becomes_pythons():
+    for hint, given, got in [
         (float, np.float32(1.5), 1.5),
         (float, 3, 3.0),
         (float, np.array(2), 2.0),
@@ -47,12 +46,10 @@ def _taker(hint):
         (np.ndarray, U := np.ones(2), U),
         (Callable[..., Any], abs, abs),
         (Any, U, U),
-    ],
-)
-def test_what_an_annotation_allows_becomes_pythons(hint, given, got):
-    found = _taker(hint)(given)
-    assert found is got or (found == got and type(found) is type(got))
-    assert _taker(hint)(value=given) is found or _taker(hint)(value=given) == found
+    ]:
+        found = _taker(hint)(given)
+        assert found is got or (found == got and type(found) is type(got)), (hint, given, got)
+        assert _taker(hint)(value=given) is found or _taker(hint)(value=given) == found, (hint, given, got)
 
 
 @pytest.mark.parametrize(

@@ -39,15 +39,12 @@ def test_a_file_of_its_own_and_a_program_named_twice_is_measured_once(cli, tmp_p
     assert cli("predict", "jacobi1d", "--shape", "4096", "--steps", "9", "--machine", tmp_path / "mine.toml").code == 0
 
 
-@pytest.mark.parametrize(
-    ("args", "part"),
-    [
+def test_refusals(refuses):
+    for args, part in [
         (("--program", "heat2e"), "heat2e"),
         (("--program", "smith_waterman"), "recurrence"),
         (("--backend", "metal"), "one of auto, c, opencl and cuda"),
         (("-o", "mine.json"), ".toml"),
         (("-o", "nowhere/mine.toml"), "no folder"),
-    ],
-)
-def test_refusals(refuses, args, part):
-    assert part in refuses("calibrate", *args)
+    ]:
+        assert part in refuses("calibrate", *args), (args, part)

@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from typer.testing import CliRunner
 
 from tilewright.cli.app import app
@@ -39,9 +38,8 @@ def test_run_checks_the_result():
     assert document["run"]["max_error"] < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "words"),
-    [
+def test_bad_usage():
+    for arguments, status, words in [
         (("5", "--memory", "10"), 2, "1 to 200 matrices, got 0"),
         (("5", "6", "--memory", "0"), 2, "on-chip memory"),
         (("5", "6", "7", "--memory", "9", "--model", "x"), 2, "model of a chain"),
@@ -55,10 +53,8 @@ def test_run_checks_the_result():
         (("5", "x", "--memory", "9"), 2, "valid int"),
         (("5", "6", "7"), 2, "--memory"),
         (("5", "6", "7", "--memory", "9", "--run", "--dtype", "int8"), 2, "float32 or float64"),
-    ],
-)
-def test_bad_usage(arguments, status, words):
-    result = call(*arguments)
-    assert result.exit_code == status
-    assert words in result.output
-    assert len(result.stderr.strip().splitlines()) <= 8
+    ]:
+        result = call(*arguments)
+        assert result.exit_code == status, (arguments, status, words)
+        assert words in result.output, (arguments, status, words)
+        assert len(result.stderr.strip().splitlines()) <= 8, (arguments, status, words)

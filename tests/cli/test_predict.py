@@ -141,9 +141,8 @@ def test_a_stencil_of_the_users_file(cli, tmp_path):
     assert cli("predict", "mine.py:heat", *ask).json["program"] == "heat"
 
 
-@pytest.mark.parametrize(
-    ("args", "part"),
-    [
+def test_bad_input_is_refused_in_one_sentence(refuses):
+    for args, part in [
         (("predict", "gradiet2d", "--shape", "8x8", "--steps", 1), "did you mean gradient2d"),
         (("predict", "heat2d", "--shape", "8x8", "--steps", 1, "--machine", "gtx981"), "gtx980"),
         (("predict", "heat2d", "--shape", "8x8x8", "--steps", 1), "2 dimensions"),
@@ -171,10 +170,8 @@ def test_a_stencil_of_the_users_file(cli, tmp_path):
         ),
         (("predict", "nowhere.py:f", "--shape", "8", "--steps", 1), "no file 'nowhere.py'"),
         (("predict", "nowhere.py", "--shape", "8", "--steps", 1), "no function"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(refuses, args, part):
-    assert part in refuses(*args)
+    ]:
+        assert part in refuses(*args), (args, part)
 
 
 def test_faults_of_the_users_file_are_named(refuses, tmp_path):

@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
+from tests.sampling import some
 
 import tilewright as tw
 from tilewright.cli.app import COMMANDS
@@ -25,12 +26,12 @@ def test_whole_steps_in_any_notation(cli, text, steps):
     assert cli("run", "jacobi1d", "--shape", "50", "--steps", text, "--json").json["steps"] == steps
 
 
-@pytest.mark.parametrize("text", ["1.5e0", "many", "nan", "inf"])
-def test_steps_that_are_not_whole_are_refused(cli, text):
-    done = cli("run", "jacobi1d", "--shape", "50", "--steps", text)
-    assert done.code == 2
-    said = " ".join(done.err.replace("│", " ").split())
-    assert f"'--steps': a whole number such as 1000 or 1e3 is wanted, got '{text}'" in said
+def test_steps_that_are_not_whole_are_refused(cli):
+    for text in ["1.5e0", "many", "nan", "inf"]:
+        done = cli("run", "jacobi1d", "--shape", "50", "--steps", text)
+        assert done.code == 2, text
+        said = " ".join(done.err.replace("│", " ").split())
+        assert f"'--steps': a whole number such as 1000 or 1e3 is wanted, got '{text}'" in said, text
 
 
 def test_a_scalar_with_a_default_need_not_be_set(cli, tmp_path):
@@ -56,8 +57,11 @@ def test_the_keys_of_the_interface(cli):
     assert "checked" not in again
 
 
-@pytest.mark.parametrize("name", [name for name in names() if not name.startswith(("box", "star3", "star1"))])
-def test_every_program_of_the_catalogue_is_right(cli, name):
+@pytest.mark.parametrize(
+    "name",
+    some(sorted(names(), key=("jacobi1d", "heat2d_var", "fdtd2d", "wave3d", "smith_waterman").__contains__)[::-1], 5),
+)
+def test_programs_of_the_catalogue_are_right(cli, name):
     shape = "12x14" if name == "smith_waterman" else SMALL[program(name).rank]
     result = cli("run", name, "--shape", shape, "--steps", 7, "--check", "--json")
     assert result.code == 0, result.err
@@ -242,9 +246,8 @@ def test_without_a_compiler_numpy_computes(cli, monkeypatch, tmp_path):
     assert result.json["backend"] == "numpy"
 
 
-@pytest.mark.parametrize(
-    ("args", "code", "part"),
-    [
+def test_bad_input_is_refused_in_one_sentence(refuses, tmp_path):
+    for args, code, part in [
         (("heat3", "--shape", "8x8"), 2, "did you mean heat3d"),
         (("heat2d",), 2, "--shape"),
         (("heat2d", "--shape", "8x8x8"), 2, "2 dimensions"),
@@ -267,14 +270,12 @@ def test_without_a_compiler_numpy_computes(cli, monkeypatch, tmp_path):
         (("heat2d", "--shape", "8x8", "--output", "v.txt"), 2, ".npy"),
         (("heat2d", "--shape", "8x8", "--output", "no/v.npy"), 2, "no folder"),
         (("heat2d", "--shape", "8x8", "--output", "v.npy", "--output", "w.npy"), 2, "2 times"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(refuses, tmp_path, args, code, part):
-    np.save(tmp_path / "cube.npy", np.zeros((3, 3, 3)))
-    np.save(tmp_path / "flat.npy", np.zeros((3, 3)))
-    np.save(tmp_path / "empty.npy", np.zeros((0, 3)))
-    (tmp_path / "text.npy").write_text("hello")
-    assert part in refuses("run", *args, "--steps", 3, code=code)
+    ]:
+        np.save(tmp_path / "cube.npy", np.zeros((3, 3, 3)))
+        np.save(tmp_path / "flat.npy", np.zeros((3, 3)))
+        np.save(tmp_path / "empty.npy", np.zeros((0, 3)))
+        (tmp_path / "text.npy").write_text("hello")
+        assert part in refuses("run", *args, "--steps", 3, code=code), (args, code, part)
 
 
 def test_looks_snapshots_masks_and_sources(cli, tmp_path):
@@ -291,21 +292,18 @@ def test_looks_snapshots_masks_and_sources(cli, tmp_path):
     assert cli(*heat, "--steps", "9", *extra, "--check", "--json").json["within_bound"]
 
 
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
+def test_refusals_of_looks(cli):
+    for extra, message in [
         (("--snapshots", "u.npy"), "--every 100"),
         (("--source", "x"), "CELL=VALUE"),
         (("--source", "8=1"), "not on the grid"),
         (("--until", "1", "--check"), "--check"),
         (("--where", "none.npy"), "no file"),
-    ],
-)
-def test_refusals_of_looks(cli, extra, message):
-    result = cli("run", "heat2d", "--shape", "40x50", "--steps", "4", *extra)
-    assert result.code in {1, 2}
-    assert result.err.startswith("error: ")
-    assert message in result.err
+    ]:
+        result = cli("run", "heat2d", "--shape", "40x50", "--steps", "4", *extra)
+        assert result.code in {1, 2}, (extra, message)
+        assert result.err.startswith("error: "), (extra, message)
+        assert message in result.err, (extra, message)
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,8 @@ def test_a_drawing(cli, tmp_path):
     assert "numbered by wavefront" in path.read_text() or path.stat().st_size > 1000
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_errors(cli):
+    for arguments, message in [
         (("lcs",), "needs two sequences"),
         (("lcs", "--shape", "5"), "rows and columns"),
         (("lcs", "--shape", "5x5", "--strict"), "are for stencils"),
@@ -116,12 +115,10 @@ def test_a_drawing(cli, tmp_path):
         (("smith_waterman", "--input", "a.txt"), "ends in"),
         (("monotone_paths", "--shape", "5x5"), "needs 1 inputs"),
         (("heat2d", "--shape", "5x5"), "missing the number of time steps"),
-    ],
-)
-def test_errors(cli, arguments, message):
-    result = cli("run", *arguments)
-    assert result.code == 2
-    assert message in result.err
+    ]:
+        result = cli("run", *arguments)
+        assert result.code == 2, (arguments, message)
+        assert message in result.err, (arguments, message)
 
 
 def test_commands_that_do_not_take_recurrences(cli):

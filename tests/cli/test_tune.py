@@ -71,9 +71,8 @@ def test_a_table_for_people(cli, tmp_path):
     assert (tmp_path / "k.h").exists()
 
 
-@pytest.mark.parametrize(
-    ("args", "part"),
-    [
+def test_bad_input_is_refused_in_one_sentence(refuses):
+    for args, part in [
         ((*PLAN[:-2], "--effort", "quick"), "only this machine's CPU"),
         ((*PLAN[:-1], "maximal"), "effort is one of"),
         ((*PLAN, "--metric", "joy"), "metric"),
@@ -83,7 +82,5 @@ def test_a_table_for_people(cli, tmp_path):
         (("wisdom", "forget", "abc"), "no wisdom 'abc'"),
         (("wisdom", "import", "nowhere.json"), "cannot be read"),
         (("wisdom", "export", "-o", "nowhere/wisdom.json"), "cannot be written"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(refuses, args, part):
-    assert part in refuses(*args)
+    ]:
+        assert part in refuses(*args), (args, part)

@@ -61,9 +61,8 @@ def test_figures_and_scores(cli, log, tmp_path):
     assert made == {"accuracy.png", "surface.png", "band.png", "strategies.png", "scores.csv"}
 
 
-@pytest.mark.parametrize(
-    ("args", "part"),
-    [
+def test_what_is_refused(refuses, log):
+    for args, part in [
         (("--machine", "v100", "--log", "nowhere.log"), "no file 'nowhere.log'"),
         (("--machine", "v100", "--log", "nowhere/j2d5pt.log"), "cannot be read"),
         (("--machine", "v101", "--log", "j2d5pt.log"), "v100"),
@@ -76,10 +75,8 @@ def test_figures_and_scores(cli, log, tmp_path):
         ),
         (("--program", "heat2d", "--shape", "9x9", "--steps", "2", "--points", "3"), "--points is for logs"),
         (("--machine", "v100", "--log", "."), "'.' is a folder, where a file is to be read"),
-    ],
-)
-def test_what_is_refused(refuses, log, args, part):
-    assert part in refuses("validate", *args)
+    ]:
+        assert part in refuses("validate", *args), (args, part)
 
 
 def test_a_log_is_named_like_its_stencil(refuses, log, tmp_path):

@@ -73,9 +73,8 @@ def test_unknown_dialect():
         emit(JACOBI, cpu_schedule(JACOBI, NONE), "fortran")
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype", "text"),
-    [
+def test_literals():
+    for value, dtype, text in [
         (0.1, "float32", "0.1f"),
         (1 / 3, "float32", "0.33333334f"),
         (1 / 3, "float64", "0.3333333333333333"),
@@ -88,10 +87,8 @@ def test_unknown_dialect():
         (-(2**31), "int32", "(-2147483647 - 1)"),
         (-(2**63), "int64", "(-9223372036854775807LL - 1)"),
         (7, "int64", "7LL"),
-    ],
-)
-def test_literals(value, dtype, text):
-    assert c_literal(value, dtype) == text
+    ]:
+        assert c_literal(value, dtype) == text, (value, dtype, text)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])

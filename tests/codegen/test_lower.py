@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.codegen.lower import stage_distances
@@ -10,6 +11,8 @@ from tilewright.programs.stencil import catalogue, reference
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, Program, stencil
 from tilewright.schedules.tiling import NONE
+
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 
 SHAPES = {1: (9001,), 2: (97, 150), 3: (23, 14, 70)}
 """Several pieces per part, for up to five threads."""
@@ -46,9 +49,7 @@ def check(program, shape, steps, boundary, threads):
         np.testing.assert_array_equal(found[field], values)
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(("rank", "side", "threads"), covering([1, 2, 3], SIDES, [1, 2, 5]))
 def test_stages_behind_one_another_are_those_one_after_the_other(rank, side, threads):
     check(three_stages(rank), SHAPES[rank], 5, (side, *("nearest",) * (rank - 1)), threads)
 

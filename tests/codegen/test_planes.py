@@ -5,12 +5,9 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
-from tilewright.driver import emit_tiling
 from tilewright.programs.stencil import reference, rounding
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.schedules import catalogue
-from tilewright.schedules.tiling import parse
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
@@ -49,13 +46,3 @@ def test_random_stars_are_right_in_boxes_of_any_extents(tiling, boundary, shape)
     exact, allowed = rounding.bound(problem, {"u": list(given)}, {})
     error, good = rounding.worst_excess(tw.run(program, state, **options), exact["u"], allowed["u"])
     assert good, f"off by up to {error:g}"
-
-
-@pytest.mark.parametrize("planes", [True, False])
-@pytest.mark.parametrize("tiling", ["hybrid", "none"])
-def test_two_planes_are_written_where_a_tile_reads_several(tiling, planes):
-    u = FieldBuilder("u")
-    value = sum(0.1 * u[(at, 0, 0) if planes else (0, at, 0)] for at in (-1, 0, 1))
-    problem = make_problem(stencil("line", 3, {"u": value}), (16, 16, 64), 2)
-    text = emit_tiling(problem, catalogue.complete(problem, parse(tiling))).text
-    assert ("; x0 += 2)" in text) == (planes and tiling == "hybrid")

@@ -61,13 +61,13 @@ def usual():
     return predictions(HOST)
 
 
-@pytest.mark.parametrize("name", MOVING)
-def test_every_coefficient_of_a_machine_moves_its_predictions(name, usual):
-    change = predictions(moved(HOST, name, 2.0 if name in EITHER_WAY else 1.2)) / usual - 1.0
-    assert np.abs(change).max() > 1e-4
-    if name not in EITHER_WAY:
-        sign = -1 if name in (*MORE_ROOM, *MORE_OVERLAP) else 1
-        assert (sign * change).min() > -1e-9
+def test_every_coefficient_of_a_machine_moves_its_predictions(usual):
+    for name in MOVING:
+        change = predictions(moved(HOST, name, 2.0 if name in EITHER_WAY else 1.2)) / usual - 1.0
+        assert np.abs(change).max() > 1e-4, name
+        if name not in EITHER_WAY:
+            sign = -1 if name in (*MORE_ROOM, *MORE_OVERLAP) else 1
+            assert (sign * change).min() > -1e-9, name
 
 
 def test_pieces_that_wait_are_the_machines():

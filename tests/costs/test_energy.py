@@ -1,5 +1,6 @@
 """The energy model: the printed instances on random tiles, the general rule, estimates, and the regression."""
 
+import itertools
 import math
 import sys
 from dataclasses import replace
@@ -124,51 +125,53 @@ def test_a_tile_that_does_not_fit_has_no_energy():
     assert np.isinf(time_model.evaluate(family_named("hybrid"), huge, setting).joules[0])
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name not in {"host", *SETS}])
-def test_what_nobody_measured_is_estimated_and_marked(name):
-    known = constants(load(name))
-    for each in NAMES:
-        quantity = getattr(known, each)
-        assert quantity.source == "estimated"
-        assert quantity.note
-        assert 0 < quantity.low < quantity.value < quantity.high
-    costs = time_model.predict(make_problem(program("jacobi2d"), (512, 512), 8), NONE, load(name))
-    assert costs.energy.source == "estimated"
-    with pytest.raises(UsageError, match=f"the energies of {name} are not known: it has no static_watts"):
-        require_known(load(name))
+def test_what_nobody_measured_is_estimated_and_marked():
+    for name in [name for name in names() if name not in {"host", *SETS}]:
+        known = constants(load(name))
+        for each in NAMES:
+            quantity = getattr(known, each)
+            assert quantity.source == "estimated", name
+            assert quantity.note, name
+            assert 0 < quantity.low < quantity.value < quantity.high, name
+        costs = time_model.predict(make_problem(program("jacobi2d"), (512, 512), 8), NONE, load(name))
+        assert costs.energy.source == "estimated", name
+        with pytest.raises(UsageError, match=f"the energies of {name} are not known: it has no static_watts"):
+            require_known(load(name))
 
 
 ESTIMATED = [name for name in names() if name not in {"host", *SETS} and load(name).kind == "gpu"]
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name != "host"])
-def test_every_machine_says_what_its_board_draws_and_who_says_so(name):
-    known = load(name).tdp_watts
-    assert known.source == "datasheet" or (known.source == "estimated" and known.low < known.high)
-    assert known.note
-    assert constants(load(name)).board == known
+def test_every_machine_says_what_its_board_draws_and_who_says_so():
+    for name in [name for name in names() if name != "host"]:
+        known = load(name).tdp_watts
+        assert known.source == "datasheet" or (known.source == "estimated" and known.low < known.high), name
+        assert known.note, name
+        assert constants(load(name)).board == known, name
 
 
-@pytest.mark.parametrize("name", ESTIMATED)
-def test_estimates_draw_no_more_than_the_board_at_the_rates_of_the_data_sheet(name):
-    machine = load(name)
-    known = constants(machine)
-    lanes = machine.sm_count.value * machine.vector_width.value * machine.clock.value
-    banks = machine.shared_bandwidth.value / 4 if machine.shared_bandwidth else 32 * lanes / machine.vector_width.value
-    rates = {
-        "global_word_joules": machine.peak_dram_bandwidth.value / 4,
-        "shared_word_joules": banks,
-        "add_joules": lanes,
-        "multiply_joules": lanes,
-    }
-    static, board = known.static_watts.value, machine.tdp_watts.value
-    assert static + sum(rate * getattr(known, each).value for each, rate in rates.items()) == pytest.approx(board)
-    for each in NAMES[1:7]:
-        assert static + rates.get(each, lanes) * getattr(known, each).high <= board * (1 + 1e-9)
-    # Without a board nothing is known of its supply.
-    free = constants(replace(machine, tdp_watts=None))
-    assert free.add_joules.value > known.add_joules.value
-    assert free.add_joules.value / free.shared_word_joules.value == pytest.approx(5.3e-11 / 2.23e-10)
+def test_estimates_draw_no_more_than_the_board_at_the_rates_of_the_data_sheet():
+    for name in ESTIMATED:
+        machine = load(name)
+        known = constants(machine)
+        lanes = machine.sm_count.value * machine.vector_width.value * machine.clock.value
+        banks = (
+            machine.shared_bandwidth.value / 4 if machine.shared_bandwidth else 32 * lanes / machine.vector_width.value
+        )
+        rates = {
+            "global_word_joules": machine.peak_dram_bandwidth.value / 4,
+            "shared_word_joules": banks,
+            "add_joules": lanes,
+            "multiply_joules": lanes,
+        }
+        static, board = known.static_watts.value, machine.tdp_watts.value
+        assert static + sum(rate * getattr(known, each).value for each, rate in rates.items()) == pytest.approx(board)
+        for each in NAMES[1:7]:
+            assert static + rates.get(each, lanes) * getattr(known, each).high <= board * (1 + 1e-9), name
+        # Without a board nothing is known of its supply.
+        free = constants(replace(machine, tdp_watts=None))
+        assert free.add_joules.value > known.add_joules.value, name
+        assert free.add_joules.value / free.shared_word_joules.value == pytest.approx(5.3e-11 / 2.23e-10), name
 
 
 @pytest.mark.parametrize("name", sorted(SETS))
@@ -178,15 +181,15 @@ def test_published_constants_that_need_more_than_the_board_say_so(name):
     assert bool(energy.warning) == (energy.watts > 225.0)
 
 
-@pytest.mark.parametrize("name", ["k20c", *ESTIMATED])
-@pytest.mark.parametrize("case", [("jacobi2d", (8192, 8192), 512), ("laplacian3d", (512, 512, 512), 64)], ids=str)
-def test_no_card_is_predicted_to_draw_more_than_its_board(name, case):
-    problem = make_problem(program(case[0]), *case[1:])
-    costs = on_machine(problem, load(name)).costs(None)[1]
-    assert costs.energy.board_watts == load(name).tdp_watts.value
-    assert costs.energy.watts <= costs.energy.board_watts
-    assert costs.energy.warning == ""
-    assert costs.energy.high <= costs.energy.board_watts * costs.seconds * (1 + 1e-12)
+def test_no_card_is_predicted_to_draw_more_than_its_board():
+    planes, cubes = ("jacobi2d", (8192, 8192), 512), ("laplacian3d", (512, 512, 512), 64)
+    for name, case in zip(["k20c", *ESTIMATED], itertools.cycle((planes, cubes)), strict=False):
+        problem = make_problem(program(case[0]), *case[1:])
+        costs = on_machine(problem, load(name)).costs(None)[1]
+        assert costs.energy.board_watts == load(name).tdp_watts.value, (name, case)
+        assert costs.energy.watts <= costs.energy.board_watts, (name, case)
+        assert costs.energy.warning == "", (name, case)
+        assert costs.energy.high <= costs.energy.board_watts * costs.seconds * (1 + 1e-12), (name, case)
 
 
 def test_power_above_the_boards_is_one_sentence():

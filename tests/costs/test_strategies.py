@@ -1,6 +1,7 @@
 """The time models of skewed and diamond tiles against the exact counts, and term by term."""
 
 import dataclasses
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -95,29 +96,28 @@ def test_sub_tiles_cost_vectors_that_are_not_full():
     assert cut.input_words[0] == whole.input_words[0]
 
 
-@pytest.mark.parametrize("machine", [GTX980, H200, HOST], ids=["gtx980", "h200", "host"])
-@pytest.mark.parametrize("family", ["skewed", "diamond"])
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [("jacobi1d", (2**20,)), ("heat2d", (2000, 3000)), ("fdtd2d", (600, 700)), ("wave3d", (90, 80, 70))],
-)
-def test_no_family_is_faster_than_the_ideal_machine(machine, family, name, shape):
-    from tilewright.tuning.spaces import space
+def test_no_family_is_faster_than_the_ideal_machine():
+    for machine, family, (name, shape) in itertools.product(
+        [GTX980, H200, HOST],
+        ["skewed", "diamond"],
+        [("jacobi1d", (2**20,)), ("heat2d", (2000, 3000)), ("fdtd2d", (600, 700)), ("wave3d", (90, 80, 70))],
+    ):
+        from tilewright.tuning.spaces import space
 
-    problem = make_problem(program(name), shape, 96)
-    setting = make_setting(problem, machine, "per_sm")
-    if family not in space.families(problem, cpu=setting.cpu):
-        pytest.skip("the family has no code for this")
-    sizes = space.feasible(setting, family=family_named(family))
-    assert len(sizes.time) > 20
-    result = model.evaluate(family_named(family), sizes, setting)
-    assert np.isfinite(result.seconds).all()
-    assert (result.seconds >= 0.999 * model.ideal_seconds(setting)).all()
-    for index in range(0, len(sizes.time), max(1, len(sizes.time) // 7)):
-        tiling = space.tiling_at(family_named(family), sizes, index)
-        assert type(catalogue.check(problem, tiling)).__name__ == "Legal"
-        alone = model.evaluate(family_named(family), model.sizes_of(tiling, setting), setting)
-        assert alone.seconds[0] == result.seconds[index]
+        problem = make_problem(program(name), shape, 96)
+        setting = make_setting(problem, machine, "per_sm")
+        if family not in space.families(problem, cpu=setting.cpu):
+            continue
+        sizes = space.feasible(setting, family=family_named(family))
+        assert len(sizes.time) > 20, (machine, family, name, shape)
+        result = model.evaluate(family_named(family), sizes, setting)
+        assert np.isfinite(result.seconds).all(), (machine, family, name, shape)
+        assert (result.seconds >= 0.999 * model.ideal_seconds(setting)).all(), (machine, family, name, shape)
+        for index in range(0, len(sizes.time), max(1, len(sizes.time) // 7)):
+            tiling = space.tiling_at(family_named(family), sizes, index)
+            assert type(catalogue.check(problem, tiling)).__name__ == "Legal", (machine, family, name, shape)
+            alone = model.evaluate(family_named(family), model.sizes_of(tiling, setting), setting)
+            assert alone.seconds[0] == result.seconds[index], (machine, family, name, shape)
 
 
 def test_turns_on_a_pipeline():

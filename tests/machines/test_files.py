@@ -46,28 +46,28 @@ def test_names_are_the_interface():
     assert [name for name in names() if name != "k20c-regression"] == INTERFACE
 
 
-@pytest.mark.parametrize("name", INTERFACE[:-1])
-def test_every_machine_loads_with_provenance(name):
-    machine = load(name)
-    assert machine.name == name
-    assert machine.kind == ("cpu" if name == "zen3" else "gpu")
-    known = machine.known()
-    assert known.keys() >= {parameter for parameter, schema in PARAMETERS.items() if schema.needed}
-    for parameter, quantity in known.items():
-        assert quantity.source != "measured", parameter  # no code of this project was timed on these machines
-        schema = PARAMETERS[parameter]
-        assert machine.kind in schema.kinds
-        assert quantity.unit == schema.unit
-        if quantity.source == "estimated":
-            assert quantity.low <= quantity.value <= quantity.high, parameter
-            assert quantity.low < quantity.high or parameter == "fp64_ratio", parameter
-            assert quantity.note, parameter
-        if quantity.source == "paper":
-            assert quantity.note, parameter
-    if machine.kind == "cpu":
-        return
-    assert machine.peak_dram_bandwidth.value >= machine.dram_bandwidth.value
-    assert machine.block_shared_bytes.value <= machine.shared_bytes.value
+def test_every_machine_loads_with_provenance():
+    for name in INTERFACE[:-1]:
+        machine = load(name)
+        assert machine.name == name, name
+        assert machine.kind == ("cpu" if name == "zen3" else "gpu"), name
+        known = machine.known()
+        assert known.keys() >= {parameter for parameter, schema in PARAMETERS.items() if schema.needed}, name
+        for parameter, quantity in known.items():
+            assert quantity.source != "measured", parameter  # no code of this project was timed on these machines
+            schema = PARAMETERS[parameter]
+            assert machine.kind in schema.kinds, name
+            assert quantity.unit == schema.unit, name
+            if quantity.source == "estimated":
+                assert quantity.low <= quantity.value <= quantity.high, parameter
+                assert quantity.low < quantity.high or parameter == "fp64_ratio", parameter
+                assert quantity.note, parameter
+            if quantity.source == "paper":
+                assert quantity.note, parameter
+        if machine.kind == "cpu":
+            continue
+        assert machine.peak_dram_bandwidth.value >= machine.dram_bandwidth.value, name
+        assert machine.block_shared_bytes.value <= machine.shared_bytes.value, name
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,8 @@ def test_what_is_there_but_no_machine_file_is_called_that(tmp_path):
             load(name)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_a_bad_machine_file_is_one_sentence():
+    for old, new, message in [
         ("schema = 1", "schema = 2", "must have schema = 1, got 2"),
         ("schema = 1", "schema = true", "must have schema = 1, got True"),
         ("schema = 1", "", "must have schema = 1, got None .hint: a machine file begins with schema = 1"),
@@ -171,12 +170,10 @@ def test_what_is_there_but_no_machine_file_is_called_that(tmp_path):
         ("value = 0.5,", "value = 7,", "fp64_ratio = 7, where 0.0001 to 2 are plausible"),
         ("[quantities]", "[quantities", "is not TOML"),
         ('title = "A small machine"', 'title = ""', "'title' of the machine file 'x' is a text that is not empty"),
-    ],
-)
-def test_a_bad_machine_file_is_one_sentence(old, new, message):
-    assert old in SMALL
-    with pytest.raises(UsageError, match=message):
-        parse(SMALL.replace(old, new, 1), "x")
+    ]:
+        assert old in SMALL, (old, new, message)
+        with pytest.raises(UsageError, match=message):
+            parse(SMALL.replace(old, new, 1), "x")
 
 
 def test_all_that_is_missing_is_named_at_once():
@@ -231,13 +228,13 @@ def machine_with(name, value):
 BOUNDED = {name: each for name, each in PARAMETERS.items() if each.between != (0.0, math.inf)}
 
 
-@pytest.mark.parametrize("name", BOUNDED)
-def test_a_value_out_of_its_range_is_refused_in_one_sentence(name):
-    low, high = BOUNDED[name].between
-    below = [0.5 * low] if low and not BOUNDED[name].whole else []
-    for value in [2.0 * high, *below]:
-        with pytest.raises(UsageError, match=rf"has .*\b{name} = .*, where .* are plausible"):
-            parse(machine_with(name, value), "mine.toml")
+def test_a_value_out_of_its_range_is_refused_in_one_sentence():
+    for name, parameter in BOUNDED.items():
+        low, high = parameter.between
+        below = [0.5 * low] if low and not parameter.whole else []
+        for value in [2.0 * high, *below]:
+            with pytest.raises(UsageError, match=rf"has .*\b{name} = .*, where .* are plausible"):
+                parse(machine_with(name, value), "mine.toml")
 
 
 def test_sizes_clocks_watts_and_fractions_have_ranges():
@@ -261,10 +258,10 @@ def test_a_part_is_never_more_than_its_whole(name):
         parse(to_toml(dataclasses.replace(machine, **more)), "mine.toml")
 
 
-@pytest.mark.parametrize("name", [name for name, each in PARAMETERS.items() if each.positive or each.whole])
-def test_what_is_divided_by_is_above_zero(name):
-    with pytest.raises(UsageError, match=rf"^{name} of 'mine.toml' must be above 0, got 0"):
-        parse(machine_with(name, 0), "mine.toml")
+def test_what_is_divided_by_is_above_zero():
+    for name in [name for name, each in PARAMETERS.items() if each.positive or each.whole]:
+        with pytest.raises(UsageError, match=rf"^{name} of 'mine.toml' must be above 0, got 0"):
+            parse(machine_with(name, 0), "mine.toml")
 
 
 def test_a_parameter_is_declared_by_its_field():
@@ -341,9 +338,9 @@ def test_names_in_capitals_with_blanks_and_dashes(name, meant):
     assert load(name) is load(meant)
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name != HOST])
-def test_every_machine_of_the_catalogue(name):
-    assert parse(to_toml(load(name)), name) == load(name)
+def test_every_machine_of_the_catalogue():
+    for name in [name for name in names() if name != HOST]:
+        assert parse(to_toml(load(name)), name) == load(name), name
 
 
 @given(st.text(min_size=1), st.text(), st.floats(1e-300, 1e300), st.text(min_size=1, max_size=20))

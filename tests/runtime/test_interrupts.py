@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.runtime import call
@@ -85,8 +86,7 @@ def asked(answers):
 
 
 @pytest.mark.filterwarnings("ignore:values of")  # what is not computed holds what the memory held
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("case", TILINGS)
+@pytest.mark.parametrize(("case", "threads"), covering(list(TILINGS), [1, 2, 3]))
 def test_a_kernel_ends_at_once_when_nobody_wants_its_results(case, threads):
     program, shape, options = TILINGS[case]
     fields = 3 if program == "fdtd2d" else 1

@@ -1,5 +1,6 @@
 """Random problems and the brute-force oracle: the order of computations is checked read by read."""
 
+import itertools
 import random
 
 import numpy as np
@@ -11,6 +12,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.reference import map_index
 from tilewright.schedules import catalogue
+from tilewright.schedules.families import diamond
 from tilewright.schedules.tiling import Tiling
 
 BOUNDED = ("fixed", "constant", "nearest", "reflect", "mirror")
@@ -147,3 +149,42 @@ def oracle():
 def random_case():
     """``random_case(seed, rank)`` returns a random problem and a random legal tiling."""
     return make_random
+
+
+def subtiles(problem, tiling):
+    """Per (wavefront, tile) and sub-tile, its pieces in order."""
+    found = {}
+    for piece in catalogue.scan(problem, tiling):
+        found.setdefault((piece.wavefront, piece.tile), {}).setdefault(piece.sub, []).append(piece)
+    return found
+
+
+def cells_of(pieces):
+    return {
+        (piece.time, *cell) for piece in pieces for cell in itertools.product(*(range(*span) for span in piece.box))
+    }
+
+
+def reads_stay_inside(problem, cells):
+    statements, stages = problem.program.statements, problem.program.stages
+    offsets = [[read.offset for i in stage for read in statements[i].reads] for stage in stages]
+    return all(
+        0 <= x + o < extent
+        for time, *cell in cells
+        for offset in offsets[time % len(stages)]
+        for x, o, extent in zip(cell, offset, problem.shape, strict=True)
+    )
+
+
+def tiling_of(problem, family, seed):
+    """A random legal tiling."""
+    rng, rank = random.Random(f"{family}/{seed}"), problem.program.rank  # noqa: S311
+    if family == "diamond":
+        time = rng.choice((2, 4, 6))
+        least = diamond.least_pitch(problem, time)
+        rest = (rng.randint(1, 6) for _ in range(rank - 1))
+        return Tiling(family=family, time=time, space=(least + rng.choice((0, 0, 2, 4)), *rest))
+    sub = tuple(rng.randint(1, 5) for _ in range(rank))
+    space = tuple(part * rng.choice((1, 1, 2, 3)) for part in sub)
+    given = sub if family == "skewed" and rng.random() < 0.7 else ()
+    return Tiling(family=family, time=rng.randint(1, 5), space=space, sub=given)

@@ -1,6 +1,7 @@
 """Exact counts against counting by hand on the scan."""
 
-import itertools
+import math
+import random
 
 import pytest
 from tests.oracles.counting import exact_counts
@@ -9,75 +10,28 @@ from tests.sampling import some
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.schedules import catalogue
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules.counting import block_of
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Range
 
-
-def _subtiles(problem, tiling):
-    """Per (wavefront, tile) and sub-tile, its pieces in order."""
-    found = {}
-    for piece in catalogue.scan(problem, tiling):
-        found.setdefault((piece.wavefront, piece.tile), {}).setdefault(piece.sub, []).append(piece)
-    return found
-
-
-def _cells(pieces):
-    return {
-        (piece.time, *cell) for piece in pieces for cell in itertools.product(*(range(*span) for span in piece.box))
-    }
-
-
-def _reads_stay_inside(problem, cells):
-    statements, stages = problem.program.statements, problem.program.stages
-    offsets = [[read.offset for i in stage for read in statements[i].reads] for stage in stages]
-    return all(
-        0 <= x + o < extent
-        for time, *cell in cells
-        for offset in offsets[time % len(stages)]
-        for x, o, extent in zip(cell, offset, problem.shape, strict=True)
-    )
-
-
-@pytest.mark.parametrize(("rank", "seeds"), [(1, 60), (2, 40), (3, 20)])
-def test_tiles_are_counted_exactly(random_case, rank, seeds):
-    full = 0
-    for seed in range(1000, 1000 + seeds):
-        problem, tiling = random_case(seed, rank)
-        counts = exact_counts(problem, tiling)
-        found = _subtiles(problem, tiling)
-        waves = [wave for wave, _ in found]
-        cells = [_cells(pieces) for subs in found.values() for pieces in subs.values()]
-        by_hand = {
-            "wavefronts": len(set(waves)),
-            "tiles": len(found),
-            "tiles_per_wavefront": max([0, *(waves.count(wave) for wave in set(waves))]),
-            "subtiles": len(cells),
-            "subtiles_per_tile": max([0, *(len(subs) for subs in found.values())]),
-            "full": sum(len(c) == counts.points and _reads_stay_inside(problem, c) for c in cells),
-            "total_points": sum(map(len, cells)),
-        }
-        assert by_hand == {name: getattr(counts, name) for name in by_hand}, (seed, str(tiling), problem.shape)
-        assert counts.partial == counts.subtiles - counts.full
-        full += counts.full
-    assert full > 0
+from .conftest import cells_of, reads_stay_inside, subtiles, tiling_of
 
 
 def _words(problem, tiling):
     """Points, live-in, live-out and footprint of a sub-tile far from every edge, from the definitions."""
-    found = _subtiles(problem, tiling)
+    found = subtiles(problem, tiling)
     wave = sorted({wave for wave, _ in found})[len({wave for wave, _ in found}) // 2]
     tiles = sorted(tile for w, tile in found if w == wave)
     subs = found[wave, tiles[len(tiles) // 2]]
     order = list(subs)
     middle = tuple(extent // 2 for extent in problem.shape[1:])
     height = max(piece.time for pieces in subs.values() for piece in pieces)
-    chosen = next(sub for sub in order if any(cell[2:] == middle and cell[0] == height for cell in _cells(subs[sub])))
-    tile = set().union(*map(_cells, subs.values()))
-    before = [_cells(subs[sub]) for sub in order[: order.index(chosen)]]
-    own = _cells(subs[chosen])
+    chosen = next(sub for sub in order if any(cell[2:] == middle and cell[0] == height for cell in cells_of(subs[sub])))
+    tile = set().union(*map(cells_of, subs.values()))
+    before = [cells_of(subs[sub]) for sub in order[: order.index(chosen)]]
+    own = cells_of(subs[chosen])
     reads, writes, touched = _values(problem.program, own)
     earlier = set().union(*(_values(problem.program, cells)[0] for cells in before)) if before else set()
     _, tile_writes, _ = _values(problem.program, tile)
@@ -128,33 +82,69 @@ def _read_outside(program, value, tile):
     return False
 
 
+def _words_of_a_whole_tile(problem, tiling):
+    """The same of a full skewed tile."""
+    found = subtiles(problem, tiling)
+    points = exact_counts(problem, tiling).points
+    tiles = [set().union(*map(cells_of, subs.values())) for subs in found.values()]
+    own = next(tile for tile in tiles if len(tile) == points and reads_stay_inside(problem, tile))
+    reads, writes, touched = _values(problem.program, own)
+    out = sum(_read_outside(problem.program, value, own) for value in writes)
+    return len(own), len(reads - writes), out, _footprint(problem.program, touched)
+
+
 def _check_words(problem, tiling):
     counts = exact_counts(problem, tiling)
     assert counts.full > 0, str(tiling)
-    assert _words(problem, tiling) == (counts.points, counts.live_in, counts.live_out, counts.footprint), (
-        problem.program,
-        str(tiling),
-    )
+    found = (_words if tiling.family.hexagons else _words_of_a_whole_tile)(problem, tiling)
+    assert found == (counts.points, counts.live_in, counts.live_out, counts.footprint), (problem.program, str(tiling))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_words_of_random_1d_programs(random_case, seed):
-    small, tiling = random_case(seed, 1)
-    problem = make_problem(small.program, (300,), 4 * tiling.time)
-    _check_words(problem, tiling)
+@pytest.mark.parametrize("family", ["prism", "skewed"])
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("part", some([3, 1], 1))
+def test_words_of_random_programs(random_case, family, rank, part):
+    """The first third in 2D by default."""
+    for seed in range({1: 40, 2: 14 if family == "prism" else 24}[rank] // (1 if rank == 1 else part)):
+        small, tiling = random_case(seed, rank)
+        if family == "skewed":
+            drawn = tiling_of(small, "skewed", seed)
+            tiling = Tiling(family="skewed", time=min(3, drawn.time), space=drawn.space)
+            problem = make_problem(small.program, (260,) if rank == 1 else (44, 40), 2 * tiling.time)
+        elif rank == 1:
+            problem = make_problem(small.program, (300,), 4 * tiling.time)
+        else:
+            tiling = Tiling(family="hybrid", time=min(4, tiling.time), space=tiling.space)
+            problem = make_problem(small.program, (150, 70), 3 * tiling.time)
+        _check_words(problem, tiling)
 
 
-@pytest.mark.parametrize("seed", some(range(14), 7))
-def test_words_of_random_2d_programs(random_case, seed):
-    small, tiling = random_case(seed, 2)
-    tiling = Tiling(family="hybrid", time=min(4, tiling.time), space=tiling.space)
-    problem = make_problem(small.program, (150, 70), 3 * tiling.time)
-    _check_words(problem, tiling)
+@pytest.mark.parametrize(
+    ("name", "shape", "steps", "text"),
+    [
+        *((name, (26, 20, 20), 6, "hybrid:t=2,s=2x2x3") for name in ("wave3d", "laplacian3d", "j3d27pt")),
+        *((name, (14, 13, 15), 4, "skewed:t=2,s=3x2x4") for name in ("wave3d", "j3d7pt")),
+    ],
+)
+def test_words_in_3d(name, shape, steps, text):
+    _check_words(make_problem(program(name), shape, steps), parse(text))
 
 
-@pytest.mark.parametrize("name", ["wave3d", "laplacian3d", "j3d27pt"])
-def test_words_in_3d(name):
-    _check_words(make_problem(program(name), (26, 20, 20), 6), parse("hybrid:t=2,s=2x2x3"))
+def test_the_longest_tile_where_the_grid_is_shorter_than_a_tile():
+    """Then it may be any tile, neither the first ones nor the one in the middle."""
+    rng, cut = random.Random(7), 0  # noqa: S311
+    for _ in range(20):
+        offsets = [tuple(rng.randint(-2, 3) for _ in range(2)) for _ in range(rng.randint(1, 3))]
+        u = FieldBuilder("u")
+        program_ = stencil("case", 2, {"u": sum((u[offset] for offset in offsets[1:]), u[offsets[0]])})
+        sub, shape = [rng.randint(1, 3) for _ in range(2)], tuple(rng.randint(1, 8) for _ in range(2))
+        space = tuple(size * rng.randint(1, 5) for size in sub)
+        problem = make_problem(program_, shape, rng.randint(1, 12))
+        tiling = Tiling(family="skewed", time=problem.steps, space=space, sub=tuple(sub))
+        longest = max(len(subs) for subs in subtiles(problem, tiling).values())
+        assert exact_counts(problem, tiling).subtiles_per_tile == longest, (offsets, shape, str(tiling))
+        cut += longest < math.prod(space) // math.prod(sub)
+    assert cut > 6
 
 
 @pytest.mark.parametrize(("size", "height"), [(1, 2), (3, 4), (64, 16), (32, 64)])
@@ -171,6 +161,18 @@ def test_the_papers_closed_forms(size, height):
     assert counts.wavefronts == -(-1000 // height) + -(-(1000 + height // 2) // height)
 
 
+@pytest.mark.parametrize(("size", "height"), [(4, 2), (64, 16), (32, 64)])
+def test_the_thesis_words_of_jacobi_1d(size, height):
+    """M_io of the thesis' J1D is 2 (t_S + 2 t_T): exact for what comes in, one row too many for what goes out."""
+    problem = make_problem(program("jacobi1d"), (100_000,), 1000)
+    counts = exact_counts(problem, Tiling(family="skewed", time=height, space=(size,)))
+    assert counts.points == size * height
+    assert counts.live_in == size + 2 * height
+    assert counts.live_out == size + 2 * (height - 1)
+    bands, tiles = -(-1000 // height), -(-(100_000 + height - 1) // size)
+    assert counts.wavefronts == (bands - 1) * (1 + -(-height // size)) + tiles
+
+
 def test_sweeps():
     problem = make_problem(program("fdtd2d"), (8, 9), 5)
     counts = exact_counts(problem, NONE)
@@ -182,9 +184,19 @@ def test_sweeps():
 
 def test_counts_do_not_grow_with_the_problem():
     problem = make_problem(program("j2d5pt"), (2**22, 2**22), 2**31 - 1)
-    counts = exact_counts(problem, parse("hybrid:t=4,s=3x1000000"))
-    assert counts.total_points == 2**44 * (2**31 - 1)
-    assert counts.points == 4 * (3 + 1 + 3 + 1) // 2 * 10**6
+    for text, points in (
+        ("hybrid:t=4,s=3x1000000", 4 * (3 + 1 + 3 + 1) // 2 * 10**6),
+        ("skewed:t=4,s=4096x1048576,sub=64x1048576", 4 * 4096 * 2**20),
+        ("diamond:t=4,s=8x1048576", 4 * 4 * 2**20),
+    ):
+        counts = exact_counts(problem, parse(text))
+        assert (counts.total_points, counts.points) == (2**44 * (2**31 - 1), points)
+
+
+def test_a_diamond_is_a_hexagon_of_one_cell():
+    problem = make_problem(program("jacobi1d"), (500,), 60)
+    pair = [exact_counts(problem, parse(text)) for text in ("diamond:t=8,s=8", "hexagonal:t=8,s=1")]
+    assert pair[0] == pair[1]
 
 
 @pytest.mark.parametrize("whole", ["a loop", "a box"])

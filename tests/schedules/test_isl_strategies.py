@@ -1,6 +1,7 @@
 """Skewed and diamond schedules and ghost zones as integer sets: cover, legality, counts over the unbounded plane."""
 
-import pytest
+import itertools
+
 from tests.oracles.counting import exact_counts
 
 from tilewright.programs.stencil.dependences import slopes
@@ -36,16 +37,15 @@ def _diamond(offsets, sizes, height):
     return problem, tiling
 
 
-@pytest.mark.parametrize(("offsets", "sizes", "height"), _ALL)
-@pytest.mark.parametrize("wider", [0, 2])
-def test_diamonds_cover_space_keep_every_dependence_and_are_counted(offsets, sizes, height, wider):
-    problem, tiling = _diamond(offsets, sizes, height)
-    tiling = Tiling(family="diamond", time=height, space=(tiling.space[0] + wider, *sizes[1:]))
-    shape = prism.geometry(problem, tiling)
-    assert isinstance(shape.hexagon, Diamond)
-    assert _verdict(problem, shape) is None
-    counts = exact_counts(problem, tiling)
-    assert _counted(problem, offsets, shape) == (counts.points, counts.live_in, counts.live_out, counts.footprint)
+def test_diamonds_cover_space_keep_every_dependence_and_are_counted():
+    for (offsets, sizes, height), wider in itertools.product(_ALL, [0, 2]):
+        problem, tiling = _diamond(offsets, sizes, height)
+        tiling = Tiling(family="diamond", time=height, space=(tiling.space[0] + wider, *sizes[1:]))
+        shape = prism.geometry(problem, tiling)
+        assert isinstance(shape.hexagon, Diamond), (offsets, sizes, height, wider)
+        assert _verdict(problem, shape) is None, (offsets, sizes, height, wider)
+        counts = exact_counts(problem, tiling)
+        assert _counted(problem, offsets, shape) == (counts.points, counts.live_in, counts.live_out, counts.footprint)
 
 
 def test_a_diamond_too_steep_breaks_a_dependence():
@@ -87,35 +87,34 @@ def _wrong_order(rank):
     return isl.Map(f"{{ [{', '.join(first)}] -> [{', '.join(second)}] : {' or '.join(f'({c})' for c in cases)} }}")
 
 
-@pytest.mark.parametrize(("offsets", "sizes", "height"), _ALL)
-@pytest.mark.parametrize("parts", [1, 3])
-def test_parallelograms_cover_space_and_keep_every_dependence(offsets, sizes, height, parts):
-    rank = len(sizes)
-    problem = _problem(offsets, height, rank)
-    tiling = Tiling(family="skewed", time=height, space=tuple(parts * size for size in sizes), sub=sizes)
-    shape = skewed.geometry(problem, tiling)
-    schedule = _leaning(shape, sizes)
-    assert schedule.is_single_valued()
-    assert _plane(rank).is_subset(schedule.domain())
-    scheduled = _dependences(problem).apply_domain(schedule).apply_range(schedule)
-    assert scheduled.intersect(_wrong_order(rank)).is_empty()
+def test_parallelograms_cover_space_and_keep_every_dependence():
+    for (offsets, sizes, height), parts in itertools.product(_ALL, [1, 3]):
+        rank = len(sizes)
+        problem = _problem(offsets, height, rank)
+        tiling = Tiling(family="skewed", time=height, space=tuple(parts * size for size in sizes), sub=sizes)
+        shape = skewed.geometry(problem, tiling)
+        schedule = _leaning(shape, sizes)
+        assert schedule.is_single_valued(), (offsets, sizes, height, parts)
+        assert _plane(rank).is_subset(schedule.domain()), (offsets, sizes, height, parts)
+        scheduled = _dependences(problem).apply_domain(schedule).apply_range(schedule)
+        assert scheduled.intersect(_wrong_order(rank)).is_empty(), (offsets, sizes, height, parts)
 
 
-@pytest.mark.parametrize(("offsets", "sizes", "height"), _ALL)
-def test_counts_of_parallelograms(offsets, sizes, height):
-    rank = len(sizes)
-    problem = _problem(offsets, height, rank)
-    tiling = Tiling(family="skewed", time=height, space=sizes)
-    shape = skewed.geometry(problem, tiling)
-    schedule, reads = _leaning(shape, sizes), _reads(offsets, rank)
-    where = ", ".join(["w", "0", *["0"] * rank, *["j", "k"][:rank], "i"])
-    own = schedule.intersect_range(isl.Set(f"{{ [{where}] }}")).domain()
-    read = own.apply(reads)
-    live_out = own.intersect(_plane(rank).subtract(own).apply(reads))
-    copies = problem.program.analysis.copies[0]
-    by_isl = _count(own), _count(read.subtract(own)), _count(live_out), _box_words(read.union(own), rank, copies)
-    counts = exact_counts(problem, tiling)
-    assert by_isl == (counts.points, counts.live_in, counts.live_out, counts.footprint)
+def test_counts_of_parallelograms():
+    for offsets, sizes, height in _ALL:
+        rank = len(sizes)
+        problem = _problem(offsets, height, rank)
+        tiling = Tiling(family="skewed", time=height, space=sizes)
+        shape = skewed.geometry(problem, tiling)
+        schedule, reads = _leaning(shape, sizes), _reads(offsets, rank)
+        where = ", ".join(["w", "0", *["0"] * rank, *["j", "k"][:rank], "i"])
+        own = schedule.intersect_range(isl.Set(f"{{ [{where}] }}")).domain()
+        read = own.apply(reads)
+        live_out = own.intersect(_plane(rank).subtract(own).apply(reads))
+        copies = problem.program.analysis.copies[0]
+        by_isl = _count(own), _count(read.subtract(own)), _count(live_out), _box_words(read.union(own), rank, copies)
+        counts = exact_counts(problem, tiling)
+        assert by_isl == (counts.points, counts.live_in, counts.live_out, counts.footprint), (offsets, sizes, height)
 
 
 def test_a_band_that_follows_too_early_breaks_a_dependence():
@@ -128,26 +127,26 @@ def test_a_band_that_follows_too_early_breaks_a_dependence():
     assert not scheduled.intersect(_wrong_order(1)).is_empty()
 
 
-@pytest.mark.parametrize(("offsets", "sizes", "height"), _ALL)
-def test_ghost_zones_are_the_hulls_of_what_is_needed(offsets, sizes, height):
+def test_ghost_zones_are_the_hulls_of_what_is_needed():
     """Back from the own cells of the last step, read by read: the boxes that a tile computes are no larger."""
-    rank = len(sizes)
-    problem = _problem(offsets, height, rank)
-    pipeline = of_problem(problem)
-    names = ("x", "y", "z")[:rank]
-    box = " and ".join(f"0 <= {n} < {size}" for n, size in zip(names, sizes, strict=True))
-    needed = isl.Set(f"{{ [{_space(rank)}] : t = {height} and {box} }}")
-    own = tuple((0, size) for size in sizes)
-    for left in range(1, height + 1):
-        needed = needed.apply(_reads(offsets, rank))
-        places = needed.project_out(isl.dim_type.set, 0, 1)
-        sides = zip(own, pipeline.below[-rank:], pipeline.above[-rank:], strict=True)
-        computed = [(a - below.at(left, 0), b + above.at(left, 0)) for (a, b), below, above in sides]
-        for axis, (low, high) in enumerate(computed):
-            reach = slopes(problem)[axis]
-            assert places.dim_min_val(axis).to_python() >= low
-            assert places.dim_max_val(axis).to_python() < high
-            # Cells that are not updated come from the version before: the tile keeps its own cells at least.
-            assert low == min(0, places.dim_min_val(axis).to_python())
-            assert high == max(sizes[axis], places.dim_max_val(axis).to_python() + 1)
-            assert high - low <= sizes[axis] + left * (reach.left + reach.right)
+    for offsets, sizes, height in _ALL:
+        rank = len(sizes)
+        problem = _problem(offsets, height, rank)
+        pipeline = of_problem(problem)
+        names = ("x", "y", "z")[:rank]
+        box = " and ".join(f"0 <= {n} < {size}" for n, size in zip(names, sizes, strict=True))
+        needed = isl.Set(f"{{ [{_space(rank)}] : t = {height} and {box} }}")
+        own = tuple((0, size) for size in sizes)
+        for left in range(1, height + 1):
+            needed = needed.apply(_reads(offsets, rank))
+            places = needed.project_out(isl.dim_type.set, 0, 1)
+            sides = zip(own, pipeline.below[-rank:], pipeline.above[-rank:], strict=True)
+            computed = [(a - below.at(left, 0), b + above.at(left, 0)) for (a, b), below, above in sides]
+            for axis, (low, high) in enumerate(computed):
+                reach = slopes(problem)[axis]
+                assert places.dim_min_val(axis).to_python() >= low, (offsets, sizes, height)
+                assert places.dim_max_val(axis).to_python() < high, (offsets, sizes, height)
+                # Cells that are not updated come from the version before: the tile keeps its own cells at least.
+                assert low == min(0, places.dim_min_val(axis).to_python()), (offsets, sizes, height)
+                assert high == max(sizes[axis], places.dim_max_val(axis).to_python() + 1), (offsets, sizes, height)
+                assert high - low <= sizes[axis] + left * (reach.left + reach.right), (offsets, sizes, height)

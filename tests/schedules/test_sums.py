@@ -117,22 +117,21 @@ def forms(terms, results):
         yield from (Sum(form="loop", weights=12, loaded=loaded) for loaded in (False, True))
 
 
-@pytest.mark.parametrize(
-    ("name", "planes", "lines"),
-    [(name, *shape) for name, terms in SUMS.items() for shape in SHAPES if rank_of(terms) > 2 or shape[1] == 1],
-)
-def test_the_work_of_a_form_is_what_its_statements_hold(name, planes, lines):
-    terms = SUMS[name]
-    rank = rank_of(terms)
-    for axis in sorted({0, max(0, rank - 2)} if lines == 1 else {0}):
-        results = Block(axis=axis, rows=planes, lines=lines)
-        for form in forms(terms, results):
-            if not sums.CANDIDATES[form.form].applies(terms, results):
-                continue
-            if form.form in {"winograd", "loop"} and rank == 3 and axis:
-                continue
-            expected = SumWork(**written(terms, results, form))
-            assert work(terms, results, form) == expected, (form, results)
+def test_the_work_of_a_form_is_what_its_statements_hold():
+    for name, planes, lines in [
+        (name, *shape) for name, terms in SUMS.items() for shape in SHAPES if rank_of(terms) > 2 or shape[1] == 1
+    ]:
+        terms = SUMS[name]
+        rank = rank_of(terms)
+        for axis in sorted({0, max(0, rank - 2)} if lines == 1 else {0}):
+            results = Block(axis=axis, rows=planes, lines=lines)
+            for form in forms(terms, results):
+                if not sums.CANDIDATES[form.form].applies(terms, results):
+                    continue
+                if form.form in {"winograd", "loop"} and rank == 3 and axis:
+                    continue
+                expected = SumWork(**written(terms, results, form))
+                assert work(terms, results, form) == expected, (form, results)
 
 
 def test_every_form_but_the_programs_own_has_a_candidate_and_a_writer():

@@ -51,7 +51,8 @@ def first_and_best(problem, machine, coarse):
 
 
 def cases(every):
-    for place, name in enumerate(distinct()):
+    """All, or 16: every kind on every machine, of every other program."""
+    for place, name in enumerate(distinct() if every else distinct()[::-2][:16]):
         for number, machine in enumerate(MACHINES):
             for turn, (dtype, shapes) in enumerate(KINDS):
                 if every or (number % 4 == place % 4 and (place // 4 + number) % len(KINDS) == turn):
@@ -109,7 +110,7 @@ def test_what_a_block_may_have_is_kept_to():
 @pytest.mark.parametrize(("name", "machine"), covering(["wave2d", "fdtd2d", "wave3d", "j3d7pt"], ["h100", "gtx980"]))
 def test_every_default_has_kernels_that_fit(name, machine):
     known, where = program(name), files.load(machine)
-    for dtype, shapes in KINDS:
+    for dtype, shapes in KINDS[machine == "h100" :: 2]:
         problem = make_problem(known, shapes[known.rank], 1000, dtype)
         for each in gpu_defaults(problem, where):
             source, _ = made(problem, gpu_schedule(problem, each.tiling), "cuda")

@@ -18,9 +18,8 @@ def notes(name, **given):
     return tw.predict(name, **given).notes
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "machine", "tiling", "dtype", "said"),
-    [
+def test_what_stands_against_a_prediction_is_said():
+    for name, shape, machine, tiling, dtype, said in [
         ("heat3d", (20000,) * 3, "h200", None, "float32", [LARGE]),
         ("heat2d", (30000, 30000), "gtx980", "none", "float32", [LARGE]),
         ("jacobi1d", (2**28,), "gtx980", None, "float64", []),
@@ -35,14 +34,12 @@ def notes(name, **given):
         ("heat2d", (8192, 8192), "v100", "hybrid:t=32,s=16x32,threads=1x32", "float32", [SPILL]),
         ("heat2d", (8192, 8192), "v100", "hybrid:t=8,s=4x128,threads=1x128", "float32", []),
         ("heat2d", (200000, 200000), "zen3", "none", "float32", []),
-    ],
-)
-def test_what_stands_against_a_prediction_is_said(name, shape, machine, tiling, dtype, said):
-    found = notes(name, shape=shape, steps=64, machine=machine, tiling=tiling, dtype=dtype)
-    assert len(found) == len(said)
-    for note, part in zip(found, said, strict=True):
-        assert part in note
-        assert "\n" not in note
+    ]:
+        found = notes(name, shape=shape, steps=64, machine=machine, tiling=tiling, dtype=dtype)
+        assert len(found) == len(said), (name, shape, machine, tiling, dtype, said)
+        for note, part in zip(found, said, strict=True):
+            assert part in note, (name, shape, machine, tiling, dtype, said)
+            assert "\n" not in note, (name, shape, machine, tiling, dtype, said)
 
 
 def test_it_is_in_the_table_and_in_json():

@@ -10,9 +10,8 @@ X, WIDE, P = ir.Var("x"), ir.Var("w", ir.WIDE), ir.Var("p", ir.const_pointer(F32
 V, A = ir.Var("v", ir.vector(F32)), ir.Var("a", F32)
 
 
-@pytest.mark.parametrize(
-    ("made", "kind", "works_in"),
-    [
+def test_the_type_of_an_operation():
+    for made, kind, works_in in [
         (X + 1, ir.INDEX, ir.INDEX),
         (X + WIDE, ir.WIDE, ir.WIDE),
         (ir.wide(X), ir.WIDE, ir.INDEX),
@@ -28,11 +27,9 @@ V, A = ir.Var("v", ir.vector(F32)), ir.Var("a", F32)
         (ir.select(X, ir.Var("q", ir.pointer(F32)), P), P.type, P.type),
         (ir.writable(P), ir.pointer(F32), ir.pointer(F32)),
         (ir.splat(A, V.type), V.type, V.type),
-    ],
-)
-def test_the_type_of_an_operation(made, kind, works_in):
-    assert ir.type_of(made) == kind
-    assert made.type == works_in
+    ]:
+        assert ir.type_of(made) == kind, (made, kind, works_in)
+        assert made.type == works_in, (made, kind, works_in)
 
 
 def test_what_is_known_is_folded():

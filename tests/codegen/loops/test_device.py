@@ -42,26 +42,6 @@ def made(text: str, kind: str = "CUDA", **args) -> DeviceProgram:
     )
 
 
-def test_data_on_the_device_is_neither_allocated_nor_moved():
-    there = host_body(made(NEST, dataOnDevice=True), CUDA)
-    assert "<<<14, 32>>>(tw_first, tw_last, n, a, x, y)" in there
-    assert not any(word in there for word in ("cudaMalloc", "cudaMemcpy", "cudaFree(", "dev_"))
-    here = host_body(made(NEST, dataOnDevice=False), CUDA)
-    assert "<<<14, 32>>>(tw_first, tw_last, n, dev_a, dev_x, dev_y)" in here
-    for name in "axy":
-        assert here.count(f"cudaMalloc((void **)&dev_{name},") == here.count(f"cudaFree(dev_{name})") == 1
-        assert here.count(f"cudaMemcpy(dev_{name}, {name},") == 1
-    assert here.count("cudaMemcpyDeviceToHost") == 1  # only what is written comes back
-
-
-@pytest.mark.parametrize("on_device", [True, False])
-def test_host_memory_is_pinned_while_it_is_copied(on_device):
-    text = host_body(made(NEST, pinHostMem=True, dataOnDevice=on_device), CUDA)
-    copied = 0 if on_device else 3
-    assert text.count("cudaHostRegister((void *)") == text.count("cudaHostUnregister((void *)") == copied
-    assert "cudaHostRegister" not in host_body(made(NEST), CUDA)
-
-
 @pytest.mark.parametrize(("kilobytes", "preference"), [(16, "PreferShared"), (32, "PreferEqual"), (48, "PreferL1")])
 def test_the_cache_preference_is_set_and_taken_back(kilobytes, preference):
     text = host_body(made(NEST, preferL1Size=kilobytes), CUDA)
@@ -69,32 +49,6 @@ def test_the_cache_preference_is_set_and_taken_back(kilobytes, preference):
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
     assert "CacheConfig" not in host_body(made(NEST), CUDA)
-
-
-@pytest.mark.parametrize("dialect", [CUDA, OPENCL], ids=lambda dialect: dialect.language.title)
-def test_inner_loops_are_unrolled_and_the_threads_loop_is_not(dialect):
-    text = kernels_text(made(NEST, unrollInner=5), dialect)
-    head, _, tail = text.partition("#pragma unroll 5\n")
-    assert tail.lstrip().startswith("for (int j = 0;")
-    assert "for (int i = " in head
-    assert "#pragma unroll" not in kernels_text(made(NEST, unrollInner=1), dialect)
-
-
-def test_what_is_near_a_block_is_kept_in_shared_memory_with_its_halo():
-    text = kernels_text(made(NEAR, threadCount=64, cacheBlocks=True), CUDA)
-    assert "__shared__ double tw_near_x[66];" in text
-    assert text.count("__syncthreads();") == 2
-    assert "y[i] = x[i - 1]" not in text
-    assert "__shared__" not in kernels_text(made(NEAR, threadCount=64), CUDA)
-
-
-def test_streams_copy_what_they_read_and_wait_for_their_neighbours():
-    text = host_body(made(NEAR, streamCount=3), CUDA)
-    copies = [line for line in text.splitlines() if "cudaMemcpyAsync(dev_x" in line]
-    assert len(copies) == 1
-    assert text.index("cudaEventRecord") < text.index("cudaStreamWaitEvent") < text.index("<<<14, 32, 0, tw_stream")
-    assert "tw_from = tw_s == 0 ? (long)tw_a - 1 : tw_a;" in text  # the first piece brings the left halo
-    assert "tw_to = tw_b == tw_last ? (long)tw_b + 1 : tw_b;" in text
 
 
 def test_hints_and_flags_of_opencl():

@@ -3,8 +3,6 @@
 import itertools
 import random
 
-import pytest
-
 from tilewright.workloads.annotated.lower.extents import extents_of
 from tilewright.workloads.annotated.nests.nest import (
     Assign,
@@ -110,29 +108,27 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("name", EXACT)
-def test_extents_are_what_the_loops_touch_at_every_size(name):
-    text, arrays = EXACT[name]
-    stmt = parse_code(text, "x")
-    found = extents_of(stmt)
-    assert set(arrays) <= set(found)
-    for n, m in itertools.product((0, 1, 2, 3, 5, 8), repeat=2):
-        touched: dict[str, list[int]] = {}
-        run(stmt, {"n": n, "m": m}, touched)
-        for array in arrays:
-            reached = touched.get(array, [])
-            assert max(0, value(found[array].count, {"n": n, "m": m}, {})) == 1 + max(reached, default=-1), (
-                array,
-                n,
-                m,
-            )
-            fits = all(value(each, {"n": n, "m": m}, {}) for each in found[array].assumes)
-            assert fits == (min(reached, default=0) >= 0), (array, n, m)
+def test_extents_are_what_the_loops_touch_at_every_size():
+    for name, (text, arrays) in EXACT.items():
+        stmt = parse_code(text, "x")
+        found = extents_of(stmt)
+        assert set(arrays) <= set(found), name
+        for n, m in itertools.product((0, 1, 2, 3, 5, 8), repeat=2):
+            touched: dict[str, list[int]] = {}
+            run(stmt, {"n": n, "m": m}, touched)
+            for array in arrays:
+                reached = touched.get(array, [])
+                assert max(0, value(found[array].count, {"n": n, "m": m}, {})) == 1 + max(reached, default=-1), (
+                    array,
+                    n,
+                    m,
+                )
+                fits = all(value(each, {"n": n, "m": m}, {}) for each in found[array].assumes)
+                assert fits == (min(reached, default=0) >= 0), (array, n, m)
 
 
-@pytest.mark.parametrize(
-    ("text", "unknown"),
-    [
+def test_what_cannot_be_told_has_no_extent():
+    for text, unknown in [
         ("for (i=0;i<n;i++) y[i] = x[z[i]+i];", "x"),
         ("for (i=0;i<n;i++) if (z[i] > 0) y[i] = 1;", "y"),
         ("for (i=0;i<n;i++) { y[i] = x[i-z[0]]; z[0] = z[0] - 1; }", "x"),
@@ -141,11 +137,9 @@ def test_extents_are_what_the_loops_touch_at_every_size(name):
         ("for (i=0;i<n;i++) for (j=0;j<m-i;j++) y[i*m+j] = 1;", "y"),
         ("for (i=0;i<n;i++) y[i*i] = 1;", "y"),
         ("for (i=0;i<n;i++) for (j=z[i];j<m;j++) y[j] = 1;", "y"),
-    ],
-)
-def test_what_cannot_be_told_has_no_extent(text, unknown):
-    found = extents_of(parse_code(text, "x"))
-    assert unknown not in found
+    ]:
+        found = extents_of(parse_code(text, "x"))
+        assert unknown not in found, (text, unknown)
 
 
 def affine(draw: random.Random, names: str) -> str:
@@ -183,24 +177,24 @@ def nest(draw: random.Random, names: str = "nm") -> str:
     return f"if ({condition(draw, names)}) {{ {assign} }} else {x} = 1;" if draw.random() < 0.4 else assign
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_what_is_told_of_random_nests_is_true(seed):
+def test_what_is_told_of_random_nests_is_true():
     """Where no condition fails, no subscript is negative and the largest is one less than the extent."""
-    text = nest(random.Random(seed))  # noqa: S311
-    stmt = parse_code(text, "x")
-    found = extents_of(stmt)
-    for n, m in itertools.product((-2, 0, 1, 2, 5), (-3, 0, 1, 4)):
-        touched: dict[str, list[int]] = {}
-        run(stmt, {"n": n, "m": m}, touched)
-        for array, extent in found.items():
-            reached = touched.get(array, [])
-            count = value(extent.count, {"n": n, "m": m}, {})
-            if all(value(each, {"n": n, "m": m}, {}) for each in extent.assumes):
-                assert (max(0, count), min(reached, default=0) >= 0) == (1 + max(reached, default=-1), True), (
-                    text,
-                    n,
-                    m,
-                )
+    for seed in range(40):
+        text = nest(random.Random(seed))  # noqa: S311
+        stmt = parse_code(text, "x")
+        found = extents_of(stmt)
+        for n, m in itertools.product((-2, 0, 1, 2, 5), (-3, 0, 1, 4)):
+            touched: dict[str, list[int]] = {}
+            run(stmt, {"n": n, "m": m}, touched)
+            for array, extent in found.items():
+                reached = touched.get(array, [])
+                count = value(extent.count, {"n": n, "m": m}, {})
+                if all(value(each, {"n": n, "m": m}, {}) for each in extent.assumes):
+                    assert (max(0, count), min(reached, default=0) >= 0) == (1 + max(reached, default=-1), True), (
+                        text,
+                        n,
+                        m,
+                    )
 
 
 def test_a_pointer_into_the_midst_of_an_array_is_an_assumption():

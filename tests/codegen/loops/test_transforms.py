@@ -230,9 +230,8 @@ def test_illegal_requests_are_refused_where_asked():
     assert "dependence of 'A'" in notes[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
+def test_arguments_that_do_not_fit_are_named():
+    for text, says in [
         ("transform Blink(x=1) for (i=0;i<N;i++) y[i] = 0;", "the transforms are"),
         ("transform Unroll(factor=2) for (i=0;i<N;i++) y[i] = 0;", "Unroll takes"),
         ("transform Unroll(ufactor='2') for (i=0;i<N;i++) y[i] = 0;", "whole number"),
@@ -246,11 +245,9 @@ def test_illegal_requests_are_refused_where_asked():
             for given in ("loops=['i'], ufactors=2", "loops='i', ufactors=[2]", "loops=['i']", "ufactors=[2]")
         ),
         ("transform Permut(seq=3) for (i=0;i<N;i++) y[i] = 0;", "a permutation"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_named(text, says):
-    with pytest.raises(UsageError, match=says):
-        transformed(text)
+    ]:
+        with pytest.raises(UsageError, match=says):
+            transformed(text)
 
 
 def test_bounds_are_checked_against_declared_sizes():

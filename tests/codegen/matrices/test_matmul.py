@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sampling import some
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.dialects import DIALECTS
@@ -18,6 +19,8 @@ from tilewright.schedules.code import Blocking, GroupBlock
 from tilewright.tuning.spaces.cpu_schedule import blocking
 from tilewright.workloads.chains.fused import block_sizes, fused_product
 from tilewright.workloads.chains.traffic import SCHEDULES, count
+
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 
 CASES = 600
 LOOPS = Path(__file__).with_name("chain_loops.c")
@@ -203,18 +206,20 @@ def test_unknown_kernels_are_refused():
         emit_gpu("left", "float16", "cuda", GroupBlock(tile=(8, 8), cells=(4, 4), depth=8))
 
 
+BLOCKS = [
+    ((19, 13, 27, 17), GroupBlock(tile=(8, 12), cells=(2, 3), depth=5)),
+    ((16, 8, 16, 16), GroupBlock(tile=(8, 8), cells=(4, 4), depth=8)),
+    ((3, 2, 5, 4), GroupBlock(tile=(8, 8), cells=(2, 2), depth=3)),
+]
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("fusion", ["left", "right"])
 @pytest.mark.parametrize(
-    ("p", "block"),
-    [
-        ((19, 13, 27, 17), GroupBlock(tile=(8, 12), cells=(2, 3), depth=5)),
-        ((16, 8, 16, 16), GroupBlock(tile=(8, 8), cells=(4, 4), depth=8)),
-        ((3, 2, 5, 4), GroupBlock(tile=(8, 8), cells=(2, 2), depth=3)),
-    ],
+    "case",
+    some(list(itertools.product(BLOCKS, ["float32", "float64"], ["left", "right"])), 1),
 )
-def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, fusion, dtype, p, block):
+def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, case):
+    (p, block), dtype, fusion = case
     cl, context, queue = device
     source = emit_gpu(fusion, dtype, "opencl", block, counting=True)
     kernel = cl.Kernel(cl.Program(context, source.text).build(), source.entry)

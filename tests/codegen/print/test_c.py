@@ -17,9 +17,8 @@ J, N = ir.Var("i"), ir.Var("n")
 U = ir.Var("u", ir.pointer(F32))
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
+def test_types_in_c():
+    for kind, text in [
         (ir.INDEX, "int64_t"),
         (ir.WIDE, "int64_t"),
         (ir.BOOL, "int"),
@@ -29,11 +28,8 @@ U = ir.Var("u", ir.pointer(F32))
         (ir.pointer(ir.const_pointer(F32)), "const float **"),
         (ir.vector(F32), "tw_v_f32"),
         (ir.mask(F64), "tw_m_f64"),
-    ],
-    ids=str,
-)
-def test_types_in_c(kind, text):
-    assert C.type_name(kind) == text
+    ]:
+        assert C.type_name(kind) == text, (kind, text)
 
 
 @pytest.mark.parametrize(

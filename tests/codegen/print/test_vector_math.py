@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.codegen.print import vector_math
 from tilewright.codegen.print.c_prelude import helper, prelude
@@ -32,6 +33,7 @@ BOUNDS = {
 }
 """Units in the last place below which the errors of float32 and float64 stay; 1 where nothing is said."""
 WIDTHS = {"native": "", "AVX2": "-march=haswell", "SSE2": "-march=x86-64"}
+CASES = covering(list(WIDTHS), sorted(vector_math.VECTOR_MATH), list(TYPES))
 NEEDED = {"native": "", "AVX2": "avx2", "SSE2": "sse2"}
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan)
 _APPLY = """
@@ -125,9 +127,7 @@ def drawn(name, dtype, count, seed):
     return pairs if name == "atan2" else [pair[:1] for pair in pairs]
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", sorted(vector_math.VECTOR_MATH))
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "name", "dtype"), CASES)
 def test_errors_stay_below_the_stated_units_in_the_last_place(width, name, dtype):
     bound = BOUNDS.get(name, (1, 1))[dtype == "float64"]
     for args in drawn(name, dtype, 1 << 14, 7):
@@ -145,9 +145,7 @@ def test_angles_of_tiny_quotients(width):
         assert units <= 0.9, of
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", sorted(vector_math.VECTOR_MATH))
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "name", "dtype"), CASES)
 def test_special_values_are_numpys(width, name, dtype):
     info = np.finfo(dtype)
     ends = (info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal, -info.smallest_subnormal)

@@ -37,19 +37,6 @@ def planned(name):
     return problem, tiling, StreamKernel(site, tiling)
 
 
-@pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "fdtd2d", "heat3d", "star3d2r", "j3d27pt"])
-def test_parts_of_a_tile_stay_apart_but_for_the_ends_of_light_rows(name):
-    """gcc would make one function of all of them, which spills."""
-    problem, tiling, kernel = planned(name)
-    text = emit_tiling(problem, tiling).text
-    own = re.findall(rf"^static ([^;\n]*?)\b{emit_tiling(problem, tiling).entry}_(\w+)\(", text, re.MULTILINE)
-    heavy = kernel.site.body.ends_apart
-    assert heavy == any("rows_" in part for _, part in own) == (name == "j3d27pt")
-    assert {part.partition("_")[0] for _, part in own} >= {"ends", "fetch", "load", "store", "stage", "tile"}
-    for before, part in own:
-        assert ("noinline" in before) == (heavy or not part.startswith("ends"))
-
-
 def together(statements):
     """The most rows of a plane that loops over them go on by."""
     found = [1]

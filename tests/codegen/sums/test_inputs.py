@@ -1,7 +1,6 @@
 """Weighted sums input by input: which tapes they are, and that the weights are those of the program."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -55,14 +54,6 @@ def test_the_weights_are_those_that_single_cells_show(name):
 @pytest.mark.parametrize("name", ["gradient2d", "heat3d", "j2d5pt", "wave2d", "fdtd2d"])
 def test_other_programs_are_written_output_by_output(name):
     assert not any(apart(statement).sums for statement in program(name).statements)
-
-
-def test_strict_kernels_keep_the_order():
-    problem = make_problem(program("star2d2r"), (64, 64), 4, "float32")
-    tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64"))
-    loose, strict = (emit_tiling(problem, tiling, strict=strict).text for strict in (False, True))
-    assert " u_1 = " in loose
-    assert " u_1 = " not in strict
 
 
 def test_two_neighbours_of_a_column_come_out_of_four_products():
@@ -161,23 +152,6 @@ def test_two_weights_give_two_results_by_three_products():
     assert column.growth == pytest.approx((abs(b) + abs(e)) / abs(a))
 
 
-@pytest.mark.parametrize(("name", "products"), [("j2d5pt", 16), ("star2d2r", 30), ("j2d9pt-gol", 24)])
-def test_four_rows_take_so_many_products(name, products):
-    problem = make_problem(program(name), (64, 64), 4, "float32")
-    tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64,rows=4"))
-    many = re.search(r"#if TW_REGISTERS == 32\n(.*?)#endif", emit_tiling(problem, tiling).text, flags=re.DOTALL)
-    assert len(re.findall(r"-?\d\.[\de-]+f \*", many[1])) == products
-
-
-def test_few_registers_and_kept_order_leave_short_sums_as_they_are():
-    problem = make_problem(program("j2d5pt"), (64, 64), 4, "float32")
-    tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64,rows=4"))
-    few = re.search(r"#if TW_REGISTERS == 16\n(.*?)#endif", emit_tiling(problem, tiling).text, flags=re.DOTALL)
-    assert len(re.findall(r"-?\d\.[\de-]+f \*", few[1])) == 20
-    assert "tw_hold" not in few[1]
-    assert "up1" not in emit_tiling(problem, tiling, strict=True).text
-
-
 @pytest.mark.parametrize("rows", [4, 5])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_two_results_of_one_column_are_right(rows, dtype):
@@ -211,14 +185,6 @@ def test_a_box_is_one_loop_over_the_places_along_the_rows():
     near = paired(linear_sum(program("box3d3r").statements[0].tape), alike=False)
     assert [each.offset for each in near] == list(range(-3, 4))
     assert [len(run) for run in runs(near)] == [7]
-    text = emit_tiling(
-        problem := make_problem(program("box3d3r"), (32, 32, 64), 2),
-        catalogue.complete(problem, parse("streaming:t=1,s=32x32x64,rows=6")),
-    ).text
-    many = re.sub(r"#if TW_REGISTERS == 16\n.*?\n#endif\n", "", text, flags=re.DOTALL)
-    assert many.count("near < 7;") == 2  # three lines together, and one
-    assert text.count("near < 7;") == 4  # and two, and one, where there are few registers
-    assert many.count("\n") < 1500
 
 
 def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():

@@ -1,6 +1,7 @@
 """The time model of hexagons on CPUs: its counts are those of the kernels, one by one."""
 
 import dataclasses
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -37,45 +38,45 @@ def worked(tile, *args, **options):
     return hexagonal.boxes(sizes, setting.facts), setting.facts, setting.rates
 
 
-@pytest.mark.parametrize(
-    "tile",
-    ["hybrid:t=8,s=4x64", "hybrid:t=16,s=4x320", "hybrid:t=16,s=4x336", "hybrid:t=32,s=2x8", "hybrid:t=4,s=2x96"],
-)
-@pytest.mark.parametrize("extent", [320, 317, 40])
-def test_vectors_and_pieces_of_lines_are_those_of_the_cuts(tile, extent):
-    sizes, setting = prepared(tile, shape=(150, extent))
-    rows, size = int(sizes.time[0]), int(sizes.space[-1][0])
-    vectors = pieces = 0
-    for row in range(rows):
-        for low in range(-row, extent, size):
-            length = min(low + size, extent) - max(low, 0)
-            if length > 0:
-                vectors += length if length < 16 else -(-length // 16)
-                pieces += 1
-    work = hexagonal.boxes(sizes, setting.facts)
-    assert work.vectors(16) == pytest.approx(vectors / rows)
-    assert work.pieces == pytest.approx(pieces / rows)
+def test_vectors_and_pieces_of_lines_are_those_of_the_cuts():
+    for tile, extent in itertools.product(
+        ["hybrid:t=8,s=4x64", "hybrid:t=16,s=4x320", "hybrid:t=16,s=4x336", "hybrid:t=32,s=2x8", "hybrid:t=4,s=2x96"],
+        [320, 317, 40],
+    ):
+        sizes, setting = prepared(tile, shape=(150, extent))
+        rows, size = int(sizes.time[0]), int(sizes.space[-1][0])
+        vectors = pieces = 0
+        for row in range(rows):
+            for low in range(-row, extent, size):
+                length = min(low + size, extent) - max(low, 0)
+                if length > 0:
+                    vectors += length if length < 16 else -(-length // 16)
+                    pieces += 1
+        work = hexagonal.boxes(sizes, setting.facts)
+        assert work.vectors(16) == pytest.approx(vectors / rows), (tile, extent)
+        assert work.pieces == pytest.approx(pieces / rows), (tile, extent)
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 8])
-@pytest.mark.parametrize("tile", ["hybrid:t=8,s=4x64", "hybrid:t=16,s=1x64", "hybrid:t=64,s=8x64", "hybrid:t=2,s=1x64"])
-def test_rounds_are_those_of_cores_that_take_tiles_in_order(tile, cores):
-    for extent in (40, 97, 150, 1000):
-        sizes, setting = prepared(tile, shape=(extent, 320), cores=cores)
-        base, grow = int(sizes.space[0][0]), (int(sizes.time[0]) // 2 - 1) / 2
-        pitch = int(hexagonal.pitch(sizes, setting.facts)[0])
-        ends = []
-        for origin in (0, base + 2 * grow):
-            tiles = [k * pitch + origin for k in range(-3, extent // pitch + 3)]
-            tiles = [left for left in tiles if left + base + 2 * grow > 0 and left - 2 * grow < extent]
-            busy = np.zeros(cores)
-            for left in tiles:
-                inside = min(left + base + grow, extent) - max(left - grow, 0)
-                busy[np.argmin(busy)] += max(0.0, inside / (base + 2 * grow))
-            ends.append(busy.max())
-        full = 2 * setting.facts.steps / sizes.time
-        turns = hexagonal.boxes(sizes, setting.facts).turns(cores) / full
-        assert turns[0] == pytest.approx(np.mean(ends), rel=0.02)
+def test_rounds_are_those_of_cores_that_take_tiles_in_order():
+    for cores, tile in itertools.product(
+        [1, 2, 3, 8], ["hybrid:t=8,s=4x64", "hybrid:t=16,s=1x64", "hybrid:t=64,s=8x64", "hybrid:t=2,s=1x64"]
+    ):
+        for extent in (40, 97, 150, 1000):
+            sizes, setting = prepared(tile, shape=(extent, 320), cores=cores)
+            base, grow = int(sizes.space[0][0]), (int(sizes.time[0]) // 2 - 1) / 2
+            pitch = int(hexagonal.pitch(sizes, setting.facts)[0])
+            ends = []
+            for origin in (0, base + 2 * grow):
+                tiles = [k * pitch + origin for k in range(-3, extent // pitch + 3)]
+                tiles = [left for left in tiles if left + base + 2 * grow > 0 and left - 2 * grow < extent]
+                busy = np.zeros(cores)
+                for left in tiles:
+                    inside = min(left + base + grow, extent) - max(left - grow, 0)
+                    busy[np.argmin(busy)] += max(0.0, inside / (base + 2 * grow))
+                ends.append(busy.max())
+            full = 2 * setting.facts.steps / sizes.time
+            turns = hexagonal.boxes(sizes, setting.facts).turns(cores) / full
+            assert turns[0] == pytest.approx(np.mean(ends), rel=0.02), (cores, tile)
 
 
 def test_boxes_that_stay_in_a_nearer_cache_are_faster():

@@ -72,9 +72,8 @@ def test_columns_may_begin_or_end_with_the_row(loops, low, high):
     assert text(found.high[-1].at(Name("i"))) == high
 
 
-@pytest.mark.parametrize(
-    ("loops", "body"),
-    [
+def test_other_loops_are_none():
+    for loops, body in [
         (LI + LJ + LK, "C[i][j] = A[i][k]*B[k][j];"),
         (LI + LJ + LK, "C[i][j] *= A[i][k]*B[k][j];"),
         (LI + LJ + LK, "C[i][j] += C[i][k]*B[k][j];"),
@@ -91,10 +90,8 @@ def test_columns_may_begin_or_end_with_the_row(loops, low, high):
         (LI + LJ + "for (k = 0; k < p; k += 2)", "C[i][j] += A[i][k]*B[k][j];"),
         (LI + "for (j = i; j < 2*i; j++)" + LK, "C[i][j] += A[i][k]*B[k][j];"),
         (LI + "for (j = i; j < n + i; j++)" + LK, "C[i][j] += A[i][k]*B[k][j];"),
-    ],
-)
-def test_other_loops_are_none(loops, body):
-    assert read(loops, body) is None
+    ]:
+        assert read(loops, body) is None, (loops, body)
 
 
 def after(body: str) -> str:

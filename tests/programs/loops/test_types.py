@@ -75,23 +75,23 @@ def test_a_compiler_computes_expressions_in_the_types_that_we_say(tmp_path):
     assert dict(zip(EXPRESSIONS, said, strict=True)) == dict(zip(EXPRESSIONS, run(tmp_path, lines), strict=True))
 
 
-@pytest.mark.parametrize("ctype", sorted(ELEMENTS))
-def test_the_limits_of_a_type_are_those_of_a_compiler(ctype, tmp_path):
-    low, high = limits(ctype)
-    if ctype in {"float", "double"}:
-        lines = [f"{ctype} low = {low}, high = {high};", 'printf("%d\\n", low == -high && high * 2 > DBL_MAX);']
-        if ctype == "float":
-            lines[1] = 'printf("%d\\n", low == -high && (float)(high * 2) > FLT_MAX);'
-    else:
-        # As many numbers as there are bits for lie between the two ends.
-        kind = f"signed {ctype}" if ctype == "char" else ctype
-        lines = [
-            f"{kind} low = {low}, high = {high};",
-            "unsigned long long span = (unsigned long long)high - (unsigned long long)low + 1;",
-            f"int bits = 8 * sizeof({kind});",
-            'printf("%d\\n", low <= 0 && high > 0 && span == (bits == 64 ? 0 : 1ull << bits));',
-        ]
-    assert run(tmp_path, lines) == ["1"]
+def test_the_limits_of_a_type_are_those_of_a_compiler(tmp_path):
+    for ctype in sorted(ELEMENTS):
+        low, high = limits(ctype)
+        if ctype in {"float", "double"}:
+            lines = [f"{ctype} low = {low}, high = {high};", 'printf("%d\\n", low == -high && high * 2 > DBL_MAX);']
+            if ctype == "float":
+                lines[1] = 'printf("%d\\n", low == -high && (float)(high * 2) > FLT_MAX);'
+        else:
+            # As many numbers as there are bits for lie between the two ends.
+            kind = f"signed {ctype}" if ctype == "char" else ctype
+            lines = [
+                f"{kind} low = {low}, high = {high};",
+                "unsigned long long span = (unsigned long long)high - (unsigned long long)low + 1;",
+                f"int bits = 8 * sizeof({kind});",
+                'printf("%d\\n", low <= 0 && high > 0 && span == (bits == 64 ? 0 : 1ull << bits));',
+            ]
+        assert run(tmp_path, lines) == ["1"], ctype
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,8 @@ def test_small_powers_are_products(exponent):
     assert _evaluate(U[0] ** exponent) == 3.0**exponent
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
+def test_operators():
+    for value, expected in [
         (1 - U[0], -2.0),
         (1 / U[0], 1 / 3.0),
         (U[0] / 2, 1.5),
@@ -81,10 +80,8 @@ def test_small_powers_are_products(exponent):
         ((U[0] > 2) & (U[0] <= 3), True),
         ((U[0] < 2) | ~(U[0] == 3), False),
         (apply("where", U[0] != 3, 1, 2), 2),
-    ],
-)
-def test_operators(value, expected):
-    assert _evaluate(value) == expected
+    ]:
+        assert _evaluate(value) == expected, (value, expected)
 
 
 def test_every_operator_takes_its_operands():
@@ -92,9 +89,8 @@ def test_every_operator_takes_its_operands():
         assert np.ndim(operator.evaluate(*[np.int64(1)] * operator.arity)) == 0
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
+def test_what_is_no_expression_is_refused():
+    for action in [
         lambda: bool(U[0] > 1),
         lambda: 1 < U[0] < 2,
         lambda: tuple(U[0]),
@@ -107,12 +103,10 @@ def test_every_operator_takes_its_operands():
         lambda: U[0.5],
         lambda: U[True],
         lambda: U[:],
-    ],
-)
-def test_what_is_no_expression_is_refused(action):
-    with pytest.raises(TraceError) as caught:
-        action()
-    assert "\n" not in str(caught.value)
+    ]:
+        with pytest.raises(TraceError) as caught:
+            action()
+        assert "\n" not in str(caught.value), action
 
 
 def test_a_long_chain_needs_no_recursion():

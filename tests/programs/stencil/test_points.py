@@ -191,9 +191,8 @@ def test_terms_are_added_to_the_cells_of_a_level_one_by_one():
     assert np.array_equal(found.at(level), level.ravel()[found.cells])
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
+def test_bad_points_are_refused_in_a_sentence():
+    for given, told in [
         ({"coordinates": [(1.0, np.nan)]}, "coordinates are finite"),
         ({"coordinates": [(1.0, 2.0), (3.0,)]}, "coordinates are real numbers"),
         ({"coordinates": "here"}, "coordinates are real numbers"),
@@ -209,11 +208,9 @@ def test_terms_are_added_to_the_cells_of_a_level_one_by_one():
         ({"values": np.zeros((3, 2))}, r"\(steps, 1\), got \(3, 2\)"),
         ({"values": [0.0, np.inf]}, "finite"),
         ({"values": "wavelet"}, "are numbers"),
-    ],
-)
-def test_bad_points_are_refused_in_a_sentence(given, told):
-    with pytest.raises(TilewrightError, match=told):
-        Points(**{"coordinates": [(1.0, 2.0)], **given})
+    ]:
+        with pytest.raises(TilewrightError, match=told):
+            Points(**{"coordinates": [(1.0, 2.0)], **given})
 
 
 @pytest.mark.parametrize(

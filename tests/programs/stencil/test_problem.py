@@ -75,9 +75,8 @@ def test_a_boundary_that_is_nearly_right_has_a_hint():
         parse_boundary("fixed,reflekt")
 
 
-@pytest.mark.parametrize(
-    ("shape", "steps", "dtype", "boundary", "message"),
-    [
+def test_bad_problems_are_refused():
+    for shape, steps, dtype, boundary, message in [
         ((8,), 1, "float32", "fixed", "has 2 dimensions, got the shape 8"),
         ((8, 0), 1, "float32", "fixed", "every extent must be at least 1"),
         ((8, 8), -1, "float32", "fixed", "steps is a whole number"),
@@ -91,11 +90,9 @@ def test_a_boundary_that_is_nearly_right_has_a_hint():
         ((8, 8), 1, "float32", {"q": "fixed"}, "has no field 'q'"),
         ((8, 8), 1, "float32", (("wrap", "fixed"), "fixed"), "wraps on both sides or on none"),
         ((8, 8), 1, "float32", (("fixed", "fixed", "fixed"), "fixed"), "a boundary below and one above"),
-    ],
-)
-def test_bad_problems_are_refused(shape, steps, dtype, boundary, message):
-    with pytest.raises(TilewrightError, match=message):
-        make_problem(program("j2d5pt"), shape, steps, dtype, boundary)
+    ]:
+        with pytest.raises(TilewrightError, match=message):
+            make_problem(program("j2d5pt"), shape, steps, dtype, boundary)
 
 
 def test_unknown_programs_are_refused():

@@ -54,13 +54,13 @@ def small(name, dtype="float32", boundary="fixed"):
     return dataclasses.replace(problem, shape=tuple(grown)), tiling
 
 
-# The widest box alone takes tens of seconds under the interpreter; the box of reach 3 is written like it.
-@pytest.mark.parametrize("name", some([*names()[::2], *sorted(names()[1::2], key="box3d4r".__eq__)], 14))
+@pytest.mark.parametrize("name", some(sorted(names(), key="fdtd2d".__ne__), 1))
 def test_the_catalogue_runs_without_races_and_inside_its_arrays(device, capfd, name):
     problem, tiling = small(name, "int32" if name == "smith_waterman" else "float32")
     verify(device, capfd, problem, tiling)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("boundary", ["constant", "nearest", "reflect", "mirror"])
 @pytest.mark.parametrize("name", ["star1d2r", "box2d1r", "fdtd2d", "wave2d", "star3d1r"])
 def test_boundaries(device, capfd, name, boundary):
@@ -68,6 +68,7 @@ def test_boundaries(device, capfd, name, boundary):
     verify(device, capfd, problem, tiling)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("tile", ["rows=4", "unroll=8"])
 @pytest.mark.parametrize("name", ["j2d5pt", "heat2d_var", "j3d7pt"])
 def test_variants(device, capfd, name, tile):
@@ -76,6 +77,7 @@ def test_variants(device, capfd, name, tile):
     verify(device, capfd, problem, dataclasses.replace(tiling, **{key: int(value)}))
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("threads", ["4", "2x8", "3x5"])
 def test_thread_shapes(device, capfd, threads):
     name = "j2d5pt" if "x" in threads else "j1d3pt"
@@ -84,6 +86,7 @@ def test_thread_shapes(device, capfd, threads):
     verify(device, capfd, problem, dataclasses.replace(tiling, threads=shape, rows=None, time=4))
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("name", ["j1d3pt", "j2d9pt", "fdtd2d", "j3d7pt", "wave3d"])
 @pytest.mark.parametrize("boundary", ["fixed", "wrap", "mirror"])
 def test_without_tiles(device, capfd, name, boundary):
@@ -92,6 +95,7 @@ def test_without_tiles(device, capfd, name, boundary):
     verify(device, capfd, problem, dataclasses.replace(NONE, threads=(8,) if known.rank == 1 else ()))
 
 
+@pytest.mark.stress
 def test_periodic_grids_in_time_tiles(device, capfd):
     problem = make_problem(program("wave2d"), (9, 12), 7, boundary="wrap")
     verify(device, capfd, problem, parse("hybrid:t=2,s=2x8,threads=1x8"), halo=extend(problem, 3))
@@ -113,6 +117,7 @@ def test_a_session_filled_again_starts_from_the_initial_data(device, boundary):
     session.close()
 
 
+@pytest.mark.stress
 def test_whole_numbers_and_strict_rounding(device, capfd):
     from tilewright.programs.stencil import reference
 
@@ -203,17 +208,6 @@ def test_text_depends_on_neither_shape_nor_steps():
     problem, tiling = small("j2d5pt")
     other = dataclasses.replace(problem, shape=(500, 700), steps=100)
     assert source_of(problem, tiling, "cuda").text == source_of(other, tiling, "cuda").text
-
-
-@pytest.mark.parametrize(("name", "axis"), [("j1d3pt", "x"), ("j2d5pt", "x"), ("j3d7pt", "q1")])
-def test_only_whole_tiles_unroll_their_loads(name, axis):
-    """Tiles at the edges load with bounds of their own; unrolled, their code would only be larger."""
-    problem = make_problem(program(name), (64,) * program(name).rank, 20)
-    text = source_of(problem, calibration_tiling(problem), "cuda").text
-    loops = re.findall(rf"TW_UNROLL_BY\((\d+)\)\s*for \(int {axis} = [^;]*; ([^;]*);[^\n]*\n(?:[^}}]*?)\bto\[", text)
-    cut = {unroll for unroll, bound in loops if re.search(r"n\d - ", bound)}
-    whole = {unroll for unroll, bound in loops if not re.search(r"n\d - ", bound)}
-    assert (cut, whole) == ({"1"}, {"4"})
 
 
 @pytest.mark.parametrize("unroll", [1, 3, 4, 5, 100])

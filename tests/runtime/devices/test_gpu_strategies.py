@@ -1,10 +1,12 @@
 """GPU kernels of skewed and diamond tiles under Oclgrind: results, races, accesses out of bounds."""
 
 import dataclasses
+import itertools
 
 import pytest
 from tests.oracles.counting import exact_counts
 from tests.runtime.interpreted import source_of, verify
+from tests.sampling import some
 
 from tilewright.codegen.gpu.emit import launches
 from tilewright.programs.stencil.catalogue import program
@@ -42,18 +44,16 @@ def small(family, name, dtype="float32", boundary="fixed"):
     return dataclasses.replace(probe, shape=shape), tiling
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("family", ["skewed", "diamond"])
-@pytest.mark.parametrize("name", ["jacobi1d", "star1d2r", "j2d5pt", "gradient2d", "heat2d_var", "j3d7pt"])
+@pytest.mark.parametrize(
+    "name", ["jacobi1d", "star1d2r", "j2d5pt", "gradient2d", "heat2d_var", "j3d7pt", "wave2d", "fdtd2d"]
+)
 def test_programs_run_without_races_and_inside_their_arrays(device, capfd, family, name):
     verify(device, capfd, *small(family, name))
 
 
-@pytest.mark.parametrize("family", ["skewed", "diamond"])
-@pytest.mark.parametrize("name", ["wave2d", "fdtd2d"])
-def test_several_time_levels_and_stages(device, capfd, family, name):
-    verify(device, capfd, *small(family, name))
-
-
+@pytest.mark.stress
 @pytest.mark.parametrize("family", ["skewed", "diamond"])
 def test_several_stages_of_fields_that_have_two_versions(device, capfd, family):
     """The version that a row reads follows from its step, not from its row."""
@@ -66,12 +66,13 @@ def test_several_stages_of_fields_that_have_two_versions(device, capfd, family):
     verify(device, capfd, problem, tiling, strict=True)
 
 
-@pytest.mark.parametrize("family", ["skewed", "diamond"])
-@pytest.mark.parametrize("boundary", BOUNDARIES)
-def test_boundaries_bit_for_bit(device, capfd, family, boundary):
+@pytest.mark.parametrize("case", some(list(itertools.product(BOUNDARIES, ["skewed", "diamond"])), 2))
+def test_boundaries_bit_for_bit(device, capfd, case):
+    boundary, family = case
     verify(device, capfd, *small(family, "box2d1r", "float64", boundary), strict=True)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("steps", [0, 1, 2, 7])
 @pytest.mark.parametrize("family", ["skewed", "diamond"])
 def test_any_number_of_steps(device, capfd, family, steps):

@@ -1,13 +1,12 @@
 """GPU kernels of streaming tiles under Oclgrind: results, races, accesses out of bounds; and what their text is."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
 from tests.oracles.counting import exact_counts
 from tests.runtime.interpreted import inputs, loaded, run, source_of, verify
-from tests.sampling import covering, some
+from tests.sampling import some
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError, UsageError
@@ -45,18 +44,13 @@ def small(name, dtype="float32", boundary="fixed", levels=2):
     return problem, catalogue.complete(problem, Tiling(family="streaming", time=levels, space=space, threads=threads))
 
 
-@pytest.mark.parametrize("name", some([*LIGHT[::3], *LIGHT[1::3], *LIGHT[2::3]], len(LIGHT[::3])))
+@pytest.mark.stress
+@pytest.mark.parametrize("name", STREAMED)
 def test_the_catalogue_runs_without_races_and_inside_its_arrays(device, capfd, name):
     verify(device, capfd, *small(name))
 
 
-@pytest.mark.stress
-@pytest.mark.parametrize("name", sorted(set(STREAMED) - set(LIGHT)))
-def test_wide_boxes_run_without_races_and_inside_their_arrays(device, capfd, name):
-    verify(device, capfd, *small(name))
-
-
-@pytest.mark.parametrize("boundary", ["fixed", "mirror"])
+@pytest.mark.parametrize("boundary", some(["mirror", "fixed"], 1))
 def test_planes_of_a_box_add_their_shares_to_several_results(device, capfd, boundary):
     problem = make_problem(program("j3d27pt"), (9, 11, 15), 3, boundary=boundary)
     tiling = catalogue.complete(problem, parse("streaming:t=2,s=5x4x4,threads=1x4x4"))
@@ -66,12 +60,14 @@ def test_planes_of_a_box_add_their_shares_to_several_results(device, capfd, boun
     verify(device, capfd, problem, tiling)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("boundary", ["constant", "nearest", "reflect", "mirror"])
 @pytest.mark.parametrize("name", ["box2d1r", "fdtd2d", "wave2d", "star3d1r"])
 def test_boundaries_bit_for_bit(device, capfd, name, boundary):
     verify(device, capfd, *small(name, "float64", boundary), strict=True)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5, 7])
 @pytest.mark.parametrize(("name", "levels"), [("j2d5pt", 3), ("wave2d", 6)])
 def test_any_number_of_steps(device, capfd, name, levels, steps):
@@ -79,11 +75,13 @@ def test_any_number_of_steps(device, capfd, name, levels, steps):
     verify(device, capfd, dataclasses.replace(problem, steps=steps), tiling, strict=True)
 
 
+@pytest.mark.stress
 def test_periodic_grids(device, capfd):
     problem = make_problem(program("wave2d"), (9, 12), 7, boundary="wrap")
     verify(device, capfd, problem, parse("streaming:t=3,s=8x9,threads=1x8"), halo=extend(problem, 3))
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("threads", ["1x5", "1x3", "1x32"])
 def test_any_threads(device, capfd, threads):
     problem, tiling = small("j2d9pt")
@@ -91,13 +89,9 @@ def test_any_threads(device, capfd, threads):
     verify(device, capfd, problem, dataclasses.replace(tiling, threads=shape), strict=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    covering(
-        ["j2d5pt", "box2d2r", "fdtd2d", "wave2d", "heat2d_var"],
-        [((6, 10), (1, 4)), ((6, 8), (1, 4)), ((5, 3), (1, 9))],
-    ),
-)
+@pytest.mark.stress
+@pytest.mark.parametrize("name", ["j2d5pt", "box2d2r", "fdtd2d", "wave2d", "heat2d_var"])
+@pytest.mark.parametrize("shape", [((6, 10), (1, 4)), ((6, 8), (1, 4)), ((5, 3), (1, 9))])
 def test_any_number_of_cells_of_a_thread(device, capfd, name, shape):
     """Rims that are all of a thread's cells, some of them, or those of threads further away."""
     space, threads = shape
@@ -107,13 +101,9 @@ def test_any_number_of_cells_of_a_thread(device, capfd, name, shape):
         verify(device, capfd, dataclasses.replace(problem, shape=(17, width)), tiling, strict=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    covering(
-        ["j3d7pt", "j3d27pt", "wave3d"],
-        [((3, 6, 6), (1, 3, 3)), ((3, 4, 4), (1, 4, 4)), ((4, 2, 9), (1, 2, 5))],
-    ),
-)
+@pytest.mark.stress
+@pytest.mark.parametrize("name", ["j3d7pt", "j3d27pt", "wave3d"])
+@pytest.mark.parametrize("shape", [((3, 6, 6), (1, 3, 3)), ((3, 4, 4), (1, 4, 4)), ((4, 2, 9), (1, 2, 5))])
 def test_any_box_of_cells_of_a_thread(device, capfd, name, shape):
     space, threads = shape
     problem, tiling = small(name, levels=2)
@@ -121,6 +111,7 @@ def test_any_box_of_cells_of_a_thread(device, capfd, name, shape):
     verify(device, capfd, dataclasses.replace(problem, shape=(9, 13, 16), steps=4), tiling, strict=True)
 
 
+@pytest.mark.stress
 def test_versions_survive_parts_of_a_run(device):
     problem, tiling = small("wave2d")
     given = inputs(problem)
@@ -172,24 +163,6 @@ def test_large_tiles_have_small_ones_at_their_edges():
     tiling = catalogue.complete(problem, parse("streaming:t=4,s=64x56x56,threads=1x16x16"))
     steady, general = (kernel.shared_bytes + kernel.room_bytes for kernel in source_of(problem, tiling, "cuda").kernels)
     assert general < steady
-
-
-def loops(text):
-    """The texts of the two loops of the steady kernel: with tests, and without."""
-    kernel = text[text.index("TW_KERNEL(", text.index("#define TW_KERNEL") + 20) :]
-    _, tested, steady, *_ = re.split(r"for \(int k = ", kernel)
-    return tested, steady
-
-
-@pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "wave2d", "j3d27pt"])
-def test_between_a_tiles_ends_nothing_is_tested_but_whether_a_cell_is_its_own(name):
-    problem, tiling = small(name, levels=2)
-    tested, steady = loops(source_of(problem, tiling, "opencl").text)
-    tests = re.findall(r"if \((.*)\) {", steady)
-    assert tests
-    assert not any(re.search(r"\b(row|now|k|n\d)\b", test) for test in tests)
-    assert " ? " not in steady
-    assert any("row >= low0" in test for test in re.findall(r"if \((.*)\) {", tested))
 
 
 def compiled(name, architecture, dtype="float32"):

@@ -29,29 +29,33 @@ def test_three_dimensions(tmp_path):
     assert log.points[0].tiling == parse("hybrid:t=8,s=1x16x32,threads=1x16x32")
 
 
-@pytest.mark.parametrize("cut", range(1, len(LINES) - 31))
-def test_a_log_that_is_cut_short_keeps_every_whole_line(tmp_path, cut):
-    path = tmp_path / "j2d5pt.log"
-    path.write_text(LINES[:-cut])
-    log = read_stencilbench(path)
-    assert (len(log.points), len(log.skipped)) == ((2, 0) if cut == 1 else (1, 1))
+def test_a_log_that_is_cut_short_keeps_every_whole_line(tmp_path):
+    for cut in range(1, len(LINES) - 31):
+        path = tmp_path / "j2d5pt.log"
+        path.write_text(LINES[:-cut])
+        log = read_stencilbench(path)
+        assert (len(log.points), len(log.skipped)) == ((2, 0) if cut == 1 else (1, 1)), cut
 
 
-@pytest.mark.parametrize(
-    "cut", ["16_32_512_6_32", "16_32_512_6_32 ", "16_32_512_6_", "8", "8_6_256_1_256 28.5", "8_6_256_1_256 2e2 GFLOP"]
-)
-def test_a_line_that_is_cut_short_is_left_out_and_named(tmp_path, cut):
-    path = tmp_path / "j2d5pt.log"
-    first, second = LINES.splitlines()
-    path.write_text(f"{first}\n{cut}\n{second}\n")
-    log = read_stencilbench(path)
-    assert len(log.points) == 2
-    assert log.skipped == (f"line 2 of {str(path)!r}",)
+def test_a_line_that_is_cut_short_is_left_out_and_named(tmp_path):
+    for cut in [
+        "16_32_512_6_32",
+        "16_32_512_6_32 ",
+        "16_32_512_6_",
+        "8",
+        "8_6_256_1_256 28.5",
+        "8_6_256_1_256 2e2 GFLOP",
+    ]:
+        path = tmp_path / "j2d5pt.log"
+        first, second = LINES.splitlines()
+        path.write_text(f"{first}\n{cut}\n{second}\n")
+        log = read_stencilbench(path)
+        assert len(log.points) == 2, cut
+        assert log.skipped == (f"line 2 of {str(path)!r}",), cut
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_bad_line_is_refused_with_its_number(tmp_path):
+    for line in [
         "8_6_256_1_256_8",
         "mine",
         "8_6_256_1 1 GFLOPS",
@@ -61,13 +65,11 @@ def test_a_line_that_is_cut_short_is_left_out_and_named(tmp_path, cut):
         "0_6_256_1_256 1 GFLOPS",
         "8_6_99999999999999999999_1_256 1 GFLOPS",
         "__import__('os') 1 GFLOPS",
-    ],
-)
-def test_a_bad_line_is_refused_with_its_number(tmp_path, line):
-    path = tmp_path / "j2d5pt.log"
-    path.write_text(f"{LINES}{line}\n")
-    with pytest.raises(UsageError, match="line 3"):
-        read_stencilbench(path)
+    ]:
+        path = tmp_path / "j2d5pt.log"
+        path.write_text(f"{LINES}{line}\n")
+        with pytest.raises(UsageError, match="line 3"):
+            read_stencilbench(path)
 
 
 def test_an_unknown_stencil_is_refused(tmp_path):
@@ -137,9 +139,8 @@ def test_a_cache_closed_or_still_open(tmp_path, end):
     assert len(log.measured) == 1
 
 
-@pytest.mark.parametrize(
-    ("change", "part"),
-    [
+def test_bad_values_are_refused(tmp_path):
+    for change, part in [
         ({"tile_t": "16"}, "whole number"),
         ({"tile_1": 1.5}, "whole number"),
         ({"time": -1.0}, "positive"),
@@ -148,22 +149,20 @@ def test_a_cache_closed_or_still_open(tmp_path, end):
         ({"tile_1": 2**40}, "whole number"),
         ({"tile_2": 0}, "tile_2 in .* is at least 1"),
         ({"threads_1": 0}, "threads_1 in .* is at least 1"),
-    ],
-)
-def test_bad_values_are_refused(tmp_path, change, part):
-    path = tmp_path / "cache.json"
-    entry = {**CONFIGURATION, "time": 1.0, **change}
-    path.write_text(json.dumps({**CACHE, "cache": {"a": entry}}))
-    with pytest.raises(UsageError, match=part):
-        read_tuner_file(path, steps=7)
+    ]:
+        path = tmp_path / "cache.json"
+        entry = {**CONFIGURATION, "time": 1.0, **change}
+        path.write_text(json.dumps({**CACHE, "cache": {"a": entry}}))
+        with pytest.raises(UsageError, match=part):
+            read_tuner_file(path, steps=7)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"cache": 3}', '{"results": [1]}', "\x00"])
-def test_hostile_files_are_refused(tmp_path, text):
-    path = tmp_path / "x.json"
-    path.write_text(text)
-    with pytest.raises(UsageError):
-        read_tuner_file(path, "j2d5pt", (8, 8), 1)
+def test_hostile_files_are_refused(tmp_path):
+    for text in ["", "[]", "{", "[" * 100_000, '{"cache": 3}', '{"results": [1]}', "\x00"]:
+        path = tmp_path / "x.json"
+        path.write_text(text)
+        with pytest.raises(UsageError):
+            read_tuner_file(path, "j2d5pt", (8, 8), 1)
 
 
 def test_what_a_file_does_not_say_must_be_given(tmp_path):

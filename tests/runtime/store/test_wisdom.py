@@ -46,9 +46,8 @@ def test_the_same_problem_is_found():
     assert found(PROBLEM, entry()) == ("hybrid:t=16,s=8x64", False)
 
 
-@pytest.mark.parametrize(
-    ("shape", "steps", "near"),
-    [
+def test_a_nearby_problem_is_found():
+    for shape, steps, near in [
         ((1000, 2000), 101, True),
         ((500, 4000), 100, True),
         ((1000, 2000), 400, True),
@@ -56,11 +55,9 @@ def test_the_same_problem_is_found():
         ((1000, 4001), 100, False),
         ((1000, 2000), 401, False),
         ((1000, 2000), 24, False),
-    ],
-)
-def test_a_nearby_problem_is_found(shape, steps, near):
-    problem = make_problem(program("j2d5pt"), shape, steps)
-    assert found(problem, entry()) == ("hybrid:t=16,s=8x64" if near else None, False)
+    ]:
+        problem = make_problem(program("j2d5pt"), shape, steps)
+        assert found(problem, entry()) == ("hybrid:t=16,s=8x64" if near else None, False), (shape, steps, near)
 
 
 def test_the_nearest_of_several_is_taken_and_of_equals_the_newest():
@@ -177,15 +174,14 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_files_are_refused_in_one_sentence(tmp_path, name):
-    text, message = HOSTILE[name]
-    path = tmp_path / "wisdom.json"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=message) as caught:
-        wisdom.read_document(path)
-    assert len(str(caught.value)) < 600
-    assert wisdom.load() == ()
+def test_hostile_files_are_refused_in_one_sentence(tmp_path):
+    for text, message in HOSTILE.values():
+        path = tmp_path / "wisdom.json"
+        path.write_text(text)
+        with pytest.raises(UsageError, match=message) as caught:
+            wisdom.read_document(path)
+        assert len(str(caught.value)) < 600
+        assert wisdom.load() == ()
 
 
 def test_files_that_are_missing_or_too_large(tmp_path):

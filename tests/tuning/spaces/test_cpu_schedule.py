@@ -19,6 +19,8 @@ from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces.cpu_schedule import choose_body
 from tilewright.verbs.gradients.problems import split_problem
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 _SHAPES = {1: (200,), 2: (37, 150), 3: (13, 17, 70)}
 
 
@@ -31,16 +33,16 @@ def body_of(name, tiling, **options):
     return choose_body(problem_of(name), parse(tiling), **options)
 
 
-@pytest.mark.parametrize("name", names())
-def test_a_body_is_a_plain_value_that_shape_and_steps_do_not_change(name):
-    known = program(name)
-    for tiling in (NONE, Tiling(family="streaming")):
-        problem = make_problem(known, _SHAPES[known.rank], 3, boundary="nearest")
-        larger = make_problem(known, tuple(2 * extent for extent in problem.shape), 50, boundary="nearest")
-        body = choose_body(problem, tiling)
-        assert pickle.loads(pickle.dumps(body)) == body == choose_body(larger, tiling)  # noqa: S301  (our own)
-        assert hash(body) == hash(choose_body(larger, tiling))
-        assert str(body)
+def test_a_body_is_a_plain_value_that_shape_and_steps_do_not_change():
+    for name in names():
+        known = program(name)
+        for tiling in (NONE, Tiling(family="streaming")):
+            problem = make_problem(known, _SHAPES[known.rank], 3, boundary="nearest")
+            larger = make_problem(known, tuple(2 * extent for extent in problem.shape), 50, boundary="nearest")
+            body = choose_body(problem, tiling)
+            assert pickle.loads(pickle.dumps(body)) == body == choose_body(larger, tiling)  # noqa: S301  (our own)
+            assert hash(body) == hash(choose_body(larger, tiling)), name
+            assert str(body), name
 
 
 @pytest.mark.parametrize(
@@ -149,9 +151,8 @@ def test_pieces_have_the_cells_asked_for():
     assert "500 / s0" in emit_tiling(problem_of("fdtd2d"), parse("none:piece=500")).text
 
 
-@pytest.mark.parametrize(
-    ("name", "tiling", "strict", "words"),
-    [
+def test_code_that_cannot_be_written_is_refused_in_a_sentence():
+    for name, tiling, strict, words in [
         ("j2d5pt", "none:piece=500", False, "several statements"),
         ("fdtd2d", "hybrid:t=2,s=8x64,piece=500", False, "several statements"),
         ("j2d5pt", "none:sums=inputs", False, "long weighted sums"),
@@ -164,11 +165,9 @@ def test_pieces_have_the_cells_asked_for():
         ("star3d3r", "streaming:sums=winograd", False, "columns of weights"),
         ("box2d2r", "streaming:neighbours=shuffles", False, "lifted"),
         ("box2d4r", "none:neighbours=shuffles", False, "summed in a loop"),
-    ],
-)
-def test_code_that_cannot_be_written_is_refused_in_a_sentence(name, tiling, strict, words):
-    with pytest.raises(UsageError, match=words):
-        body_of(name, tiling, strict=strict)
+    ]:
+        with pytest.raises(UsageError, match=words):
+            body_of(name, tiling, strict=strict)
 
 
 @pytest.mark.parametrize("key", ["neighbours=loads", "sums=outputs"])

@@ -108,9 +108,8 @@ def test_workloads(workload):
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_bad_workloads(tmp_path):
+    for text, message in [
         ("x = 1", "is a list of \\[\\[stencil\\]\\] tables, got x"),
         ("[[stencil]]\nprogram = 1", "'program' of stencil 1 of w.toml is a text, got 1"),
         ('[[stencil]]\nprogram = "heat2d"\ncolour = 1', "stencil 1 of w.toml has an unknown key 'colour'"),
@@ -121,13 +120,11 @@ def test_workloads(workload):
         ('[[stencil]]\nprogram = "heat2d"\nweight = 0', "must have a weight above 0"),
         ('[[stencil]]\nprogram = "heat2d"\n[[stencil]]\nprogram = "heat2d"', "'heat2d' is there twice"),
         ("[[stencil]", "is not TOML"),
-    ],
-)
-def test_bad_workloads(tmp_path, text, message):
-    path = tmp_path / "w.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=message):
-        load_workload(str(path))
+    ]:
+        path = tmp_path / "w.toml"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match=message):
+            load_workload(str(path))
 
 
 def test_the_default_answer_is_a_chip_that_can_be_built():
@@ -253,9 +250,8 @@ def test_the_commands(workload, tmp_path):
     assert len(document["best"]["tilings"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_bad_input_is_one_sentence():
+    for arguments, message in [
         (["--area", "650:200"], "the area goes from a lower to an upper bound, got 650:200 mm^2"),
         (["--area", "1:2"], "none of the 13312 designs has an area of 1 to 2 mm^2"),
         (["--workload", "heat9d"], "there is no workload 'heat9d'"),
@@ -268,13 +264,11 @@ def test_the_commands(workload, tmp_path):
         (["--insight", "magic"], "the insight is one of"),
         (["--model", "magic"], "the model is one of exact, published, got 'magic'"),
         (["--scope", "magic"], "the scope of the bandwidth is one of device, per_sm, got 'magic'"),
-    ],
-)
-def test_bad_input_is_one_sentence(arguments, message):
-    result = _run("codesign", *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) <= 2
+    ]:
+        result = _run("codesign", *arguments)
+        assert result.exit_code == 2, (arguments, message)
+        assert message in result.stderr, (arguments, message)
+        assert len(result.stderr.splitlines()) <= 2, (arguments, message)
 
 
 def test_parsing():

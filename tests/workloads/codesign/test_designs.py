@@ -231,9 +231,8 @@ def test_designs_say_what_their_area_goes_to(designs):
     assert design.memory_share == pytest.approx(memories / design.area)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_input_is_one_sentence():
+    for make, message in [
         (lambda: Axes(sm_count=()), "the axis sm_count needs 1 to 4096 values, got 0"),
         (lambda: Axes(sm_count=(4, 2)), "the axis sm_count needs different positive values in increasing order"),
         (lambda: Axes(shared_kb=(0,)), "the axis shared_kb needs different positive values"),
@@ -254,11 +253,9 @@ def test_designs_say_what_their_area_goes_to(designs):
         (lambda: make_cases(program("heat2d"), flops_per_cell=0), "flops_per_cell of 'heat2d' is a number above 0"),
         (lambda: reweighted(make_cases(program("heat2d")), {"heat3d": 1}), "the workload has no stencil 'heat3d'"),
         (lambda: reweighted(make_cases(program("heat2d")), {"heat2d": 0}), "must have a weight above 0"),
-    ],
-)
-def test_bad_input_is_one_sentence(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()
+    ]:
+        with pytest.raises(UsageError, match=message):
+            make()
 
 
 def test_nothing_fits():

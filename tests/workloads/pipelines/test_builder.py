@@ -77,9 +77,8 @@ def test_conversions_are_stencils_of_their_own():
     assert problem.dtypes == ("uint8", "float32", "float32", "uint8")
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
+def test_what_is_no_pipeline():
+    for body, message in [
         (lambda image: image, "a grid that a stencil computes"),
         (lambda image: None, "returns grids"),
         (lambda image: image[0, 0], "returns grids"),
@@ -91,11 +90,9 @@ def test_conversions_are_stencils_of_their_own():
         (lambda image, shape: mix(image, image, shape), "clashes"),
         (lambda image: both(image, image), "another time level"),
         (lambda image, a: mix(image, a, a), "both as a grid and as a number"),
-    ],
-)
-def test_what_is_no_pipeline(body, message):
-    with pytest.raises(TraceError, match=message):
-        tw.pipeline(body, name="wrong")
+    ]:
+        with pytest.raises(TraceError, match=message):
+            tw.pipeline(body, name="wrong")
 
 
 def test_grids_of_two_types_must_be_converted():

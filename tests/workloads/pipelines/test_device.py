@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import some
 
 import tilewright as tw
 from tilewright.base.errors import UsageError
@@ -53,8 +54,9 @@ def start(device, source, problem, grids, scalars):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("name", "options", "border", "shape", "block", "fusion", "dtype"), CASES)
-def test_opencl_kernels_compute_the_pipeline(device, capfd, name, options, border, shape, block, fusion, dtype):
+@pytest.mark.parametrize("case", some(CASES, 1))
+def test_opencl_kernels_compute_the_pipeline(device, capfd, case):
+    name, options, border, shape, block, fusion, dtype = case
     program = pipeline(name, **options)
     problem = make_pipeline_problem(program, shape, dtype, parse_boundary(border))
     rng = np.random.default_rng(0)

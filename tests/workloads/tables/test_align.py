@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from Bio import Align
 from Bio.Align import substitution_matrices
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
@@ -34,7 +35,10 @@ def _compiler() -> bool:
     return True
 
 
-pytestmark = pytest.mark.skipif(not _compiler(), reason="no C compiler")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.skipif(not _compiler(), reason="no C compiler"),
+]
 
 
 def _biopython(a, b, scoring, matrix=None):
@@ -116,8 +120,7 @@ def test_random_nucleotides_score_like_biopython():
         assert _whole(found, a, b, scoring)
 
 
-@pytest.mark.parametrize("pair", REAL, ids=lambda pair: f"{pair[0]}-{pair[1]}" if isinstance(pair[0], str) else None)
-@pytest.mark.parametrize("matrix", ["BLOSUM62", "BLOSUM45", "PAM250"])
+@pytest.mark.parametrize(("pair", "matrix"), covering(REAL, ["BLOSUM62", "BLOSUM45", "PAM250"]))
 def test_real_proteins_score_like_biopython(pair, matrix):
     a, b = (read_fasta(DATA / f"{name}.fasta")[number].letters for name, number in pair)
     scoring = matrix_scoring(matrix, 11, 1)
@@ -261,9 +264,8 @@ def test_a_stop_is_a_letter_of_a_protein():
     assert scoring.encode("*")[0] == scoring.letters.index("*")
 
 
-@pytest.mark.parametrize(
-    ("call", "message", "hint"),
-    [
+def test_what_is_in_no_alphabet_is_refused_with_its_place():
+    for call, message, hint in [
         (("GATT1", "GC"), "letter 5 of the first sequence is '1', which BLOSUM62 does not score", "leave digits out"),
         (
             ("MK", "M K"),
@@ -277,13 +279,11 @@ def test_a_stop_is_a_letter_of_a_protein():
         (("MK", "MK!"), "letter 3 of the second sequence is '!'", "its letters are ARND"),
         (("MÉ", "MK"), "letter 2 of the first sequence is 'É'", "its letters are ARND"),
         (("MKß", "MK"), "a sequence is made of letters, got 'ß'", ""),
-    ],
-)
-def test_what_is_in_no_alphabet_is_refused_with_its_place(call, message, hint):
-    with pytest.raises(UsageError) as raised:
-        tw.align(*call)
-    assert message in raised.value.message
-    assert hint in (raised.value.hint or "")
+    ]:
+        with pytest.raises(UsageError) as raised:
+            tw.align(*call)
+        assert message in raised.value.message, (call, message, hint)
+        assert hint in (raised.value.hint or ""), (call, message, hint)
 
 
 def test_with_scores_of_pairs_whatever_occurs_is_a_letter_but_blanks_and_gaps():
@@ -300,9 +300,8 @@ def test_the_default_tile_is_the_models():
         assert (found.tiling.time, found.tiling.space) == (rows, (columns,))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_errors():
+    for call, message in [
         (lambda: tw.align("", "A"), "the first sequence has no letters"),
         (lambda: tw.align("AC", b"AC"), r"'b' of align is a text, got b'AC' \(hint: use \.decode"),
         (lambda: tw.align("ACDE", "AC", matrix="BLOSUM61"), "did you mean BLOSUM62"),
@@ -316,11 +315,9 @@ def test_the_default_tile_is_the_models():
         (lambda: tw.align("ACΔ", "AC", matrix="BLOSUM62"), "made of letters"),
         (lambda: tw.align("AC", "AC", matrix="  A C\nA 1 0\n"), "a row of 2 numbers"),
         (lambda: tw.align("AC", "AD", matrix="  A C\nA 1 0\nC 0 1\n"), "letter 2 of the second sequence is 'D'"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises((UsageError, ArrayError), match=message.replace("+", r"\+")):
-        call()
+    ]:
+        with pytest.raises((UsageError, ArrayError), match=message.replace("+", r"\+")):
+            call()
 
 
 @pytest.mark.stress

@@ -12,6 +12,8 @@ from tilewright.workloads.tables.fill import filling
 from tilewright.workloads.tables.schedule import table_default
 from tilewright.workloads.tables.scoring import matrix_scoring
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 
 def _levenshtein(a, b):
     row = list(range(len(b) + 1))
@@ -108,9 +110,8 @@ def test_a_table_without_inputs():
     assert tw.fill(paths, shape=(5, 5), result="last") == 70  # 8 over 4
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_errors():
+    for call, message in [
         (lambda: tw.fill("lsc", "a", "b"), "did you mean lcs"),
         (lambda: tw.fill("lcs", "a"), r"has 2 inputs \(a, b\), got 1"),
         (lambda: tw.fill("lcs", "a", ""), "at least one row and one column"),
@@ -130,11 +131,9 @@ def test_a_table_without_inputs():
         ),
         (lambda: tw.fill("smith_waterman", [0], [0], [[0.5]], gap_open=1, gap_extend=1), "does not fit int32"),
         (lambda: tw.fill(len, "a", "b"), "a recurrence was expected"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises((UsageError, ArrayError), match=message):
-        call()
+    ]:
+        with pytest.raises((UsageError, ArrayError), match=message):
+            call()
 
 
 def test_a_table_is_filled_once():

@@ -8,6 +8,8 @@ from tilewright.workloads.tables.catalogue import recurrence_named
 from tilewright.workloads.tables.recurrence import trace_recurrence
 from tilewright.workloads.tables.report import describe, lines
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 
 def gotoh(h, e, f, a, b, score, gap_open, gap_extend):
     """Scores of local alignments."""
@@ -54,9 +56,8 @@ def test_a_decorated_function_prints_and_is_filled():
         run("banana")
 
 
-@pytest.mark.parametrize(
-    ("function", "options", "message"),
-    [
+def test_what_cannot_be_traced():
+    for function, options, message in [
         (lambda d: d[0, 1], {}, "is not computed yet"),
         (lambda d: d[1, 0], {}, "is not computed yet"),
         (lambda d: d[0, 0], {}, "needs itself"),
@@ -76,8 +77,6 @@ def test_a_decorated_function_prints_and_is_filled():
         (lambda d: d[-1, 0], {"outside": lambda i: i}, "function of the row and the column"),
         (lambda d: d[-1, 0], {"outside": {"e": 0}}, "is no table"),
         (lambda d: d[-1, 0], {"semiring": "plus_times"}, "max_plus, min_plus, or_and"),
-    ],
-)
-def test_what_cannot_be_traced(function, options, message):
-    with pytest.raises((TraceError, UsageError), match=message):
-        trace_recurrence(function, **options)
+    ]:
+        with pytest.raises((TraceError, UsageError), match=message):
+            trace_recurrence(function, **options)

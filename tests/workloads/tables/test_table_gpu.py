@@ -1,9 +1,11 @@
 """GPU kernels of recurrences under Oclgrind: results, races, accesses out of bounds; and compiled by NVRTC."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
+from tests.sampling import some
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
@@ -17,7 +19,6 @@ from tilewright.workloads.tables.fill import filling
 from tilewright.workloads.tables.lower import gpu as gpu_table
 from tilewright.workloads.tables.lower.gpu import emit_gpu_table
 from tilewright.workloads.tables.schedule import TableShape, table_default
-from tilewright.workloads.tables.scoring import matrix_scoring
 
 pytest.importorskip("pyopencl")
 
@@ -53,22 +54,25 @@ def same(capfd, name, shape, tile, dtype, result="table"):
     return found
 
 
-@pytest.mark.parametrize(
-    "tile", ["orthogonal:t=5,s=12,sub=3", "orthogonal:t=1,s=2,sub=1", "orthogonal:t=40,s=64,sub=8"]
-)
-@pytest.mark.parametrize("name", names())
-def test_tables_without_races_and_inside_their_arrays(capfd, name, tile):
+TILES = ("orthogonal:t=5,s=12,sub=3", "orthogonal:t=1,s=2,sub=1", "orthogonal:t=40,s=64,sub=8")
+
+
+@pytest.mark.parametrize("case", some(list(itertools.product(TILES, names())), 1))
+def test_tables_without_races_and_inside_their_arrays(capfd, case):
+    tile, name = case
     dtype = "bool" if name == "monotone_paths" else "int32"
     shape = (9, 7) if "t=1," in tile else (23, 31)
     same(capfd, name, shape, tile, dtype)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("dtype", ["int16", "int64", "float32", "float64"])
 @pytest.mark.parametrize("result", ["table", "last", "sum"])
 def test_types_and_results(capfd, dtype, result):
     same(capfd, "smith_waterman", (17, 21), "orthogonal:t=6,s=8,sub=2", dtype, result)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("shape", [(1, 1), (1, 30), (30, 1), (5, 12), (6, 13)])
 def test_any_extents(capfd, shape):
     same(capfd, "edit_distance", shape, "orthogonal:t=5,s=12,sub=4", "int32")
@@ -81,6 +85,7 @@ def test_the_default_tile_is_the_models_for_the_device(capfd):
     assert found.threads == found.tiling.space[0] // found.tiling.sub[0]
 
 
+@pytest.mark.stress
 def test_a_tile_without_sub_tiles_is_cut_for_threads(capfd):
     found = same(capfd, "lcs", (9, 30), "orthogonal:t=8,s=24", "int32")
     assert (found.tiling.time, found.tiling.space) == (8, (24,))
@@ -92,6 +97,7 @@ def _far(d, a, b):
     return tw.minimum(d[-2, -3] + tw.where(a[0] == b[0], 0, 2), tw.minimum(d[-1, 0], d[0, -3]) + 1)
 
 
+@pytest.mark.stress
 def test_reads_further_back_need_wider_sub_tiles():
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 3, 19), rng.integers(0, 3, 26)
@@ -101,6 +107,7 @@ def test_reads_further_back_need_wider_sub_tiles():
         tw.fill(_far, a, b, backend=BACKEND, tiling="orthogonal:t=4,s=8,sub=2")
 
 
+@pytest.mark.stress
 def test_large_matrices_stay_in_memory(capfd, monkeypatch):
     monkeypatch.setattr(rules, "_CHIP_BYTES", 0)
     same(capfd, "needleman_wunsch", (11, 13), "orthogonal:t=6,s=8,sub=2", "int32")
@@ -168,12 +175,3 @@ def test_what_a_gpu_cannot_do_is_one_sentence(monkeypatch):
     monkeypatch.setattr(device, "memory_bytes", 1000)
     with pytest.raises(ArrayError, match="ask for its last cell or its sum alone"):
         filling("lcs", *inputs("lcs", (40, 50)), backend=BACKEND)
-
-
-def test_protein_scores_on_chip(capfd):
-    scoring = matrix_scoring("BLOSUM62", 11, 1)
-    source = emit_gpu_table(
-        recurrence_named("smith_waterman"), "int32", (), TableShape(threads=4, sub=2, chip=True), "opencl"
-    )
-    assert "chip_score[" in source.text
-    assert scoring.array().nbytes <= rules._CHIP_BYTES
