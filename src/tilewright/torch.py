@@ -20,8 +20,7 @@ from tilewright.verbs.running.run import run
 with needed("torch", "tilewright.torch"):
     import torch
 
-Tensor = Any
-"""A tensor, where PyTorch's types are not at hand."""
+Tensor = Any  # a tensor, where PyTorch's types are not at hand
 _OPTIONS = ("boundary", "threads", "strict", "backend")
 _GRADIENT_OPTIONS = ("memory", "checkpoints", "disk")
 _numbers = itertools.count()

@@ -25,8 +25,7 @@ RESERVED = frozenset(
     }
 )
 """Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
-Number = complex
-"""A default: whole, real or complex."""
+Number = complex  # a default: whole, real or complex
 
 
 class Argument(FieldBuilder):

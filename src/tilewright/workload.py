@@ -15,8 +15,7 @@ from tilewright.machines.parameters import Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.schedules.tiling import Tiling
 
-Points = Literal["all", "coarse"]
-"""Points of a space: all, or those of a coarse grid."""
+Points = Literal["all", "coarse"]  # points of a space: all, or those of a coarse grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

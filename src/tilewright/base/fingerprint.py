@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-DATA_MODEL_VERSION = 1
-"""Raised whenever the meaning of a fingerprinted value changes, so that old caches miss."""
+DATA_MODEL_VERSION = 1  # raised whenever the meaning of a fingerprinted value changes, so that old caches miss
 
 
 def canonical(value: object) -> object:

@@ -5,13 +5,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-_NARROWEST = 24
-"""Columns below which prose in the last column of a table is not folded: the rows are stacked instead."""
+_NARROWEST = 24  # columns below which prose in the last column of a table is not folded: the rows are stacked instead
 _GAP = "  "
 _PART = re.compile(r"(?:[(+-]?\d\S*(?<![,:;]) +(?:x +)?)*\S+")
 """What is never folded: a word, or numbers with the word that follows, such as a unit."""
-MOST_ROWS = 20
-"""Rows of a table that a notebook shows."""
+MOST_ROWS = 20  # rows of a table that a notebook shows
 STYLE = """
 .tw table{border-collapse:collapse;font-size:.9rem;margin:.8rem 0}
 .tw th,.tw td{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #eee}

@@ -25,8 +25,7 @@ _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost mod
 
 Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 """
-_FRAMED = 80
-"""Columns from which help is framed."""
+_FRAMED = 80  # columns from which help is framed
 COMMANDS = {
     "run": "run",
     "tune": "run",

@@ -12,8 +12,7 @@ from tilewright.cli import output
 from tilewright.cli.options import Json, ProgramName
 from tilewright.verbs.options import RunFiles, RunOptions, TuneOptions, refuse
 
-_SHOWN = 20
-"""Candidates in the table of ``tune``."""
+_SHOWN = 20  # candidates in the table of ``tune``
 
 
 def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Json = False) -> None:

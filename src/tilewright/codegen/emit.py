@@ -57,8 +57,7 @@ class StencilLayout:
     packed: bool = False
 
 
-StencilSource = KernelSource[tuple[StencilLayout, ...]]
-"""A unit of stencils' kernels, with a layout for each."""
+StencilSource = KernelSource[tuple[StencilLayout, ...]]  # a unit of stencils' kernels, with a layout for each
 
 
 def emit(problem: Problem, schedule: CpuSchedule, dialect: str = "c", *, strict: bool = False) -> StencilSource:

@@ -20,8 +20,7 @@ from tilewright.programs.stencil.operators import BITWISE, OF_TRUTHS, OPERATORS,
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _LOGICAL = frozenset({"and", "or", "not"})
 _WRAPPING = frozenset({"add", "sub", "mul"})
-_PARTS = frozenset({"conj", "real", "imag"})
-"""What is nothing to do for real numbers, or to be had without them."""
+_PARTS = frozenset({"conj", "real", "imag"})  # what is nothing to do for real numbers, or to be had without them
 _BROADCAST = frozenset({"add", "sub", "mul", "div", *_COMPARE})
 """Operators of vectors of which one operand may be a number for all, also of complex ones."""
 _MIXED = _BROADCAST | {*BITWISE, "where"}

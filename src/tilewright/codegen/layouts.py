@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 
-SLOT = ir.Var("slot")
-"""Distance of the versions of a field; negative where a run begins with the second of them."""
+SLOT = ir.Var("slot")  # distance of the versions of a field; negative where a run begins with the second of them
 
 
 def stride(axis: int, kind: ir.Index = ir.INDEX) -> ir.Var:

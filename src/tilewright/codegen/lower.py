@@ -30,12 +30,10 @@ from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
 from tilewright.schedules.tree.nodes import Node
 
-Names = Mapping[str, ir.Expr]
-"""What the tree's names stand for, where not for variables of the same name."""
+Names = Mapping[str, ir.Expr]  # what the tree's names stand for, where not for variables of the same name
 BLOCK = 2**18
 """Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
-_STRETCH_STEPS = 64
-"""Steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones."""
+_STRETCH_STEPS = 64  # steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones
 
 _BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
     AffineOperator.ADD: add,

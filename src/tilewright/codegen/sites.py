@@ -15,15 +15,13 @@ from tilewright.programs.stencil.regions import conditions, inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.code import BoxCode, KernelCode
 
-Pair = tuple[ir.Expr, ir.Expr]
-"""The first cell along an axis, and the end."""
+Pair = tuple[ir.Expr, ir.Expr]  # the first cell along an axis, and the end
 
 SIZE = ir.Var("size", ir.const_pointer(ir.INDEX))
 """Steps, threads, the extents, the strides of the outer axes, and the distance between versions."""
 POINTS = ir.Var("points", ir.const_pointer(ir.const_pointer(ir.INDEX)))
 """Where the cells of sources and receivers lie: see :mod:`tilewright.codegen.points`."""
-PLACES = 64
-"""Numbers before and after a table of what depends on the cell's place alone that vectors may read."""
+PLACES = 64  # numbers before and after a table of what depends on the cell's place alone that vectors may read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

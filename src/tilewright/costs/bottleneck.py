@@ -16,8 +16,7 @@ from tilewright.costs.setting import Setting
 from tilewright.costs.time import ideal_seconds
 from tilewright.schedules.family import Family
 
-SATURATED = 0.9
-"""A resource used at least so far counts as saturated."""
+SATURATED = 0.9  # a resource used at least so far counts as saturated
 
 
 _EQUATIONS = "published"

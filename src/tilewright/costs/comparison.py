@@ -14,10 +14,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
 from tilewright.costs.arrays import Floats, Ints
 
-TOPS = (1, 5, 10, 50)
-"""Numbers of first choices at which a selector is judged."""
-NEAR = 0.8
-"""A point is near the best if its speed is at least this share of the best measured one."""
+TOPS = (1, 5, 10, 50)  # numbers of first choices at which a selector is judged
+NEAR = 0.8  # a point is near the best if its speed is at least this share of the best measured one
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 

@@ -25,12 +25,10 @@ from tilewright.schedules.family import Family
 
 _ROUNDS = 60
 _SMALLEST = 1e-6
-_FAR = 0.15
-"""Relative deviation from which on an instance counts as disturbed."""
+_FAR = 0.15  # relative deviation from which on an instance counts as disturbed
 _LEAST, _TRIED = 0.3, 240
 """Least C_iter that is tried, over what it would be if lines took no time, and how many values are."""
-LOW, HIGH = 5.0, 95.0
-"""Percentiles that count as the spread."""
+LOW, HIGH = 5.0, 95.0  # percentiles that count as the spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,10 +215,8 @@ def _least_absolute(scaled: Floats) -> Floats:
 
 
 _PER_OCTAVE, _OCTAVES = 8, 12
-_FASTER = 1.25
-"""How many times as fast as memory a cache must be for copies to tell the two apart."""
-_ALIKE = 1.25
-"""Capacities that fit the copies less well than the best one by no more than this factor are in the range."""
+_FASTER = 1.25  # how many times as fast as memory a cache must be for copies to tell the two apart
+_ALIKE = 1.25  # capacities that fit the copies less well than the best one by no more than this factor are in the range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,7 @@ from dataclasses import asdict, dataclass
 from tilewright.base.units import format_seconds
 from tilewright.schedules.family import Family
 
-SHARE = 0.8
-"""Share of the measured times that lie inside an interval."""
+SHARE = 0.8  # share of the measured times that lie inside an interval
 _LOGS = "25,370 measurements of seven stencils on a V100"
 _SWEEPS = "sweeps of nine programs on four hosts of one CPU"
 _NOBODY = "an estimate: no measurements are recorded"

@@ -25,8 +25,7 @@ _EXPONENTIALS = {
 polynomials of generated C, measured on a Zen 4."""
 
 _WIDE, _SUMS = frozenset({"float64", "complex128"}), frozenset({"add", "sub"})
-_DIVISION = 3
-"""Operations that follow each other for as long as a division or a root takes: 10 to 15 cycles."""
+_DIVISION = 3  # operations that follow each other for as long as a division or a root takes: 10 to 15 cycles
 _ISSUED, _AROUND = 6.0, 3
 """Instructions per cycle of processors since 2020, and those of a cell besides reads and operations: its store, and
 those of the loop."""
@@ -126,8 +125,7 @@ def _product(node: Node) -> bool:
     return isinstance(node, Apply) and node.op == "mul"
 
 
-_SPARE = 4
-"""Registers for inputs and products."""
+_SPARE = 4  # registers for inputs and products
 
 
 def sum_cycles(work: SumWork, units: VectorUnits, results: int, weights: int) -> float:

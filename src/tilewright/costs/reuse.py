@@ -14,12 +14,10 @@ from tilewright.base.facts import fact
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.streaming.levels import LevelPipeline
 
-Row = tuple[str, int, int, int]
-"""Where a row lies: passing or kept, the field, the slab and the row in it."""
+Row = tuple[str, int, int, int]  # where a row lies: passing or kept, the field, the slab and the row in it
 _ADVANCES = 3
 _L1_SETS = 64
-_FULL = 4
-"""Cachefuls in between of which nothing is left."""
+_FULL = 4  # cachefuls in between of which nothing is left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,8 +32,7 @@ _HIDDEN_MARGIN = 1.25
 were predicted where 1.24 and 1.15 were measured, and up to 1.05 where 0.90 was: fitted to these runs, under load. For
 heat2d and star2d2r, which they were not fitted to, 0.48 to 0.86 was predicted at 2 ms, 0.41 to 0.84 measured; at 20 ms
 and 16 steps 1.3 and 1.4 was predicted and 0.8 and 0.9 measured, both cores being busy with other work."""
-_MOST_REDUNDANT = 4.0
-"""Cells of a window over those of its block beyond which more steps are not looked at."""
+_MOST_REDUNDANT = 4.0  # cells of a window over those of its block beyond which more steps are not looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,7 @@ from tilewright.runtime.memory import Array as Grid
 
 _OWN = re.compile(r"(?:state|trace)-([0-9]+)(?:\.zarr|-.+\.npy)")
 """Names of files that are ours, with their step; others may lie beside them."""
-_EXCHANGES = 16
-"""Exchanges between two checkpoints where nothing is said."""
+_EXCHANGES = 16  # exchanges between two checkpoints where nothing is said
 
 
 @dataclass(slots=True, kw_only=True)

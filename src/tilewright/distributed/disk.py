@@ -30,10 +30,8 @@ from tilewright.runtime.formats.codecs import check_codecs, check_metadata
 Array = npt.NDArray[Any]
 _DIRTY_BYTES = 2**26
 """Bytes that wait for the disk at most: else all of a pass would wait for it at its end, when nothing is computed."""
-_CONVERTED_BYTES = 2**22
-"""Bytes that are converted to another element type at a time."""
-_DIRECT_BYTES = 2**20
-"""Bytes from which a call waits for the disk itself; fewer are gathered by the system."""
+_CONVERTED_BYTES = 2**22  # bytes that are converted to another element type at a time
+_DIRECT_BYTES = 2**20  # bytes from which a call waits for the disk itself; fewer are gathered by the system
 
 
 class RowArray(ABC):

@@ -22,8 +22,7 @@ Place = tuple[slice, ...]
 _RUN_BYTES = 2**12
 """Bytes that lie one after the other from which on a box travels without being packed. Two messages of 1.2 MB between
 two processes of one machine took 0.57 ms in such pieces, 0.34 in pieces of 64 KiB, 0.8 to 0.9 packed; of 1 KiB 0.90."""
-_POLL_SECONDS = 2e-4
-"""Between two looks at messages under way: most libraries move them only when they are asked about."""
+_POLL_SECONDS = 2e-4  # between two looks at messages under way: most libraries move them only when they are asked about
 
 
 class Message:

@@ -13,8 +13,7 @@ from tilewright.base.paths import read_bounded, replaced
 
 _VERSION = 1
 _LARGEST = 2**16
-NAME = "journal.json"
-"""Of the file in its folder."""
+NAME = "journal.json"  # of the file in its folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

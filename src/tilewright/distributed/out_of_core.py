@@ -33,10 +33,8 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.points import PointData
 
 LOGGER = logging.getLogger("tilewright")
-_USABLE = 0.95
-"""Part of the memory for arrays; the rest is for threads and for what Python takes meanwhile."""
-_CHUNK_BYTES = 2**22
-"""Bytes of a chunk of a new zarr array, about."""
+_USABLE = 0.95  # part of the memory for arrays; the rest is for threads and for what Python takes meanwhile
+_CHUNK_BYTES = 2**22  # bytes of a chunk of a new zarr array, about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,8 +48,7 @@ class GridPoints:
     def __init__(self, problem: Problem, data: PointData, look: Look) -> None:
         self._problem, self._data = problem, data
         self._receivers = {each.field: each.without_held(problem, look) for each in data.receivers}
-        self.traces = data.traces(problem)
-        """By field, what the receivers recorded; shapes (rows, points)."""
+        self.traces = data.traces(problem)  # by field, what the receivers recorded; shapes (rows, points)
 
     def window(self, span: Box, box: Box) -> PointData:
         """Return what the window ``span`` adds, and records of the cells of ``box`` into :meth:`table`."""

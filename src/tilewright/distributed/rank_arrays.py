@@ -18,8 +18,7 @@ from tilewright.distributed import disk
 from tilewright.distributed.windows import Box, Decomposition, slices
 
 T = TypeVar("T")
-TAG = 2717
-"""Of every message."""
+TAG = 2717  # of every message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +63,7 @@ class Array:
         with told(f"a block of {self.shape} does not fit into memory"):
             self.local: npt.NDArray[Any] = np.zeros([high - low for low, high in self.box], self.dtype)
         """This rank's block; it may be written."""
-        self.traffic: Traffic | None = None
-        """What this rank received during the run that made the array."""
+        self.traffic: Traffic | None = None  # what this rank received during the run that made the array
 
     def __repr__(self) -> str:
         return f"Array(shape={self.shape}, dtype={self.dtype}, topology={self.topology}, rank={self.comm.Get_rank()})"

@@ -38,8 +38,7 @@ Levels = Mapping[str, Sequence[Array]]
 _EXCHANGE_SECONDS = 5e-4
 """Seconds of an exchange beside its messages: calls, kernels that start again, ranks that wait for each other. Two of
 wave3d on 256x192x192 took 0.6 ms for an exchange of 2.9 MB, two of heat2d on 4096x4096 1.1 ms for one of 1 MB."""
-_TABLE_BYTES = 2**26
-"""Bytes of what receivers recorded from which on ranks hand it to each other."""
+_TABLE_BYTES = 2**26  # bytes of what receivers recorded from which on ranks hand it to each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

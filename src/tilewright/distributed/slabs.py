@@ -17,10 +17,8 @@ from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import HUGE_PAGE
 
-_BLOCK = 16
-"""Steps of a block on a periodic grid that estimates of memory count with."""
-_ROW_PADDING = 1.15
-"""Memory of a field over its values: ends of rows and of versions."""
+_BLOCK = 16  # steps of a block on a periodic grid that estimates of memory count with
+_ROW_PADDING = 1.15  # memory of a field over its values: ends of rows and of versions
 
 
 def plan(  # noqa: PLR0913

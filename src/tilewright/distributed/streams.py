@@ -17,8 +17,7 @@ from tilewright.runtime.memory import allocate
 
 Levels = Mapping[str, Sequence[RowArray]]
 """By field its levels on disk, newest first; missing older ones of what is read are those of the oldest given."""
-Rows = dict[str, list[Array]]
-"""By field some rows of its levels, newest first."""
+Rows = dict[str, list[Array]]  # by field some rows of its levels, newest first
 
 
 def streamed(problem: Problem, machine: Machine) -> Streamed:

@@ -42,12 +42,9 @@ from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
 from tilewright.tuning.stencil import on_machine
 
-_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
-"""On Linux, that a range of addresses may be larger than memory."""
-_MOST_TRIED = 4096
-"""Tilings, the fastest first, of which one has to fit into memory."""
-_MOST_FITTING = 8
-"""Of these, tilings that fit and are compared."""
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # on Linux, that a range of addresses may be larger than memory
+_MOST_TRIED = 4096  # tilings, the fastest first, of which one has to fit into memory
+_MOST_FITTING = 8  # of these, tilings that fit and are compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,10 +25,8 @@ from tilewright.programs.stencil.problem import Part, Problem
 from tilewright.programs.stencil.program import Program
 
 Range = tuple[int, int]
-Box = tuple[Range, ...]
-"""Per axis a half-open range of cells."""
-_FOLLOWED = 4096
-"""Steps that are followed one by one; beyond, values are taken to be wrong as fast as they can be."""
+Box = tuple[Range, ...]  # per axis a half-open range of cells
+_FOLLOWED = 4096  # steps that are followed one by one; beyond, values are taken to be wrong as fast as they can be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,8 @@ from tilewright.runtime.formats.series import is_series
 from tilewright.runtime.memory import check_memory
 
 Array = npt.NDArray[Any]
-Levels = Array | tuple[Array, ...]
-"""One array, or several time levels of a field, newest first."""
-Planes = tuple[tuple[Levels, ...], ...]
-"""One tuple of arrays per plane, each with one entry per field."""
+Levels = Array | tuple[Array, ...]  # one array, or several time levels of a field, newest first
+Planes = tuple[tuple[Levels, ...], ...]  # one tuple of arrays per plane, each with one entry per field
 _LARGEST_INTEGER = 10
 _COEFFICIENTS = 0.25
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tilewright.base.constants import BANKS, MAX_BLOCK_THREADS, MAX_SM_THREADS, REGISTERS, WORD
 from tilewright.machines.machine import PARAMETERS, Machine
 
-_L2_BYTES_PER_CYCLE = 17.5
-"""Of a multiprocessor."""
+_L2_BYTES_PER_CYCLE = 17.5  # of a multiprocessor
 
 
 @dataclass(frozen=True)
@@ -87,10 +86,8 @@ class VectorUnits:
 
 MANY = VectorUnits(registers=32, products=1, arithmetic=2)
 """AVX-512: one unit of 64 bytes multiplies, another one adds beside it."""
-FEW = VectorUnits(registers=16, products=2, arithmetic=2)
-"""AVX2 and SSE: two units that do either."""
-_WIDE = 16
-"""Values of float32 in a vector of processors that have 32 vector registers."""
+FEW = VectorUnits(registers=16, products=2, arithmetic=2)  # AVX2 and SSE: two units that do either
+_WIDE = 16  # values of float32 in a vector of processors that have 32 vector registers
 
 
 def vector_units(machine: Machine) -> VectorUnits:

@@ -8,8 +8,7 @@ from typing import Any
 from tilewright.base.errors import UsageError, one_of
 
 SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
-KINDS = ("gpu", "cpu")
-"""Kinds of machines."""
+KINDS = ("gpu", "cpu")  # kinds of machines
 _PLAUSIBLE = {"B/s": (1e4, 1e16), "J": (0.0, 1e-3)}
 """Of bandwidths, since an interpreter of kernels is a machine, too, and of the energies of one operation."""
 

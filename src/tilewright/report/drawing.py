@@ -31,17 +31,12 @@ _SHOWN_HEIGHTS = 2.5
 _SHOWN_TILES = 3
 _GRID_CELLS = 80
 _PANEL_INCHES = 4.4
-_SUB_PANEL = 0.6
-"""Height of a sub-tile panel relative to the first."""
-_NEARLY_ALL = 0.95
-"""A sub-tile with this share of a tile's cells gets no panel."""
-_LABEL_SHARE = 0.02
-"""Tiles narrower than this share of the picture get no number."""
-_CORNER_TILES = (4, 5)
-"""Rows and columns of a table's tiles that are shown."""
+_SUB_PANEL = 0.6  # height of a sub-tile panel relative to the first
+_NEARLY_ALL = 0.95  # a sub-tile with this share of a tile's cells gets no panel
+_LABEL_SHARE = 0.02  # tiles narrower than this share of the picture get no number
+_CORNER_TILES = (4, 5)  # rows and columns of a table's tiles that are shown
 Key = tuple[int, ...]
-Roots = Mapping[str, frozenset[str]]
-"""Per name of a schedule tree the loops and ranges that it depends on."""
+Roots = Mapping[str, frozenset[str]]  # per name of a schedule tree the loops and ranges that it depends on
 
 
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:

@@ -21,12 +21,9 @@ NOW, KEPT, DONE = figures.BLUE, "#86aedb", "#e4edf6"
 """Cells that this advance computes, that a later one still reads, and that nobody reads again."""
 _TILES = ("#86aedb", "#f6c483")
 _EDGE = figures.INK
-_MOST_TILES = 12
-"""Tiles per axis that are drawn from above."""
-_AROUND = 3
-"""Halos that are shown on either side of the border between two tiles."""
-Rows = dict[int, tuple[int, int]]
-"""Per logical time, a half-open range of cells."""
+_MOST_TILES = 12  # tiles per axis that are drawn from above
+_AROUND = 3  # halos that are shown on either side of the border between two tiles
+Rows = dict[int, tuple[int, int]]  # per logical time, a half-open range of cells
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

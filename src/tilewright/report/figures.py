@@ -31,10 +31,8 @@ BLUE, ORANGE, GREEN, VIOLET, RED, INK = "#1f5fa8", "#c4661f", "#3b7f4c", "#7a4fa
 _FAMILIES = (BLUE, ORANGE, GREEN, VIOLET, "#8a6d1b", "#0f7b86", "#555555", "#a33d6b")
 GRID: dict[str, Any] = {"color": "#dddddd", "linewidth": 0.6}
 """Lines behind a plot."""
-_NARROW = 2.0
-"""Highest over lowest seconds below which an axis is extended, by this factor up and down."""
-_BARS = 12
-"""Candidates whose times stand side by side."""
+_NARROW = 2.0  # highest over lowest seconds below which an axis is extended, by this factor up and down
+_BARS = 12  # candidates whose times stand side by side
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 Line = tuple[Sequence[int], Sequence[float]]  # ranks, seconds
 Drawing = Callable[["Axes", Study], None]

@@ -15,8 +15,7 @@ from tilewright.base.units import format_bytes, format_seconds
 from tilewright.report import figures
 from tilewright.report.study import StudiedTiling, Study
 
-MOST_ROWS = 200
-"""Candidates in the table of a page."""
+MOST_ROWS = 200  # candidates in the table of a page
 _FEW_ROWS = 8
 _STYLE = """
 body{font-family:system-ui,sans-serif;color:#10161d;background:#fff;max-width:72rem;margin:2rem auto;padding:0 1rem}

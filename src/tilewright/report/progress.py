@@ -8,15 +8,12 @@ from contextlib import contextmanager
 
 from tilewright.base.units import format_seconds
 
-PATIENCE = 2.0
-"""Seconds before anything is said."""
+PATIENCE = 2.0  # seconds before anything is said
 _PAUSE = 0.5
-_MINUTES = 180
-"""Seconds from which minutes are told."""
+_MINUTES = 180  # seconds from which minutes are told
 Progress = Callable[[], tuple[float, float | None]]
 """The share that is done, negative where it is not known, and the seconds that are expected, if any are."""
-Update = Callable[[int, int, str], None]
-"""Called with what is done, what there is, and what is being done."""
+Update = Callable[[int, int, str], None]  # called with what is done, what there is, and what is being done
 
 
 @contextmanager

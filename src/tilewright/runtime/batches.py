@@ -22,8 +22,7 @@ from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import SHARED, Inputs, Session
 from tilewright.schedules.code import CpuSchedule
 
-_AXES = 3
-"""Axes that an entry of the list has room for."""
+_AXES = 3  # axes that an entry of the list has room for
 
 
 def run_batch(  # noqa: PLR0913

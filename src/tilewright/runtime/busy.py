@@ -15,10 +15,8 @@ _TASKS = Path("/proc/self/task")
 _PAUSES = (0.0, 0.002, 0.008)
 """Seconds before each of the first looks, which end with one that finds nothing: a process that has just been started
 is seldom alone (its shell, what loads its files), and one that sleeps loses its CPU to other virtual machines."""
-_AGAIN = 0.05
-"""Seconds after which one more is taken: a look takes a tenth of a millisecond."""
-_OLD = 5.0
-"""Seconds after which a look says nothing any more."""
+_AGAIN = 0.05  # seconds after which one more is taken: a look takes a tenth of a millisecond
+_OLD = 5.0  # seconds after which a look says nothing any more
 _seen: list[tuple[float, int]] = []
 
 

@@ -19,8 +19,7 @@ _VARIABLE = "TILEWRIGHT_CACHE"
 _LIMIT = "TILEWRIGHT_CACHE_MIB"
 _DEFAULT_MIB = 1024
 _OPEN = "can be written by other users"
-_LEFT = 0.8
-"""What is left of a full cache, so that not every new entry looks for old ones."""
+_LEFT = 0.8  # what is left of a full cache, so that not every new entry looks for old ones
 
 
 def directory() -> Path | None:

@@ -29,8 +29,7 @@ from tilewright.runtime.toolchains.cpu import Toolchain, shared_object, toolchai
 from tilewright.runtime.warn import warn_once
 
 ResultT = TypeVar("ResultT")
-_VERSION = 1
-"""Raised when a stored kernel could no longer be called."""
+_VERSION = 1  # raised when a stored kernel could no longer be called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +115,7 @@ def scratch(size: int, results: int = 0) -> Array:
     return allocate(size)
 
 
-_loaded: dict[str, tuple[bytes, ctypes.CDLL]] = {}
-"""By key, the code and the library that this process made of it."""
+_loaded: dict[str, tuple[bytes, ctypes.CDLL]] = {}  # by key, the code and the library that this process made of it
 _lock = forks.lock()
 
 

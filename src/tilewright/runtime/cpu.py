@@ -13,8 +13,7 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.cpu import Toolchain
 
-_TEAM_BYTES = 2**21
-"""Bytes from which on threads copy."""
+_TEAM_BYTES = 2**21  # bytes from which on threads copy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,13 +25,11 @@ _GNU = "GOMP_parallel"
 _LLVM = "__kmpc_fork_call"
 _pauses: dict[int, Callable[[int], int]] = {}
 """By address, what ends the waiting threads of every OpenMP library in use."""
-_forked: list[int] = []
-"""The thread of this process that was copied by a fork."""
+_forked: list[int] = []  # the thread of this process that was copied by a fork
 _locks: "weakref.WeakSet[threading.Lock]" = weakref.WeakSet()
 _hooked = threading.Event()
 _forking = threading.Lock()
-_held: list[threading.Lock] = []
-"""The locks that the fork in progress has taken."""
+_held: list[threading.Lock] = []  # the locks that the fork in progress has taken
 
 
 def protect(library: ctypes.CDLL, function: Callable[..., None]) -> Callable[..., None]:

@@ -12,8 +12,7 @@ from tilewright.machines.defaults import CpuDescription
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CGROUP = Path("/sys/fs/cgroup")
-THREAD_VARIABLES = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")
-"""What says how many threads to use, the first one set."""
+THREAD_VARIABLES = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")  # what says how many threads to use, the first one set
 
 
 @functools.cache

@@ -16,8 +16,7 @@ from typing import Any
 
 from tilewright.codegen.source import KernelSource, c_source
 
-HOOK = "tw_interrupted"
-"""The variable of a kernel's library that names what it asks."""
+HOOK = "tw_interrupted"  # the variable of a kernel's library that names what it asks
 _TEXT = """#include <stdint.h>
 #include <time.h>
 

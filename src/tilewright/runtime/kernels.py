@@ -193,8 +193,7 @@ class NumpySession:
     def __init__(self, problem: Problem, inputs: Inputs) -> None:
         copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
         check_memory(copies * problem.cells * problem.itemsize)
-        self.steps = 0
-        """Steps done so far."""
+        self.steps = 0  # steps done so far
         self._problem = problem
         self._first, self._points = inputs.first, point_tables(problem, inputs)
         self._state = reference.start(problem, inputs.arrays or _unset(problem))

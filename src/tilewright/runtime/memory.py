@@ -28,14 +28,10 @@ from tilewright.runtime.host import available_bytes
 Array = npt.NDArray[Any]
 _SHIFT = 8 * CACHE_LINE
 """Distance modulo a page between versions: what is stored to one is not loaded from the same place of another."""
-HUGE_PAGE = 2**21
-"""Bytes of a huge page."""
-_SURE = 2**24
-"""Sizes below this are not worth asking the system how much is left."""
-_MOST_WASTE = 1.25
-"""Size of an idle buffer over what is asked for, up to which it is used."""
-_THREADED_BYTES = 2**21
-"""Copies below this size are not worth a thread."""
+HUGE_PAGE = 2**21  # bytes of a huge page
+_SURE = 2**24  # sizes below this are not worth asking the system how much is left
+_MOST_WASTE = 1.25  # size of an idle buffer over what is asked for, up to which it is used
+_THREADED_BYTES = 2**21  # copies below this size are not worth a thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

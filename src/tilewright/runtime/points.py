@@ -65,10 +65,8 @@ class FaceSums:
 
 Look = Callable[[str, Index], Array]
 """What a field's newest version is at some cells, in row-major order of the grid, when a run begins."""
-MOST_BYTES = 2**26
-"""Bytes of the tables of one call of a kernel."""
-_MANY = 2**20
-"""Products of sums with weights from which on compiled code is worth its compilation."""
+MOST_BYTES = 2**26  # bytes of the tables of one call of a kernel
+_MANY = 2**20  # products of sums with weights from which on compiled code is worth its compilation
 _COMPILED = ("float32", "float64")
 
 
@@ -216,8 +214,7 @@ class PointTables:
         self.adding = [each.without_held(grid) for field in fields.sources for each in sources if each.field == field]
         self.recording = [each for field in fields.receivers for each in receivers if each.field == field]
         self._still = [each for each in receivers if each.field not in fields.receivers]
-        self.most = max(1, MOST_BYTES // max(1, bytes_of(problem)))
-        """Most steps of a call."""
+        self.most = max(1, MOST_BYTES // max(1, bytes_of(problem)))  # most steps of a call
         cells = [each.weights.cells for each in self.adding]
         cells += [renumbered(each.weights.cells, problem.shape, span) for each in self.recording]
         self._columns = sum(map(len, cells))

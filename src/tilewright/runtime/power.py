@@ -19,8 +19,7 @@ from tilewright.base.documents import read_rows
 from tilewright.base.errors import UsageError
 
 POWERCAP = Path("/sys/class/powercap")
-WINDOW = 1.0
-"""Shortest window of a measurement in seconds."""
+WINDOW = 1.0  # shortest window of a measurement in seconds
 _INTERVAL = 0.01
 _MAX_BYTES = 2**26
 _HINT = "pip install 'tilewright[power]', or give a recorded trace"

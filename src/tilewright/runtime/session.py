@@ -29,10 +29,8 @@ from tilewright.runtime.memory import Array, Layout, Workspace
 from tilewright.runtime.points import Look, PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
-_SMALL = 2**20
-"""Bytes up to which a run copies with one thread."""
-_SPREAD_BYTES = 2**23
-"""Bytes of halos from which on several threads fill them."""
+_SMALL = 2**20  # bytes up to which a run copies with one thread
+_SPREAD_BYTES = 2**23  # bytes of halos from which on several threads fill them
 SHARED = Workspace(keep=2**29, offer=True)
 """Memory of earlier runs: taking it anew costs a page fault and a clearing per page, a tenth of a run of 100 steps, or
 more than the run itself where the machine is a virtual one."""
@@ -69,8 +67,7 @@ class Session:
         workspace: Workspace | None = None,  # that of earlier runs by default
     ) -> None:
         self.problem = problem
-        self.steps = 0
-        """Steps done so far."""
+        self.steps = 0  # steps done so far
         self._compiled, self._halo, storage = compiled, halo, compiled.storage
         self._threads = threads
         whole = problem if halo is None else halo.problem

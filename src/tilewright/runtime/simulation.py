@@ -17,12 +17,9 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.warn import warn
 
-Callback = Callable[[int, Any], Any]
-"""Gets the steps done and the state; True ends the run."""
-_LOOKED_AT = 2**16
-"""About so many values of a large result are looked at after a plain run."""
-_REPEATED = 2**31
-"""Cells times steps up to which a run that blew up is repeated to name the step."""
+Callback = Callable[[int, Any], Any]  # gets the steps done and the state; True ends the run
+_LOOKED_AT = 2**16  # about so many values of a large result are looked at after a plain run
+_REPEATED = 2**31  # cells times steps up to which a run that blew up is repeated to name the step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,7 @@ from tilewright.codegen.source import c_source
 from tilewright.runtime.call import compile_source, library
 from tilewright.runtime.memory import Array
 
-Spec = tuple[tuple[int, ...], np.dtype[Any]]
-"""Shape and element type of a buffer, whose rows lie one after the other."""
+Spec = tuple[tuple[int, ...], np.dtype[Any]]  # shape and element type of a buffer, whose rows lie one after the other
 _HEADER = Path("xla", "ffi", "api", "c_api.h")
 _HANDLER = """
 #include <stddef.h>

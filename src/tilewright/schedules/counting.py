@@ -20,12 +20,9 @@ from tilewright.schedules.tree.affine import STEPS, AffineOperator, Combined, Ex
 from tilewright.schedules.tree.nodes import Node
 from tilewright.schedules.tree.order import Box, Piece, clip, order, volume
 
-_FAR = 2**40
-"""Cells, or steps, of a grid that is so large that the tile in its middle is far from every edge."""
-_FEW_TILES = 64
-"""Tiles of an axis up to which the largest is looked for."""
-_LOOKAHEAD = 4
-"""A value is read at most this many time steps after its own."""
+_FAR = 2**40  # cells, or steps, of a grid that is so large that the tile in its middle is far from every edge
+_FEW_TILES = 64  # tiles of an axis up to which the largest is looked for
+_LOOKAHEAD = 4  # a value is read at most this many time steps after its own
 _EXTENTS = frozenset(extent_of(axis).name for axis in range(MAX_RANK))
 
 
@@ -349,8 +346,7 @@ def _footprint(program: Program, rows: list[Box]) -> int:
     return sum(copies[field] * volume(hull) for field, hull in hulls.items())
 
 
-_FEW_ITERATIONS = 8
-"""Iterations above tiles that are looked at one by one."""
+_FEW_ITERATIONS = 8  # iterations above tiles that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

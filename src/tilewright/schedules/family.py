@@ -28,12 +28,10 @@ if TYPE_CHECKING:  # runs count nothing
 
 FAMILIES = ("none", "hexagonal", "hybrid", "streaming", "skewed", "diamond", "orthogonal")
 """The families, in the order in which they are listed: modules of ``schedules/families``."""
-LONG = {"time": "t", "space": "s"}
-"""Keys of a tiling that are written in short."""
+LONG = {"time": "t", "space": "s"}  # keys of a tiling that are written in short
 UNUSED = {"variant": "fixed", "reuse": "place"}
 """Keys that meant something until version 0.3.0: read, written as they always were, and without a meaning."""
-BEGIN, END = Name("begin"), Name("end")
-"""The parts of a sweep that run, half-open."""
+BEGIN, END = Name("begin"), Name("end")  # the parts of a sweep that run, half-open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

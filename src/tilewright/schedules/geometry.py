@@ -156,8 +156,7 @@ class Diamond(_TwoColours, Generic[Integer]):
         return Diamond(height=expression(self.height), pitch=expression(self.pitch))
 
 
-Face = Hexagon[int] | Diamond[int]
-"""What a prism's tiles look like on (time, axis 0)."""
+Face = Hexagon[int] | Diamond[int]  # what a prism's tiles look like on (time, axis 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,7 @@ from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 
-MAX_HEIGHT = 4096
-"""Largest height of a tile in time steps."""
+MAX_HEIGHT = 4096  # largest height of a tile in time steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,8 +167,7 @@ def _column_work(terms: Terms, results: Block, form: Sum) -> SumWork:
     )
 
 
-A, B, C, E = range(4)
-"""The four sums of a pair of results, in the order of :attr:`WeightColumn.factors`."""
+A, B, C, E = range(4)  # the four sums of a pair of results, in the order of :attr:`WeightColumn.factors`
 TURNED = {A: (operator.sub, 0, 2), B: (operator.add, 1, 2), C: (operator.sub, 2, 1), E: (operator.sub, 3, 1)}
 """What of the four values of a column is multiplied for each of them."""
 _OF_TWO = {A: (operator.sub, 0, 1), B: (None, 1, 1), E: (operator.sub, 2, 1)}

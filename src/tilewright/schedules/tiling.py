@@ -16,8 +16,7 @@ _WHOLE = re.compile(r"[0-9]{1,12}")
 _SHORT = {short: name for name, short in LONG.items()}
 _WORDS = {"variant": ("fixed", "param"), "reuse": ("place", "move"), "neighbours": NEIGHBOURS, "sums": FORMS}
 """Keys whose values are words."""
-NONE = Tiling(family=none.FAMILY)
-"""No tiling: one sweep over the grid per statement and step."""
+NONE = Tiling(family=none.FAMILY)  # no tiling: one sweep over the grid per statement and step
 
 
 def parse(text: str) -> Tiling:

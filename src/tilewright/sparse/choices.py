@@ -17,10 +17,8 @@ from tilewright.sparse.lower.vectors import VectorKernel
 
 _FILE = "vectors.jsonl"
 _VERSION = 1
-_NEAR = 2.0
-"""What was tuned for a length holds for lengths up to this many times 2 away, in powers."""
-REGISTERS = (1, 2, 4, 8)
-"""Registers of elements per iteration that are tried."""
+_NEAR = 2.0  # what was tuned for a length holds for lengths up to this many times 2 away, in powers
+REGISTERS = (1, 2, 4, 8)  # registers of elements per iteration that are tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

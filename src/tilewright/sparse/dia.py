@@ -29,8 +29,7 @@ from tilewright.sparse.lower.dia import emit_dia
 from tilewright.tuning.spaces import cpu_schedule as rules
 
 DTYPES = ("float32", "float64")
-THREADED_BYTES = 2**18
-"""Bytes moved below which a second thread costs more than it brings."""
+THREADED_BYTES = 2**18  # bytes moved below which a second thread costs more than it brings
 
 
 _SHIFT = 576

@@ -33,10 +33,8 @@ __all__ = [
 ]  # fmt: skip
 
 _ROUNDS = 9
-_SECONDS = 2e-3
-"""Seconds that one sample lasts at least."""
-_SAMPLE = 20 * BLOCK + 77
-"""Elements on which every variant is checked; the winner is checked on all."""
+_SECONDS = 2e-3  # seconds that one sample lasts at least
+_SAMPLE = 20 * BLOCK + 77  # elements on which every variant is checked; the winner is checked on all
 
 
 class _Prepared:

@@ -21,8 +21,7 @@ from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolcha
 from tilewright.sparse.dia import THREADED_BYTES, unrolling
 from tilewright.sparse.lower.dia import library_text
 
-NAME = "libseqdia.so"
-"""PETSc derives the name of the function it calls from the file's."""
+NAME = "libseqdia.so"  # PETSc derives the name of the function it calls from the file's
 INSTALL_HINT = "install it with its headers: `apt install libpetsc-real-dev`, or set PETSC_DIR and PETSC_ARCH"
 _PACKAGES = ("PETSc", "petsc")
 _SECONDS = 30.0

@@ -27,10 +27,8 @@ from tilewright.programs.stencil.reference import map_index, over_box, pad
 from tilewright.runtime.memory import Array
 from tilewright.sparse.dia import Dia, length, room
 
-Planes = dict[int, Array]
-"""By diagonal, one value per row, shaped as the grid with the components last."""
-Number = Any
-"""An array over cells, or one number for all."""
+Planes = dict[int, Array]  # by diagonal, one value per row, shaped as the grid with the components last
+Number = Any  # an array over cells, or one number for all
 Slopes = dict[Read, Number]
 
 

@@ -30,8 +30,7 @@ _FEWEST_STEPS = 3
 """Steps from which a run on a CPU that nobody has calibrated is tiled in time: two steps save one pass over memory at
 most, which is no more than the guessed speeds may be off, and took up to a tenth longer (``benchmarks/short_runs.py``).
 """
-_OF_FAMILY = 3
-"""Tilings per family, so that there are others where a compiler finds that the first one spills."""
+_OF_FAMILY = 3  # tilings per family, so that there are others where a compiler finds that the first one spills
 
 
 def choose_tiling(problem: Problem, machine: Machine, storage: Storage = PLAIN, *, copies: bool = True) -> Tiling:

@@ -15,12 +15,9 @@ from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
 from tilewright.tuning.surrogate import CandidatePool
 
-BATCH = 8
-"""Candidates that are built together, before they are measured one after the other."""
-_LEARNT = 4
-"""Of the candidates that are built together, one in so many is asked for after what was learnt."""
-UNSTABLE = 0.10
-"""Spread of a candidate's samples, as a share of their median, from which its result is flagged."""
+BATCH = 8  # candidates that are built together, before they are measured one after the other
+_LEARNT = 4  # of the candidates that are built together, one in so many is asked for after what was learnt
+UNSTABLE = 0.10  # spread of a candidate's samples, as a share of their median, from which its result is flagged
 _FINAL_BAND = 1.5
 """Candidates slower than this times the second best first sample (the best may have been luck) are no finalists."""
 _OPENING = 2

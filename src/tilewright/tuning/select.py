@@ -13,8 +13,7 @@ from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.time import Costs
 
-_MERGE_POINTS = 2**20
-"""Points that gather before those that cannot be selected any more are dropped."""
+_MERGE_POINTS = 2**20  # points that gather before those that cannot be selected any more are dropped
 METRICS = ("time", "traffic", "energy", "power", "edp", "ed2p")
 """Every metric of a run, least is best: seconds, bytes off chip, joules, watts, joule seconds, joule square seconds."""
 DEGREE = {"time": 1, "traffic": 1, "energy": 1, "power": 0, "edp": 2, "ed2p": 3}

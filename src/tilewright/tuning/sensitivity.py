@@ -20,14 +20,12 @@ from tilewright.costs.comparison import Comparison
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 
-MOST = 1500
-"""Candidates that are compared pair by pair; of more, the best and an even sample of the rest."""
+MOST = 1500  # candidates that are compared pair by pair; of more, the best and an even sample of the rest
 INSENSITIVE = 0.999
 """A ranking that agrees at least so far with the unmoved one, and has the same winner, is called insensitive."""
 SPREAD = 0.2
 """Prior standard deviation of the logarithm of a number. Between 0.15 and 0.3 replayed measurements say the same."""
-STEP = 0.02
-"""By which share a number is moved."""
+STEP = 0.02  # by which share a number is moved
 NUMBERS = {
     "cpu": (
         "dram_bandwidth", "cache_bandwidth", "outer_bandwidth", "core_bandwidth", "launch_seconds", "row_seconds",

@@ -13,8 +13,7 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.select import rank
 
 EFFORTS = ("none", "quick", "full", "exhaustive")
-TOP = 10
-"""Candidates of a shortlist that come before its walk over the whole space."""
+TOP = 10  # candidates of a shortlist that come before its walk over the whole space
 LIKENESS = 0.05
 """By how much dearer a candidate counts for each one of its family that is tried before it, and again for each of its
 height too: models err by about so much from family to family and from height to height."""

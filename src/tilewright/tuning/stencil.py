@@ -30,10 +30,8 @@ from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import PeriodicBlocks
 from tilewright.workload import Points
 
-_MOST_BLOCKS = 50
-"""Tilings of a block of steps on an extended grid that are ranked, where nobody says how many."""
-_MOST_TILES = 64
-"""Tiles on an SM up to which the effect of their number is shown."""
+_MOST_BLOCKS = 50  # tilings of a block of steps on an extended grid that are ranked, where nobody says how many
+_MOST_TILES = 64  # tiles on an SM up to which the effect of their number is shown
 
 
 def on_machine(

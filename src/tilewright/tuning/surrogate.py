@@ -23,10 +23,8 @@ from tilewright.costs.arrays import Floats, Ints
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.shortlist import Candidate, FamilySpace
 
-_FAR = 4.0
-"""Candidates that are expected to take longer than the best by this factor are never asked for."""
-_MOST = 2000
-"""Most candidates of a family that may be asked for."""
+_FAR = 4.0  # candidates that are expected to take longer than the best by this factor are never asked for
+_MOST = 2000  # most candidates of a family that may be asked for
 _SQRT2 = math.sqrt(2.0)
 
 

@@ -13,12 +13,10 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.comparison import Comparison
 
-BAND = 0.10
-"""The band around the model's minimum that is searched (section 6.1)."""
+BAND = 0.10  # the band around the model's minimum that is searched (section 6.1)
 BASELINE_TILES = 85
 BASELINE_THREADS = 10
-DEFAULT_SIZE = 32
-"""Tile size of every axis where a user gives none (PPCG's default)."""
+DEFAULT_SIZE = 32  # tile size of every axis where a user gives none (PPCG's default)
 RANDOM_SHARE = 0.9
 
 

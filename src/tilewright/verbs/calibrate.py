@@ -80,8 +80,7 @@ _KEPT = ("disk_read_bandwidth", "disk_write_bandwidth", "network_latency", "netw
 _GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds")
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
-_COMPILED_TOGETHER = 4
-"""Series that a worker compiles between two movements of the progress bar."""
+_COMPILED_TOGETHER = 4  # series that a worker compiles between two movements of the progress bar
 _COMPILE_SECONDS = 120.0
 """Time limit for the kernels of one series; those that take longer are compiled again without a limit."""
 _SPREAD = 0.35

@@ -16,8 +16,7 @@ from tilewright.workload import Named, Request, Workload
 if TYPE_CHECKING:
     from tilewright.verbs.options import RunFiles, RunOptions
 
-AnyProgram = ProgramLike | Named
-"""Whatever stands for a program of some workload."""
+AnyProgram = ProgramLike | Named  # whatever stands for a program of some workload
 
 
 class Serving(Protocol):

@@ -17,10 +17,8 @@ from tilewright.tuning.spaces.cpu_schedule import choose_body
 _SHAPES = {1: (1_000_000,), 2: (4096, 4096), 3: (512, 512, 512)}
 _STEPS = 256
 _PROGRAMS = {1: "jacobi1d", 2: "jacobi2d", 3: "j3d7pt"}
-_TABLE = "smith_waterman"
-"""The program of families that cut tables; it is filled once."""
-_TILES = 3
-"""Tiles along an axis, and in time, of an example."""
+_TABLE = "smith_waterman"  # the program of families that cut tables; it is filled once
+_TILES = 3  # tiles along an axis, and in time, of an example
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

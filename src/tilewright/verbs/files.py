@@ -33,10 +33,8 @@ from tilewright.verbs.running.run import run, target_here
 if TYPE_CHECKING:
     from tilewright.distributed import rank_arrays
 
-Note = Callable[[str], None]
-"""What says something beside the results."""
-_LONG_CHECK = 2e8
-"""Cell updates from which a check is announced."""
+Note = Callable[[str], None]  # what says something beside the results
+_LONG_CHECK = 2e8  # cell updates from which a check is announced
 _REFERENCE_COPIES = 5
 
 

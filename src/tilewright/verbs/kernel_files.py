@@ -24,10 +24,8 @@ from tilewright.programs.stencil.program import Program
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.tiling import Tiling
 
-DIALECTS = {".c": "c", ".cu": "cuda", ".cl": "opencl"}
-"""Dialects of kernels by how their file ends."""
-_HEAD = 1000
-"""Characters of a file among which the mark of what was written here stands."""
+DIALECTS = {".c": "c", ".cu": "cuda", ".cl": "opencl"}  # dialects of kernels by how their file ends
+_HEAD = 1000  # characters of a file among which the mark of what was written here stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

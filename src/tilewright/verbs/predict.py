@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from tilewright.verbs.cluster import ClusterPrediction
 
 METRICS = choices.METRICS
-MachineLike = Machine | str | Path
-"""A machine, a name of the catalogue, ``host``, or the path of a machine file."""
+MachineLike = Machine | str | Path  # a machine, a name of the catalogue, ``host``, or the path of a machine file
 
 
 @overload

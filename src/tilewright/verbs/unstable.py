@@ -19,15 +19,13 @@ _STABLE: dict[tuple[Any, ...], Program] = {}
 """Programs, with their scalars' values and their coefficients' extremes, that are known to be stable: hashing a program
 takes as long as a small run."""
 _MOST_STABLE = 256
-_SAMPLED = 2**15
-"""Cells of a coefficient array that are looked at, at most."""
+_SAMPLED = 2**15  # cells of a coefficient array that are looked at, at most
 _MOST_CELLS = 24
 _MOST_MEASURED = 3
 _AROUND = {1: (32, 128), 2: (10, 30), 3: (4, 8), 4: (2, 3)}
 """Cells on each side of a cell, by rank, in which a wave must grow that its coefficients let grow: few, or more."""
 _STEPS = (120, 240)
-_LEAST_RATIO = 3.2
-"""What does not grow shakes by less in the second half of so many steps."""
+_LEAST_RATIO = 3.2  # what does not grow shakes by less in the second half of so many steps
 
 
 def warn_if_unstable(

@@ -32,10 +32,8 @@ from tilewright.tuning.validation import MeasuredSpace, compare
 from tilewright.verbs.options import ValidateOptions, refuse
 from tilewright.verbs.predict import MachineLike, as_machine
 
-POINTS = 10
-"""Calibration points per stencil."""
-_NAMED = 5
-"""Lines that are named at most where people read."""
+POINTS = 10  # calibration points per stencil
+_NAMED = 5  # lines that are named at most where people read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

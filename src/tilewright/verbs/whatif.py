@@ -35,8 +35,7 @@ _FIELDS = {
 }
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _CLOCKS = (0.4, 0.6, 0.8, 1.0, 1.2)
-DROP = 0.9
-"""Efficiency below this share of the best one of a sweep counts as a drop."""
+DROP = 0.9  # efficiency below this share of the best one of a sweep counts as a drop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

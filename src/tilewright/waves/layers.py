@@ -115,8 +115,7 @@ class FreeSurface:
     width: ClassVar[int] = 0
 
 
-FREE = FreeSurface()
-"""The free surface."""
+FREE = FreeSurface()  # the free surface
 
 
 def _set_width(layer: "Sponge | CPML") -> None:

@@ -20,10 +20,8 @@ from tilewright.programs.stencil.slopes import values_of
 from tilewright.programs.stencil.storage import Subdomain
 from tilewright.waves.models import check_order
 
-Absorbed = Sequence[int] | Mapping[int, tuple[int, int]]
-"""Axes, or the cells of layers below and above by axis."""
-AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}
-"""Names of the axes, depth first."""
+Absorbed = Sequence[int] | Mapping[int, tuple[int, int]]  # axes, or the cells of layers below and above by axis
+AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}  # names of the axes, depth first
 
 
 @checked

@@ -24,12 +24,9 @@ from tilewright.waves.models import Floats, Model, longest_step
 from tilewright.waves.programs import AXES, WaveEquation, absorption_profiles, wave_equation
 
 Wavelet = Callable[[Floats], Floats]
-_SHARE = 0.5
-"""Time step over the longest stable one: the error of second order in time is then below that in space."""
-_OWN = ("steps", "boundary", "sources", "record")
-"""Options of a run that a shot sets."""
-_SHORTEST = 4
-"""Cells per wave of a Ricker wavelet's frequency below which the grid does not hold its shorter waves."""
+_SHARE = 0.5  # time step over the longest stable one: the error of second order in time is then below that in space
+_OWN = ("steps", "boundary", "sources", "record")  # options of a run that a shot sets
+_SHORTEST = 4  # cells per wave of a Ricker wavelet's frequency below which the grid does not hold its shorter waves
 
 
 def ricker(frequency: float, peak: float | None = None) -> Wavelet:

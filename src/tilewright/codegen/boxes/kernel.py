@@ -32,8 +32,7 @@ from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import nested_axes
 
 STEP = ir.Var("t")
-Functions = tuple[ir.Function, ...]
-"""Functions of which the last one is called, behind those that it calls."""
+Functions = tuple[ir.Function, ...]  # functions of which the last one is called, behind those that it calls
 
 
 def cells_name(site: Site, number: int) -> str:

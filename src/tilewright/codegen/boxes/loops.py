@@ -20,8 +20,7 @@ from tilewright.codegen.sums.loop import write_lines
 from tilewright.programs.stencil.weights import box_sum, boxes
 from tilewright.schedules.sums import Near, nears
 
-_COPIED = 48
-"""Cells of a copied end of a row: three vectors."""
+_COPIED = 48  # cells of a copied end of a row: three vectors
 
 
 class LoopSum:

@@ -24,8 +24,7 @@ from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Read, level_name
 
-RowKey = tuple[str, int, tuple[int, ...]]
-"""Field, level and outer offset of a row that a statement reads."""
+RowKey = tuple[str, int, tuple[int, ...]]  # field, level and outer offset of a row that a statement reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,7 @@ from tilewright.schedules.code import Place, RowCode
 
 _FROM, _LENGTH = ir.Var("beside_from"), ir.Var("beside_length")
 
-Load = Callable[[Read, ir.Var], ir.Expr]
-"""The vector of a read, given the read's row."""
+Load = Callable[[Read, ir.Var], ir.Expr]  # the vector of a read, given the read's row
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,7 @@ def _neighbour_loop(
                     b.set(here, high)
 
 
-AHEAD = ir.Var("ahead")
-"""Whether lines are asked for ahead."""
+AHEAD = ir.Var("ahead")  # whether lines are asked for ahead
 _WHOLE = ir.Var("whole_vectors")
 
 

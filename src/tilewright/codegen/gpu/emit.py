@@ -22,10 +22,8 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.family import Family
 
-_TEXTS = 7
-"""Raised when texts change for the same tiling."""
-_MOST_CELLS = 2**31
-"""Cells that the kernel of periodic copies numbers, in indices of 32 bits."""
+_TEXTS = 7  # raised when texts change for the same tiling
+_MOST_CELLS = 2**31  # cells that the kernel of periodic copies numbers, in indices of 32 bits
 _VERSION = ir.Var("t")
 
 

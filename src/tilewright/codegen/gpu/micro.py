@@ -17,10 +17,8 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.code import GpuSchedule
 
 THREADS = 256
-WORDS = 1024
-"""Words on chip that the kernel of shared memory reads."""
-READS = 8
-"""Of them per turn of its loop."""
+WORDS = 1024  # words on chip that the kernel of shared memory reads
+READS = 8  # of them per turn of its loop
 MOVING = ir.Var("moving")
 _FLOAT = ir.element("float32")
 _AT = ir.GROUP * THREADS + ir.THREAD
@@ -83,8 +81,7 @@ def _shared(b: ir.Builder, target: ir.Expr, source: ir.Expr, count: ir.Expr) -> 
 
 
 _BODIES = {"empty": _empty, "copy": _copy, "barrier": _barrier, "shared": _shared}
-SHARED_ACCESSES = READS + 2
-"""Words of shared memory that a thread reads and writes per turn."""
+SHARED_ACCESSES = READS + 2  # words of shared memory that a thread reads and writes per turn
 
 
 def at_rest(problem: Problem, schedule: GpuSchedule, dialect: str) -> KernelSource[DeviceLayout]:

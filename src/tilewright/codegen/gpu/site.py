@@ -31,14 +31,11 @@ from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, T
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
-FIRST = ir.Var("begun")
-"""The number of the first step of the launches that belong together."""
+FIRST = ir.Var("begun")  # the number of the first step of the launches that belong together
 _ALWAYS = ir.Real(True, ir.BOOL)
-Cell = tuple[ir.Expr, ...]
-"""Indices of a cell in the grid."""
+Cell = tuple[ir.Expr, ...]  # indices of a cell in the grid
 Kernel = tuple[ir.Function, EntryPoint]
-Reader = Callable[[Read], ir.Expr]
-"""Where the values of reads come from."""
+Reader = Callable[[Read], ir.Expr]  # where the values of reads come from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,19 +25,13 @@ from tilewright.codegen.ir.nodes import Function, Stmt
 from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.types import INDEX, Element, Index, Mask, Native, Pointer, Type, Vector
 
-THREAD = Op(Operator.THREAD, ())
-"""The number of the thread in its region (CPU) or group (GPU)."""
-THREADS = Op(Operator.THREADS, ())
-"""How many threads run the region."""
-WANTED = Op(Operator.WANTED, ())
-"""Whether the results of the call are still wanted (CPU)."""
-GROUP = Op(Operator.GROUP, ())
-"""The number of the thread's group (GPU)."""
-GROUPS = Op(Operator.GROUPS, ())
-"""How many groups there are (GPU)."""
+THREAD = Op(Operator.THREAD, ())  # the number of the thread in its region (CPU) or group (GPU)
+THREADS = Op(Operator.THREADS, ())  # how many threads run the region
+WANTED = Op(Operator.WANTED, ())  # whether the results of the call are still wanted (CPU)
+GROUP = Op(Operator.GROUP, ())  # the number of the thread's group (GPU)
+GROUPS = Op(Operator.GROUPS, ())  # how many groups there are (GPU)
 
-VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())
-"""Bytes of a vector register (CPU)."""
+VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())  # bytes of a vector register (CPU)
 
 
 def op(operator: Operator, *args: Expr | int) -> Op:

@@ -49,8 +49,7 @@ from tilewright.codegen.ir.expressions import Call, Expr, Int, Intrinsic, Load, 
 from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.types import Type
 
-UNROLL_WHOLE = -1
-"""Unroll a loop whole."""
+UNROLL_WHOLE = -1  # unroll a loop whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,7 @@ INDEX_HELPERS = (Operator.MIN, Operator.MAX, Operator.FLOORDIV, Operator.CEILDIV
 """Operators on indices written as functions that every text starts with."""
 
 
-MARK = "written by tilewright"
-"""Stands in the first comment of every exported file."""
+MARK = "written by tilewright"  # stands in the first comment of every exported file
 
 
 def in_comment(text: str) -> str:

@@ -22,10 +22,8 @@ _APART = "static __attribute__((noinline)) "
 _VECTORIZED = """#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
 #endif"""
-_TABLE_LINE = 8
-"""Numbers of a table per line."""
-_WIDTH = 120
-"""Characters of the first lines of a function."""
+_TABLE_LINE = 8  # numbers of a table per line
+_WIDTH = 120  # characters of the first lines of a function
 
 
 def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False, strict: bool = False) -> str:

@@ -21,20 +21,16 @@ from tilewright.programs.stencil.operators import FUNCTIONS
 
 PLAIN = frozenset({"asks", "put", "prefetch_near", "opaque", "thread", "threads", "await", "publish", "fence", "flush"})
 """Functions that are the same for every element type."""
-_WIDTHS = (64, 32, 16)
-"""Bytes of vectors, as ``TW_BYTES`` is one of them."""
+_WIDTHS = (64, 32, 16)  # bytes of vectors, as ``TW_BYTES`` is one of them
 _TAKEN = {"swap": (1, 0), "real": (0, 0), "imag": (1, 1)}
 """Which part of each number a vector function takes in place of the real and of the imaginary one."""
-_MIXED = ("beside_", "outside_")
-"""Starts of the names of vectors that are put together from the lanes of two."""
-_ALIGNED = (4, 8)
-"""Bytes of the elements that instructions move by across two vectors."""
+_MIXED = ("beside_", "outside_")  # starts of the names of vectors that are put together from the lanes of two
+_ALIGNED = (4, 8)  # bytes of the elements that instructions move by across two vectors
 _INSTRUCTIONS = {"maximum": "pmaxs", "minimum": "pmins", "adds": "padds", "subs": "psubs", "any_gt": "cmp"}
 """What processors have one instruction for, of whole numbers in vectors, and C many."""
 _RAW = {8: "char", 16: "short", 32: "int"}
 _EVERY = {8: "unsigned long long", 16: "unsigned int", 32: "unsigned short"}
-_MOST_SATURATED = 16
-"""Bits of numbers that processors add with saturation."""
+_MOST_SATURATED = 16  # bits of numbers that processors add with saturation
 
 
 def helper(name: str, dtype: str, *, vector: bool) -> str:

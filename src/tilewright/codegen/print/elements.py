@@ -3,10 +3,8 @@
 from tilewright.codegen.ir.types import element
 from tilewright.programs.stencil.operators import FUNCTIONS
 
-LIBRARY = FUNCTIONS | {"trunc"}
-"""Operators that the languages' libraries have by their names."""
-PAIRS = frozenset({"pow", "atan2", "remainder", "floor_divide"})
-"""Functions of two operands."""
+LIBRARY = FUNCTIONS | {"trunc"}  # operators that the languages' libraries have by their names
+PAIRS = frozenset({"pow", "atan2", "remainder", "floor_divide"})  # functions of two operands
 
 C_ELEMENTS = {
     "bool": "uint8_t",
@@ -49,8 +47,7 @@ GPU_ELEMENTS = {
 REALS = ("float32", "float64")
 """Element types of kernels that only real numbers make sense for: matrices, sparse matrices, edges of pictures."""
 SUFFIX = {name: f"{name[0]}{name.lstrip('abcdefghijklmnopqrstuvwxyz')}" for name in C_ELEMENTS if name != "bool"}
-SUFFIX["bfloat16"] = "bf16"
-"""The ends of names that exist once for each element type."""
+SUFFIX["bfloat16"] = "bf16"  # the ends of names that exist once for each element type
 
 
 def is_written(name: str, dtype: str) -> bool:

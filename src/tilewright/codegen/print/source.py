@@ -29,8 +29,7 @@ _LEVELS = {
     **dict.fromkeys((Operator.ADD, Operator.SUB), 9),
     **dict.fromkeys((Operator.MUL, Operator.DIV, Operator.MOD), _PRODUCT),
 }
-_PREFIX, _ATOM = 11, 12
-"""How strongly operators bind their operands (C11, 6.5), an assignment's least."""
+_PREFIX, _ATOM = 11, 12  # how strongly operators bind their operands (C11, 6.5), an assignment's least
 _PREFIXES = {
     Operator.NEG: "-",
     Operator.PLUS: "+",

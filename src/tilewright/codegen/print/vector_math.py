@@ -133,8 +133,7 @@ _POLYNOMIALS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-_REDUCED = frozenset({"sin", "cos", "tan"})
-"""Functions of an argument that is reduced by quarters of a turn."""
+_REDUCED = frozenset({"sin", "cos", "tan"})  # functions of an argument that is reduced by quarters of a turn
 
 
 def common_text(dtypes: Sequence[str]) -> str:

@@ -29,8 +29,7 @@ SIZES = ("p0", "p1", "p2", "p3", "s1", "s2", "t2", "s3", "t3", "sr", "x", "y", "
 """What ``size`` holds: P0 … P3, row and column strides in elements (A1 and, of a right fusion, A2 have unit column
 stride), the tile and the number of threads."""
 
-_VERSION = 2
-"""Raised when texts change for the same blocking."""
+_VERSION = 2  # raised when texts change for the same blocking
 
 
 def work_elements(

@@ -16,8 +16,7 @@ from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.schedules.code import GroupBlock
 
 _COUNT = ir.element("uint32")
-_VERSION = 2
-"""Raised when texts change for the same arguments."""
+_VERSION = 2  # raised when texts change for the same arguments
 
 
 def emit_gpu(fusion: str, dtype: str, dialect: str, block: GroupBlock, *, counting: bool = False) -> KernelSource[None]:

@@ -10,10 +10,8 @@ DOUBLE = ir.element("float64")
 BYTE = ir.element("uint8")
 ARRAYS = ir.const_pointer(ir.pointer(BYTE))
 """The first parameter of every kernel: addresses of arrays, of whatever type."""
-INDICES = ir.const_pointer(ir.INDEX)
-"""The second, sizes; and other tables of indices."""
-UNITS = 64
-"""Elements by which the shares of threads differ: whole cache lines."""
+INDICES = ir.const_pointer(ir.INDEX)  # the second, sizes; and other tables of indices
+UNITS = 64  # elements by which the shares of threads differ: whole cache lines
 
 
 def real_element(dtype: str) -> ir.Element:

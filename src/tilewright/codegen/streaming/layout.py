@@ -21,8 +21,7 @@ from tilewright.schedules.catalogue import complete
 from tilewright.schedules.streaming.levels import line_cells, of_problem
 from tilewright.schedules.tiling import Tiling
 
-Span = tuple[ir.Operand, ir.Operand]
-"""The first of some cells, and their end."""
+Span = tuple[ir.Operand, ir.Operand]  # the first of some cells, and their end
 
 
 class StreamLayout:

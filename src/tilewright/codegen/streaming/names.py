@@ -5,8 +5,7 @@ Axes count as in :mod:`tilewright.schedules.streaming.levels`: a program in 1D r
 
 from tilewright.codegen import ir
 
-N0, N1, N = ir.Var("n0"), ir.Var("n1"), ir.Var("n")
-"""Extents of the grid: of the outer axes, and of the innermost one."""
+N0, N1, N = ir.Var("n0"), ir.Var("n1"), ir.Var("n")  # extents of the grid: of the outer axes, and of the innermost one
 Y0, GY, GX = ir.Var("y0"), ir.Var("gy"), ir.Var("gx")
 """The first cells that a tile holds: of an advance along axis 0, along the middle axis in 3D, along its rows."""
 YA, YB, ZA, ZB, X0, X1 = BOUNDS = tuple(ir.Var(name) for name in ("ya", "yb", "za", "zb", "x0", "x1"))
@@ -25,8 +24,7 @@ FROM_CALLER, TO_CALLER = ir.Var("from_caller"), ir.Var("to_caller")
 """Whether a band reads the caller's arrays, and whether it writes the caller's results."""
 LIFTED_IN, LIFTED_OUT = ir.Var("lifted_in"), ir.Var("lifted_out")
 """Whether the rows that a band reads, or writes, lie lifted in memory: where tiles are as wide as the grid."""
-CHUNK = ir.Var("chunk")
-"""Cells of every row of the next planes that a stage asks for."""
+CHUNK = ir.Var("chunk")  # cells of every row of the next planes that a stage asks for
 
 
 def in_row(relative: ir.Expr) -> ir.Expr:

@@ -18,11 +18,9 @@ from tilewright.programs.stencil.weights import Terms
 from tilewright.schedules.code import Place, RowCode, Sum
 from tilewright.schedules.sums import Near, nears, runs
 
-INDEX = ir.Var("i")
-"""Where a vector starts in its row."""
+INDEX = ir.Var("i")  # where a vector starts in its row
 _NEAR, _LANES = ir.Var("near"), ir.Var("V")
-_OWN = "aebc"
-"""Names of the sums that belong to one result each, by its plane."""
+_OWN = "aebc"  # names of the sums that belong to one result each, by its plane
 
 
 def _hidden(address: ir.Expr, dtype: ir.Element) -> ir.Intrinsic:

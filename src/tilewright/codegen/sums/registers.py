@@ -21,8 +21,7 @@ from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.programs.stencil.expression import Placed, Read, Tape
 from tilewright.schedules.code import Place
 
-Results = Mapping[Place, ir.Expr]
-"""A value for every place of a block."""
+Results = Mapping[Place, ir.Expr]  # a value for every place of a block
 
 
 class Reads(Protocol):

@@ -17,8 +17,7 @@ from tilewright.costs.rates import CpuRates
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.work.tiles import SweepWork
 
-_PIECE_ROWS = 2
-"""Rows over which the statements of a step follow each other, where rows are wide."""
+_PIECE_ROWS = 2  # rows over which the statements of a step follow each other, where rows are wide
 
 
 def evaluate(work: SweepWork, facts: Facts, rates: CpuRates) -> Breakdown:

@@ -10,8 +10,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.costs.reuse import lost_at_random
 from tilewright.machines.machine import Machine
 
-_WAYS = 8
-"""Lines of a set of L2."""
+_WAYS = 8  # lines of a set of L2
 
 
 def walk(lines: int, positions: int, cores: int, tile: float, last: float) -> float:

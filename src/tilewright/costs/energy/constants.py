@@ -12,8 +12,7 @@ from tilewright.costs.arrays import Floats
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity, estimated
 
-NANOMETRES = 28.0
-"""The process of the K20c, from which the constants of other machines are estimated."""
+NANOMETRES = 28.0  # the process of the K20c, from which the constants of other machines are estimated
 _CPU_NANOMETRES = 10.0
 _REFERENCE = {
     "global_word_joules": 2.2e-9,
@@ -25,8 +24,7 @@ _REFERENCE = {
 }
 """Table B.2, micro-benchmarks."""
 _WATTS, _AREA = 48.0, 561.0
-_RANGE = 3.0
-"""Factor within which an estimated energy is right."""
+_RANGE = 3.0  # factor within which an estimated energy is right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

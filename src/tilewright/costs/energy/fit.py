@@ -23,8 +23,7 @@ from tilewright.costs.energy.price import Usage
 
 FITTED = NAMES[:7]
 """The constants that are fitted: those of table B.2. Specials count as so many multiplications as they take cycles."""
-_SINGULAR = 1e-7
-"""Singular values below this share of the largest one, of columns of length 1, are zero."""
+_SINGULAR = 1e-7  # singular values below this share of the largest one, of columns of length 1, are zero
 _SLACK = 1e-6
 
 

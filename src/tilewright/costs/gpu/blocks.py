@@ -93,8 +93,7 @@ def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints) -> 
     return np.where(k > 1, shorter + k * count * longer, (io_seconds + compute) * count)
 
 
-SECTOR = 32
-"""Bytes that a GPU moves for a value whose neighbours in memory no other thread of its warp wants."""
+SECTOR = 32  # bytes that a GPU moves for a value whose neighbours in memory no other thread of its warp wants
 
 
 def sweep(work: SweepWork, facts: Facts, rates: Rates) -> Breakdown:

@@ -16,16 +16,14 @@ from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.gpu.threads import TilingBatch, evaluate
 from tilewright.machines.numbers import Numbers
 
-NOISE = 0.2
-"""Spread of the model's relative error at a typical point."""
+NOISE = 0.2  # spread of the model's relative error at a typical point
 SPREADS = {
     "latency": 0.15, "row_cycles": 0.3, "copy_cycles": 0.3, "guarded_copy_cycles": 0.3, "guarded_copy_slots": 0.3,
     "dram_share": 0.08, "l2_share": 0.08, "boundary": 0.1, "global_access": 0.2, "global_row_cycles": 0.3,
     "fetch_cycles": 0.3, "plain_slots": 0.2, "guarded_slots": 0.2, "segment_words": 0.3,
 }  # fmt: skip
 """The constants that a calibration may change, and the prior spread of the logarithm of each."""
-SCALE_SPREAD = 0.2
-"""Prior spread of the logarithm of a stencil's own factor."""
+SCALE_SPREAD = 0.2  # prior spread of the logarithm of a stencil's own factor
 FASTEST = 10.0
 """Power of speed by which points count where a choice is to be made: those within a fifth of the best decide."""
 _SHARES = frozenset({"dram_share", "l2_share"})
@@ -34,8 +32,7 @@ _ROUNDS = 30
 _STEP = 1e-4
 _SLOWEST = 0.1
 _FASTEST_FIRST = 25.0
-_OWN_PRIOR = 2.0
-"""Weight of a factor of 1 beside measured points, the fastest of which weighs 1."""
+_OWN_PRIOR = 2.0  # weight of a factor of 1 beside measured points, the fastest of which weighs 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,8 +53,7 @@ They are those of machine code for sm_90, as the next ones; no GPU has confirmed
 READ_SLOTS, RESULT_SLOTS, BEND_SLOTS, LOAD_SLOTS = 1.0, 26.0, 6.0, 9.0
 """Of the general kernel: instructions per cell and read on chip, besides per result, per read that a boundary bends (4
 to 6 where it takes the nearest cell, 9 where it mirrors), and per value loaded."""
-GENERAL_REGISTERS = 64
-"""Registers of a thread of the general kernel."""
+GENERAL_REGISTERS = 64  # registers of a thread of the general kernel
 CHAIN, ISSUE = 3.3, 1.2
 """Cycles per instruction of a warp that has a scheduler to itself, and of a scheduler that has many warps: by the
 simulation of machine code (:mod:`tilewright.costs.machine_code.bound`)."""

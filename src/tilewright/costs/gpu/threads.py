@@ -33,8 +33,7 @@ from tilewright.programs.stencil.program import Program
 
 _LINE_WORDS = 32
 _SECTOR_WORDS = 8
-_L1_WAYS = 4
-"""Ways of L1, timing: rows further apart than a way lie in sets by chance, since higher bits are hashed."""
+_L1_WAYS = 4  # ways of L1, timing: rows further apart than a way lie in sets by chance, since higher bits are hashed
 _THREADS, _MOST_THREADS = 128, 256
 """Threads that a block of 2D tiles has about by default, and those that any has at most."""
 PARTS = ("latency", "issue", "access", "dram", "l2", "launch")

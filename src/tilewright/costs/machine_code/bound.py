@@ -25,12 +25,10 @@ from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 
 _MAX_WARP_BLOCKS = 32
-QUEUE = 16
-"""Wavefronts that may wait for the path to shared memory before schedulers issue no more."""
+QUEUE = 16  # wavefronts that may wait for the path to shared memory before schedulers issue no more
 _ROUNDS = 10
 _OPERANDS = 8
-_STAGGER = (37, 3, 64)
-"""By how many cycles blocks and warps start apart, and the most."""
+_STAGGER = (37, 3, 64)  # by how many cycles blocks and warps start apart, and the most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

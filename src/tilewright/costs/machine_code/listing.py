@@ -17,10 +17,8 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 
-OLDEST = 7.0
-"""Compute capability from which on instructions are encoded in this way."""
-SCOREBOARDS = 6
-"""Scoreboards of a warp; higher numbers stand for none."""
+OLDEST = 7.0  # compute capability from which on instructions are encoded in this way
+SCOREBOARDS = 6  # scoreboards of a warp; higher numbers stand for none
 _CONTROL_BIT = 41
 _SECTION = re.compile(r"^\.text\.(\w+):")
 _LABEL = re.compile(r"^(\.L_\w+):")
@@ -45,10 +43,8 @@ PIPES: dict[str, tuple[str, ...]] = {
     "special": ("S2R", "CS2R", "LDC", "MUFU", "I2F", "F2I", "P2R", "R2P"),
 }
 """Instructions by the pipe that executes them; the rest is ``uniform`` where its name begins with U, else ``alu``."""
-MEMORY = ("lds", "sts", "ldg", "stg", "shuffle")
-"""Pipes that share the path to shared memory and L1."""
-UNIT_OF = {"imad": "fp32", "async": "barrier"}
-"""Pipes whose instructions are issued to the unit of another one."""
+MEMORY = ("lds", "sts", "ldg", "stg", "shuffle")  # pipes that share the path to shared memory and L1
+UNIT_OF = {"imad": "fp32", "async": "barrier"}  # pipes whose instructions are issued to the unit of another one
 _PIPE_OF = {name: pipe for pipe, names in PIPES.items() for name in names} | {"S2UR": "uniform", "R2UR": "uniform"}
 
 
@@ -147,8 +143,7 @@ def _width(name: str) -> float:
 
 _WORK = {"fp32", "fp64", "stg", "ldg", "sts"}
 _ARITHMETIC = {"fp32", "fp64"}
-_ALIKE = 0.95
-"""Share of the most arithmetic from which on a loop is another form of the same one."""
+_ALIKE = 0.95  # share of the most arithmetic from which on a loop is another form of the same one
 
 
 class WarpPath:

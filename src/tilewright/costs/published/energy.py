@@ -14,10 +14,8 @@ from tilewright.costs.energy.price import Usage
 from tilewright.schedules.tiling import Tiling
 
 Numbers = Floats | float
-SW_OPERATIONS = 5
-"""Additions with a comparison per cell of Smith-Waterman with affine gaps."""
-J2D_ACCESSES = 6
-"""mu_sr of J2D: five loads and a store per point."""
+SW_OPERATIONS = 5  # additions with a comparison per cell of Smith-Waterman with affine gaps
+J2D_ACCESSES = 6  # mu_sr of J2D: five loads and a store per point
 INSTANCES = {"smith_waterman": "orthogonal", "jacobi1d": "skewed", "jacobi2d": "hybrid"}
 """The programs with a printed instance, and the family of tiles it is for."""
 

@@ -13,8 +13,7 @@ from tilewright.base.units import parse_number
 from tilewright.programs.stencil.program import Program
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
-SYNONYMS = {"periodic": "wrap"}
-"""Other names of a kind that mean exactly the same."""
+SYNONYMS = {"periodic": "wrap"}  # other names of a kind that mean exactly the same
 FACES = ("dirichlet", "neumann", "robin")
 """Kinds of boundaries that say something of the face between the outermost cells and those outside."""
 

@@ -18,15 +18,12 @@ from tilewright.base.fingerprint import identity
 from tilewright.programs.stencil.operators import BITWISE, BOOLEAN, FLAT, OF_TRUTHS, OPERATORS
 
 MAX_NODES = 100_000
-LOOKUP = "lookup "
-"""Start of the operator that looks a matrix up; the matrix's name follows."""
+LOOKUP = "lookup "  # start of the operator that looks a matrix up; the matrix's name follows
 _FOLDED = (FLAT - set(BITWISE)) | {
     *("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan2", "remainder")
 }
-MOST_FACTORS = 8
-"""Powers up to this one are products."""
-_WHOLE = 2**31
-"""Numbers of this size and above are left as they are written."""
+MOST_FACTORS = 8  # powers up to this one are products
+_WHOLE = 2**31  # numbers of this size and above are left as they are written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +47,7 @@ class Const:
         return self.value
 
 
-LEVEL_NAMES = {1: "new", 0: "", -1: "prev", -2: "prev2"}
-"""Time levels by the attributes of fields that they are."""
+LEVEL_NAMES = {1: "new", 0: "", -1: "prev", -2: "prev2"}  # time levels by the attributes of fields that they are
 
 
 def level_name(field: str, level: int) -> str:
@@ -142,8 +138,7 @@ class Apply:
     args: tuple[int, ...]
 
 
-Placed = Index | Inside | Profile
-"""What depends on the cell's place alone."""
+Placed = Index | Inside | Profile  # what depends on the cell's place alone
 Leaf = Const | Read | Scalar | Index | Inside | Profile
 Node = Leaf | Apply
 Tape = tuple[Node, ...]

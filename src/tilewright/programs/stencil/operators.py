@@ -86,8 +86,7 @@ _TABLE = (
     Operator(name="where", arity=3, flops=0, evaluate=np.where),
 )
 
-OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
-"""Every operator by name."""
+OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}  # every operator by name
 
 ROUNDINGS = frozenset({"floor", "ceil", "rint"})
 """Operators that take a number to a whole one, and whole numbers to themselves."""
@@ -104,11 +103,9 @@ BITWISE = {"bitand": "&", "bitor": "|", "invert": "~", "shr": ">>"}
 FLAT = ROUNDINGS | {"sign", "floor_divide", *BITWISE}
 """Operators whose result is a step function of numbers: of derivative zero wherever there is one."""
 
-ORDERED = FLAT | {"remainder", "atan2"}
-"""Operators that complex numbers do not have."""
+ORDERED = FLAT | {"remainder", "atan2"}  # operators that complex numbers do not have
 
-BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
-"""Operators whose result is a truth value."""
+BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})  # operators whose result is a truth value
 
 OF_TRUTHS = {
     **dict.fromkeys(("add", "maximum", "bitor"), "or"),

@@ -30,14 +30,11 @@ Index = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 INTERPOLATIONS = ("linear", "sinc")
-RADIUS = 4
-"""Cells on each side of a point that Hicks' weights reach."""
+RADIUS = 4  # cells on each side of a point that Hicks' weights reach
 SHAPE = 4.14
 """Shape b of the Kaiser window for this radius, for wavenumbers up to half of the largest one (Hicks, table 1)."""
-_FEW = 16
-"""Cells of a grid per entry from which on entries are sorted, not marked on the grid."""
-PIECE = 64
-"""In 1D, cells of the pieces that take the place of rows in the tables of kernels."""
+_FEW = 16  # cells of a grid per entry from which on entries are sorted, not marked on the grid
+PIECE = 64  # in 1D, cells of the pieces that take the place of rows in the tables of kernels
 
 
 class Points:

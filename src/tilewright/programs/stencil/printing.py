@@ -21,8 +21,7 @@ _INFIX = {
 }
 _PREFIX = {"neg": ("-", 7), "not": ("~", 7), "invert": ("~", 7)}
 _ATOM = 9
-LIMIT = 600
-"""Longest line of an expression before it is cut."""
+LIMIT = 600  # longest line of an expression before it is cut
 
 
 def arguments_of(program: Program) -> tuple[str, ...]:

@@ -19,10 +19,8 @@ from tilewright.programs.stencil.expression import check_constants
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.program import STEP, Program, Statement, refuse_bits
 
-GPU_COMPILED = ("float32", "float64", "int32", "int64")
-"""Element types that code is generated for on GPUs."""
-MAX_TILED_RANK = 3
-"""Most dimensions of programs that tiles in time cut, and that code is generated for on GPUs."""
+GPU_COMPILED = ("float32", "float64", "int32", "int64")  # element types that code is generated for on GPUs
+MAX_TILED_RANK = 3  # most dimensions of programs that tiles in time cut, and that code is generated for on GPUs
 DTYPES = (
     *GPU_COMPILED,
     *("int8", "int16", "uint8", "uint16", "uint32"),

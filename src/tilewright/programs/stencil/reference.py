@@ -16,17 +16,13 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
 Array = npt.NDArray[Any]
-Box = tuple[tuple[int, int], ...]
-"""Per axis the first cell and the end."""
-State = dict[str, list[Array]]
-"""Per field its versions, newest first."""
-Reader = Callable[[Read | Placed], Any]
-"""What a leaf of a tape is worth at the cells that are computed."""
+Box = tuple[tuple[int, int], ...]  # per axis the first cell and the end
+State = dict[str, list[Array]]  # per field its versions, newest first
+Reader = Callable[[Read | Placed], Any]  # what a leaf of a tape is worth at the cells that are computed
 Evaluate = Callable[[Tape, Reader, Mapping[str, Any]], Any]
 Compute = Callable[[Tape, Reader], Any]
 
-BLOCK_CELLS = 8192
-"""Cells that are evaluated at a time."""
+BLOCK_CELLS = 8192  # cells that are evaluated at a time
 
 
 _TRUTH = np.dtype(bool)

@@ -14,14 +14,11 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.reference import Array
 
-FACTOR = 4.0
-"""The bound is this many units of rounding per operation and step."""
+FACTOR = 4.0  # the bound is this many units of rounding per operation and step
 _PERTURBATIONS = 3
-_POSITIVE = frozenset({"add", "mul", "div"})
-"""Operators whose result is not negative if their operands are not."""
+_POSITIVE = frozenset({"add", "mul", "div"})  # operators whose result is not negative if their operands are not
 _SAFETY = 16.0
-Adding = Callable[[int], reference.Added]
-"""What sources add, by the number of steps done."""
+Adding = Callable[[int], reference.Added]  # what sources add, by the number of steps done
 
 
 def nothing(_: int) -> reference.Added:

@@ -6,18 +6,14 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.expression import Apply, Const, Leaf, Tape, Value, apply, flatten, reads
 from tilewright.programs.stencil.operators import BOOLEAN, FLAT
 
-_STILL = BOOLEAN | FLAT
-"""Operators whose derivative is zero wherever there is one."""
-_FEWEST = 2
-"""Leaves from which on it pays to hand on what a node through which they all act is worth."""
+_STILL = BOOLEAN | FLAT  # operators whose derivative is zero wherever there is one
+_FEWEST = 2  # leaves from which on it pays to hand on what a node through which they all act is worth
 _MANY = 12
 """Leaves from which on it pays for a node whose derivative is a product: each leaf computes it anew otherwise."""
-_CHOICES = frozenset({"where", "minimum", "maximum"})
-"""Operators with branches that are not taken."""
+_CHOICES = frozenset({"where", "minimum", "maximum"})  # operators with branches that are not taken
 _UNBOUNDED = frozenset({"div", "sqrt", "log", "pow", "exp", "tan", "remainder", "floor_divide"})
 """Operators that may be infinite, or no number, of finite numbers."""
-_LINEAR = _CHOICES | {"add", "sub", "neg"}
-"""Operators that hand on zero from zero, whatever their operands are."""
+_LINEAR = _CHOICES | {"add", "sub", "neg"}  # operators that hand on zero from zero, whatever their operands are
 
 
 def values_of(tape: Tape, leaf: Callable[[Leaf], Value]) -> list[Value]:

@@ -29,25 +29,19 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.reference import Array
 
-FEWEST_STEPS = 10
-"""Fewer steps are a filter, which may sharpen on purpose."""
-LEAST_GROWTH = 2.0
-"""A run in which no wave grows by so much is left alone."""
-_WAVES = {1: 256, 2: 32, 3: 16, 4: 8}
-"""Angles per axis by rank, 0 and pi among them."""
+FEWEST_STEPS = 10  # fewer steps are a filter, which may sharpen on purpose
+LEAST_GROWTH = 2.0  # a run in which no wave grows by so much is left alone
+_WAVES = {1: 256, 2: 32, 3: 16, 4: 8}  # angles per axis by rank, 0 and pi among them
 _LARGEST_STATE = 12
 _TOLERANCE = 1e-6
 _TOLERANCE_OF_EIGENVALUES = 1e-4
 """Double and triple eigenvalues of size 1, as of wave equations, come out with the square or cube root of rounding."""
 _LEAST_SIZE = 1e-100
-_MOST_VALUES = 64
-"""Most values of coefficients that vary in time that are looked at."""
+_MOST_VALUES = 64  # most values of coefficients that vary in time that are looked at
 _SMALL = {1: 64, 2: 24, 3: 9, 4: 5}
 """Cells per axis, by rank, of the grid on which sweeps are looked at that grow along it."""
-_QUARTER = 100
-"""A quarter of the steps there."""
-_LEAST_FACTOR = 1.01
-"""What does not grow there shakes by less."""
+_QUARTER = 100  # a quarter of the steps there
+_LEAST_FACTOR = 1.01  # what does not grow there shakes by less
 _LASTING = 0.85
 """Share of the growth in the third quarter of the steps that is there in the last one; of powers of time it is 0.71."""
 Complex = npt.NDArray[np.complex128]
@@ -80,8 +74,7 @@ class GrowingWave:
         return f"{mode} grows {self.factor:.4g} times in {'a step on average' if self.average else 'every step'}"
 
 
-Numbers = tuple[tuple[str, Any], ...]
-"""Names and values."""
+Numbers = tuple[tuple[str, Any], ...]  # names and values
 
 
 @functools.lru_cache(maxsize=256)

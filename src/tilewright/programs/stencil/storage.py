@@ -86,8 +86,7 @@ class Subdomain:
             )
 
 
-Subdomains = tuple[tuple[str, Subdomain], ...]
-"""Fields that live at the ends of an axis alone, and where."""
+Subdomains = tuple[tuple[str, Subdomain], ...]  # fields that live at the ends of an axis alone, and where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,5 +109,4 @@ class Storage:
         return grid if part is None else part.shape(grid)
 
 
-PLAIN = Storage()
-"""The versions that steps need, of all cells."""
+PLAIN = Storage()  # the versions that steps need, of all cells

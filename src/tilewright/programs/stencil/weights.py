@@ -10,14 +10,12 @@ from tilewright.base.facts import fact
 from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape, truths
 from tilewright.programs.stencil.program import Program, Statement
 
-FEWEST = 8
-"""Reads from which on a sum is written input by input."""
+FEWEST = 8  # reads from which on a sum is written input by input
 
 Terms = dict[Read, float]
 
 
-SUM = "+"
-"""What the names of fields start with that stand for a sum: ``+0`` for the first one."""
+SUM = "+"  # what the names of fields start with that stand for a sum: ``+0`` for the first one
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,14 +233,12 @@ def _factor(node: Node) -> float | None:
     return float(node.value) if isinstance(node, Const) and not isinstance(node.value, complex) else None
 
 
-FEWEST_COLUMNS = 3
-"""Places on the other axes with columns from which on two results at a time pay; in 2D fewer may."""
+FEWEST_COLUMNS = 3  # places on the other axes with columns from which on two results at a time pay; in 2D fewer may
 _COLUMN = 3
 _RANK = 3
 MOST_GROWTH = 12.0
 """Most by which the absolute weights of a value may grow; three columns with more would not keep the promised bound."""
-MOST_GROWTH_OF_FEW = 8.0
-"""The same at fewer places than :data:`FEWEST_COLUMNS`."""
+MOST_GROWTH_OF_FEW = 8.0  # the same at fewer places than :data:`FEWEST_COLUMNS`
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,18 +40,14 @@ from tilewright.schedules.tiling import NONE, Tiling
 
 _ROWS = 4
 """Rows that kernels compute together at most: instances hold whole blocks of them, as nearly all of a larger grid."""
-_SWEEPS = 24
-"""Least instances without tiles."""
-_LEAST_STEPS = 64
-"""Least steps of an instance whose grid stays in L1 or L2."""
+_SWEEPS = 24  # least instances without tiles
+_LEAST_STEPS = 64  # least steps of an instance whose grid stays in L1 or L2
 _L1_SHARE = 0.7
 _L2_SHARE = 0.5
 _INSTANCE_SECONDS = 3e-4
 _REPEATS, _MOST_REPEATS = 3, 12
-_FINER = math.sqrt(2.0)
-"""By how much copies that find out how large L3 is become smaller."""
-_ALIKE = 1.03
-"""Times that differ by less are the same."""
+_FINER = math.sqrt(2.0)  # by how much copies that find out how large L3 is become smaller
+_ALIKE = 1.03  # times that differ by less are the same
 _TILES: dict[int, tuple[Tiling, ...]] = {
     1: tuple(Tiling(family="hexagonal", time=t, space=(s,)) for t, s in ((8, 512), (16, 256), (32, 1024))),
     2: tuple(
@@ -72,8 +68,7 @@ _STREAMS = {
 }
 """Levels and sizes behind the first axis of the instances' streaming tiles, by rank: of many widths, so that some wait
 for lines and some do not, and with many levels, so that reading and writing the grid does not hide the rest."""
-_WHOLE = 4096
-"""A size along the first axis that no instance exceeds."""
+_WHOLE = 4096  # a size along the first axis that no instance exceeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +229,7 @@ def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> 
     return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
 
 
-SERIES = tile_series, sweep_series, stream_series
-"""What draws the instances of each kind."""
+SERIES = tile_series, sweep_series, stream_series  # what draws the instances of each kind
 
 
 def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:

@@ -20,8 +20,7 @@ from tilewright.programs.stencil import catalogue
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 
-TURNS = 2
-"""Times that every instance is measured."""
+TURNS = 2  # times that every instance is measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

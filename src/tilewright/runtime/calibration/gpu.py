@@ -46,8 +46,7 @@ _EMPTY, _COPY, _BARRIER, _SHARED = range(4)
 _HEIGHTS = (1.0, 0.5, 0.25)
 """Heights of the instances' tiles over that of the default tile: C_iter must not depend on them."""
 _REPEATS = 3
-_SHORTEST = 1e-12
-"""What a clock is taken to say that says 0 s."""
+_SHORTEST = 1e-12  # what a clock is taken to say that says 0 s
 _TILE_SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
     1: ((512,), (256,), (64,)),
     2: ((16, 128), (8, 128), (8, 64), (4, 64), (4, 32)),

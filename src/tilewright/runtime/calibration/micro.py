@@ -86,8 +86,7 @@ void tw_micro_function(float **field, const int64_t *size, const float *scalar, 
 _FUNCTION_ELEMENTS = 2048
 _SHORT_REPEATS, _SHORT_TIMINGS = 32, 24
 _SLOW = 1e-3
-_SHORTEST = 2e-4
-"""A timing takes at least this long, by repetition inside the call."""
+_SHORTEST = 2e-4  # a timing takes at least this long, by repetition inside the call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

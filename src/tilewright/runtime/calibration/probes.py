@@ -14,10 +14,8 @@ from tilewright.costs import fit
 from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
 
-Note = Callable[[str], None]
-"""Called with a line about what goes on."""
-Sampler = Callable[[], float]
-"""Takes one sample."""
+Note = Callable[[str], None]  # called with a line about what goes on
+Sampler = Callable[[], float]  # takes one sample
 
 
 @dataclass(frozen=True, slots=True)

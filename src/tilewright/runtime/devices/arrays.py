@@ -21,12 +21,10 @@ from tilewright.base.errors import ArrayError, DeviceError
 from tilewright.runtime.devices.device import LEGACY, CallersStream, DeviceView, Memory
 from tilewright.runtime.memory import Array
 
-CPU, CUDA, MANAGED = 1, 2, 13
-"""DLPack's numbers of a processor's memory, a CUDA device's, and memory that both see."""
+CPU, CUDA, MANAGED = 1, 2, 13  # DLPack's numbers of a processor's memory, a CUDA device's, and memory that both see
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5}
 _KINDS = {code: kind for kind, code in _CODES.items()}
-_UNORDERED = -1
-"""What a reader says that looks after the order itself."""
+_UNORDERED = -1  # what a reader says that looks after the order itself
 
 
 class _Tensor(ctypes.Structure):
@@ -236,8 +234,7 @@ class DeviceArray:
         return f"DeviceArray(shape={self.shape}, dtype={self.dtype.name}, device={self.device})"
 
 
-_alive: dict[int, tuple[Any, ...]] = {}
-"""What capsules that are out keep alive, by the address of their tensor."""
+_alive: dict[int, tuple[Any, ...]] = {}  # what capsules that are out keep alive, by the address of their tensor
 
 
 def _delete(managed: Any) -> None:  # noqa: ANN401

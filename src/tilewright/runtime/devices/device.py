@@ -12,8 +12,7 @@ from tilewright.codegen.source import KernelSource
 from tilewright.machines.defaults import GpuDescription
 from tilewright.runtime.memory import Array
 
-LEGACY, PER_THREAD = 1, 2
-"""Handles of the default streams: the one of all threads, and that of the calling thread."""
+LEGACY, PER_THREAD = 1, 2  # handles of the default streams: the one of all threads, and that of the calling thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +115,7 @@ class Memory(Protocol):
         """Hand the memory back."""
 
 
-Start = tuple[Any, tuple[int, int], Sequence[Any], int]
-"""What :meth:`Device.start` takes."""
+Start = tuple[Any, tuple[int, int], Sequence[Any], int]  # what :meth:`Device.start` takes
 
 
 class Device(Protocol):

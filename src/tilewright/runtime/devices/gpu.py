@@ -32,8 +32,7 @@ from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.code import GpuSchedule
 
-_ALIGN = 64
-"""Slots start at a multiple of so many elements."""
+_ALIGN = 64  # slots start at a multiple of so many elements
 _SECTOR = 32
 """Bytes that memory moves at a time: rows of streaming tiles, which move whole vectors, start at a multiple of them."""
 _GRAPH = 64
@@ -131,8 +130,7 @@ class GpuSession:
 
     def __init__(self, program: DeviceKernels, problem: Problem, inputs: Inputs, halo: Extended | None = None) -> None:
         self.problem = problem
-        self.steps = 0
-        """Steps done so far."""
+        self.steps = 0  # steps done so far
         self._program, self._halo = program, halo
         self._whole = problem if halo is None else halo.problem
         self._dtype = np.dtype(problem.dtype)

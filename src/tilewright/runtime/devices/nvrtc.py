@@ -24,8 +24,7 @@ from tilewright.base.records import Resources
 from tilewright.runtime import cache
 
 INSTALL = "pip install 'tilewright[cuda]'"
-_VERSION = 2
-"""Raised when a stored result could no longer be read."""
+_VERSION = 2  # raised when a stored result could no longer be read
 _LOG_LINES = 3
 _LISTING_SECONDS = 60.0
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")

@@ -16,10 +16,8 @@ class DevicePoints:
     def __init__(self, device: Device, tables: PointTables, itemsize: int) -> None:
         self._device, self._tables, self._itemsize = device, tables, itemsize
         self._steps = 0
-        self.buffers: list[Any] = []
-        """What kernels are given: cells, and numbers."""
-        self.most = tables.most
-        """Most steps of a portion."""
+        self.buffers: list[Any] = []  # what kernels are given: cells, and numbers
+        self.most = tables.most  # most steps of a portion
         self._add = len(tables.adding)
 
     def begin(self, first: int, steps: int) -> None:

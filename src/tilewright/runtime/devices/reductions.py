@@ -14,10 +14,8 @@ from tilewright.programs.stencil.points import Index
 from tilewright.runtime.devices.device import Device, DeviceView
 from tilewright.runtime.memory import Array
 
-_THREADS = 256
-"""Threads of a group."""
-_GROUPS = 1024
-"""Most groups of a launch: each leaves one value."""
+_THREADS = 256  # threads of a group
+_GROUPS = 1024  # most groups of a launch: each leaves one value
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,7 @@ from tilewright.base.paths import read_bounded, replaced
 
 _MOST_BYTES = 2**28
 
-Change = tuple[int, bytes]
-"""Where in a file, and what is written there."""
+Change = tuple[int, bytes]  # where in a file, and what is written there
 
 
 class HeldBack:

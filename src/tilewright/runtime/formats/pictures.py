@@ -17,8 +17,7 @@ from tilewright.runtime.memory import Array
 
 PICTURES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """File name endings that are read and written as pictures."""
-FLOATS = 32
-"""Bits of a picture that holds ``float32`` values as they are: a grey TIFF file."""
+FLOATS = 32  # bits of a picture that holds ``float32`` values as they are: a grey TIFF file
 _EIGHT_BIT = frozenset({".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
 _FLOATING = frozenset({".tif", ".tiff"})
 _ORIENTATION = 0x0112

@@ -31,8 +31,7 @@ STEP = "step"
 _NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
 _VTK_AXES = 3
 _CUT_OFF = -1
-ENDINGS = (*_NEEDS, ".vti")
-"""File name endings of series."""
+ENDINGS = (*_NEEDS, ".vti")  # file name endings of series
 _VTK = {
     "float32": "Float32", "float64": "Float64", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64",
     "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32",

@@ -17,8 +17,7 @@ from tilewright.base.fingerprint import digest
 from tilewright.runtime import cache
 from tilewright.runtime.warn import warn_once
 
-Record = Mapping[str, Any]
-"""Plain data: texts, finite numbers, booleans, None, lists and mappings of them."""
+Record = Mapping[str, Any]  # plain data: texts, finite numbers, booleans, None, lists and mappings of them
 VARIABLE = "TILEWRIGHT_STORE"
 _LARGEST_FILE = 2**28
 _LARGEST_RECORD = 2**16

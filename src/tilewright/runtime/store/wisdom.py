@@ -29,10 +29,8 @@ from tilewright.schedules.tiling import is_gone, parse
 
 FORMAT = "tilewright-wisdom"
 FORMAT_VERSION = 1
-NEAR_SHAPE = 2.0
-"""A problem is nearby if no extent is larger or smaller by more than this factor, …"""
-NEAR_STEPS = 4.0
-"""… and its number of steps by no more than this one."""
+NEAR_SHAPE = 2.0  # a problem is nearby if no extent is larger or smaller by more than this factor, …
+NEAR_STEPS = 4.0  # … and its number of steps by no more than this one
 _LARGEST_IMPORT = 2**24
 _LONGEST = 300
 _KEY = re.compile(r"[0-9a-f]{32}")

@@ -28,8 +28,7 @@ class Artifact(Generic[LayoutT]):
 
 
 _PREFIX = "tilewright-"
-_LEFT = 600.0
-"""Seconds after which a file is nobody's who has yet to load it."""
+_LEFT = 600.0  # seconds after which a file is nobody's who has yet to load it
 _SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}
 
 

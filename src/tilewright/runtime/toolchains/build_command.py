@@ -43,8 +43,7 @@ _VARIABLE = re.compile(
 )
 """A variable of make's or a shell's, as a word of its own."""
 _MAPPED = {"-use_fast_math": "-ffast-math", "--use_fast_math": "-ffast-math", "-fast": "-O3", "-openmp": "-fopenmp"}
-OLDEST_ARCHITECTURE = 75
-"""Oldest compute capability that current CUDA compilers make code for."""
+OLDEST_ARCHITECTURE = 75  # oldest compute capability that current CUDA compilers make code for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

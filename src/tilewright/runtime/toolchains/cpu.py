@@ -47,8 +47,7 @@ _COMMON = (
     "-fno-trapping-math",
     "-fvisibility=default",
 )
-_MANY_REGISTERS_BITS = 512
-"""Width of vectors from which on x86 has 32 vector registers."""
+_MANY_REGISTERS_BITS = 512  # width of vectors from which on x86 has 32 vector registers
 _FEW_REGISTERS = ("-fno-predictive-commoning",)
 """Flags for x86 without AVX-512, that is for 16 vector registers: GCC keeps what one iteration loads for the next one,
 a vector per row of a block and per neighbour, which spills; loading it again from L1 takes half the instructions."""
@@ -59,10 +58,8 @@ _PROBE = """int tw_probe(int n) {
   return s;
 }
 """
-_PROCESSOR = ("-march=", "-mcpu=")
-"""Options of a command that say which processor to compile for."""
-_SYNTAX_BYTES = 2**31
-"""What looking at the syntax of a file may take."""
+_PROCESSOR = ("-march=", "-mcpu=")  # options of a command that say which processor to compile for
+_SYNTAX_BYTES = 2**31  # what looking at the syntax of a file may take
 # The shell limits itself and becomes the compiler, so no moment is left in which a compiler runs without its limit.
 _LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
 COMPILE_SECONDS = 120.0

@@ -27,16 +27,12 @@ from tilewright.base.records import Outcome
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.workers.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, READY, frame, stack_bytes
 
-START_SECONDS = 30.0
-"""What a fresh worker may take to start up, before the time of its first call runs."""
+START_SECONDS = 30.0  # what a fresh worker may take to start up, before the time of its first call runs
 _CHUNK = 2**20
-_MOST_SAID = 300
-"""Bytes of a last line that are quoted."""
-_ERRORS = "stderr"
-"""What a worker, its compilers and libraries write to standard error during a call, in its folder."""
+_MOST_SAID = 300  # bytes of a last line that are quoted
+_ERRORS = "stderr"  # what a worker, its compilers and libraries write to standard error during a call, in its folder
 _DAMAGED = "the answer of the process was damaged"
-_BROKEN = "DeviceError"
-"""After this error a process may have lost its device for good: the next call gets a fresh one."""
+_BROKEN = "DeviceError"  # after this error a process may have lost its device for good: the next call gets a fresh one
 _OUTCOMES = {
     "UsageError": Outcome.ILLEGAL,
     "IllegalTilingError": Outcome.ILLEGAL,

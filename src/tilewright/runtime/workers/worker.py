@@ -18,16 +18,12 @@ from typing import IO, Any
 
 from tilewright.base.errors import TilewrightError
 
-MEMORY_VARIABLE = "TILEWRIGHT_WORKER_BYTES"
-"""Environment variable with the most address space that the process may use."""
+MEMORY_VARIABLE = "TILEWRIGHT_WORKER_BYTES"  # environment variable with the most address space that the process may use
 FOLDER_VARIABLE = "TILEWRIGHT_WORKER_FOLDER"
 """Environment variable with the folder of the process's temporary files, which it removes when its parent is gone."""
-LENGTH = struct.Struct("<Q")
-"""The head of a frame: the number of bytes that follow."""
-READY = "ready"
-"""Kind of the first frame, which says that calls can begin."""
-_FIRST_VICTIM = "1000"
-"""What the system is told, so that it ends this process first when memory runs out."""
+LENGTH = struct.Struct("<Q")  # the head of a frame: the number of bytes that follow
+READY = "ready"  # kind of the first frame, which says that calls can begin
+_FIRST_VICTIM = "1000"  # what the system is told, so that it ends this process first when memory runs out
 
 
 def frame(value: object) -> bytes:

@@ -34,15 +34,12 @@ from tilewright.schedules.streaming.rims import Rims, rims
 
 Ints = NDArray[np.int64]
 Integers = TypeVar("Integers", int, Ints)
-PAUSE = 1
-"""Cells by which a unit runs behind what its reads of other threads' cells need: those of an advance."""
-VECTOR_BYTES = 16
-"""Bytes that an instruction of a thread moves at most."""
+PAUSE = 1  # cells by which a unit runs behind what its reads of other threads' cells need: those of an advance
+VECTOR_BYTES = 16  # bytes that an instruction of a thread moves at most
 _HEIGHTS = {2: (7, 5, 3, 1), 3: (2, 1)}
 _ROWS = {2: (512, 256), 3: (128, 32, 32)}
 """Own rows of a tile, and what it loads of the other axes, where the tiling does not say."""
-_MOST_THREADS = 512
-"""Threads that a block has at most where the tiling does not say."""
+_MOST_THREADS = 512  # threads that a block has at most where the tiling does not say
 _CELLS = {2: ((4,), (2,), (1,)), 3: ((2, 2), (1, 2), (1, 1))}
 """Cells of a thread per axis that threads share, where the tiling does not say: the first that fit into registers."""
 

@@ -27,10 +27,8 @@ from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.weights import box_sum
 from tilewright.schedules.streaming.levels import LevelPipeline
 
-Cell = tuple[int, ...]
-"""Indices along the axes that threads share."""
-Group = tuple[Cell, ...]
-"""Cells of a thread that lie side by side on chip."""
+Cell = tuple[int, ...]  # indices along the axes that threads share
+Group = tuple[Cell, ...]  # cells of a thread that lie side by side on chip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

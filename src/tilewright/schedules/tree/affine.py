@@ -101,8 +101,7 @@ Expr = Whole | Name | Combined
 Integer = TypeVar("Integer", int, Expr)
 """A number, or an expression of one: the geometry of tiles is written once for both."""
 
-STEPS = Name("steps")
-"""Time steps of the problem."""
+STEPS = Name("steps")  # time steps of the problem
 
 
 def extent_of(axis: int) -> Name:

@@ -10,8 +10,7 @@ from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import value
 from tilewright.schedules.tree.nodes import Node
 
-Box = tuple[tuple[int, int], ...]
-"""Per axis, outermost first, a half-open range of cells."""
+Box = tuple[tuple[int, int], ...]  # per axis, outermost first, a half-open range of cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,10 +24,8 @@ from tilewright.sparse.lower.dia import Matrix, library
 SIZES = ("rows", "diagonals", "threads", "reach", "first")
 """What ``size`` holds; ``reach`` is the largest distance of a diagonal, ``first`` says that p' is given and x is
 not due."""
-_TOGETHER, _SUMMED = 2, 4
-"""Registers per iteration of updates, and of sums."""
-_VERSION = 2
-"""Raised when texts change for the same unrolling."""
+_TOGETHER, _SUMMED = 2, 4  # registers per iteration of updates, and of sums
+_VERSION = 2  # raised when texts change for the same unrolling
 
 
 def emit_cg(dtype: str, how: Unrolling, block: int) -> KernelSource[None]:

@@ -21,8 +21,7 @@ from tilewright.schedules.code import Unrolling
 SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
 """What ``size`` holds: the matrix' extents, its number of diagonals, threads, whether results go past the caches, and
 whether they are added to what y holds."""
-_VERSION = 2
-"""Raised when texts change for the same unrolling."""
+_VERSION = 2  # raised when texts change for the same unrolling
 
 
 def emit_dia(dtype: str, how: Unrolling) -> KernelSource[None]:

@@ -18,8 +18,7 @@ from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.sparse.lower.vectors import VectorKernel, compute_element
 
 _WHOLE = ir.const_pointer(ir.WIDE)
-_VERSION = 2
-"""Raised when texts change for the same arguments."""
+_VERSION = 2  # raised when texts change for the same arguments
 
 
 def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelSource[None]:

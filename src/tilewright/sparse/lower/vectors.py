@@ -30,12 +30,9 @@ from tilewright.codegen.products.registers import (
 )
 from tilewright.codegen.source import KernelSource, c_source
 
-BLOCK = 4096
-"""Elements per partial sum."""
-_VERSION = 2
-"""Raised when texts change for the same kernel."""
-MOST_TERMS = 16
-"""Terms of one multiple AXPY."""
+BLOCK = 4096  # elements per partial sum
+_VERSION = 2  # raised when texts change for the same kernel
+MOST_TERMS = 16  # terms of one multiple AXPY
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 

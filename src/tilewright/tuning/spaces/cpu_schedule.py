@@ -33,27 +33,19 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.stream_bodies import stream_stages
 from tilewright.tuning.spaces.sum_forms import UNDER_WAY, asked_form, column_sum, statement_cycles
 
-_CHAIN = 12
-"""Additions that may wait for each other: more of them than a scheduler holds several results of."""
-_GROUPED = 6
-"""Fewest plain reads that are worth sums by rows."""
-_PIECE = 2**13
-"""Bytes of a field in a piece of a sweep: what a few fields have of one lies in L1."""
-_PART = 2048
-"""Cells of which parts in 1D are multiples: smaller ones take less time than a barrier."""
+_CHAIN = 12  # additions that may wait for each other: more of them than a scheduler holds several results of
+_GROUPED = 6  # fewest plain reads that are worth sums by rows
+_PIECE = 2**13  # bytes of a field in a piece of a sweep: what a few fields have of one lies in L1
+_PART = 2048  # cells of which parts in 1D are multiples: smaller ones take less time than a barrier
 
-_STREAMED = 2**25
-"""Bytes of states that a cache may hold until they are read again: as much as the L3 of a few cores."""
-CG_BLOCK = 4096
-"""Rows of a matrix that an iteration of conjugate gradients multiplies at a time."""
+_STREAMED = 2**25  # bytes of states that a cache may hold until they are read again: as much as the L3 of a few cores
+CG_BLOCK = 4096  # rows of a matrix that an iteration of conjugate gradients multiplies at a time
 # Of boxes of cells.
-_MOST_KEPT = 12
-"""Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
+_MOST_KEPT = 12  # vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them
 _WINDOW = 128
 """Multiply-adds, with their loads, that processors hold at a time: so much of the next vectors is under way, too."""
 _MOST_SUMS = 4
-_LOOP = {2: 81, 3: 100}
-"""Reads from which on text is worth saving by a loop, by rank."""
+_LOOP = {2: 81, 3: 100}  # reads from which on text is worth saving by a loop, by rank
 _MOST_END_READS = 200
 """Reads up to which a vector at an end of a row is written read by read; with more, compiling takes longer than it
 saves, but loops may read copies."""
@@ -64,18 +56,13 @@ hardware follows."""
 _ASKED = 2**20
 """Bytes of a field from which on sweeps in 3D ask for lines ahead: smaller ones lie in L2, where asking takes up to a
 tenth of the time."""
-_DISTANCE = 1024
-"""Bytes along a row by which they are asked for ahead: sixteen lines, often more than a row."""
-_MOST_BLOCK_READS = 60
-"""Reads up to which rows too short for shuffles are computed in blocks: these compile for long."""
+_DISTANCE = 1024  # bytes along a row by which they are asked for ahead: sixteen lines, often more than a row
+_MOST_BLOCK_READS = 60  # reads up to which rows too short for shuffles are computed in blocks: these compile for long
 _MOST_CARRIED = 12
 """Rows read at several places whose vectors are kept from one place to the next; with more they wait in memory."""
-_MOST_WEIGHTS = 16
-"""Weights that registers hold; others are loaded for every product."""
-_SHUFFLED_WEIGHTS = 4
-"""Vectors of a row from which on shuffles pay with many weights, of which three may be others."""
-_FEW = 8
-"""Cells of a row up to which vectors are none: what prepares them takes longer than the cells."""
+_MOST_WEIGHTS = 16  # weights that registers hold; others are loaded for every product
+_SHUFFLED_WEIGHTS = 4  # vectors of a row from which on shuffles pay with many weights, of which three may be others
+_FEW = 8  # cells of a row up to which vectors are none: what prepares them takes longer than the cells
 _COLUMN = 8
 """Rows of a field that a statement of several fields reads from which on four rows are computed together in tiles."""
 

@@ -37,14 +37,10 @@ Shape = tuple[int, ...]
 NEAR = 0.1
 """Of every size and shape those are in the space that take no longer than the best of all families by this share."""
 _LARGEST_OUTER = 32
-_GRID = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
-"""Shapes by rank where threads share the cells of a whole box or grid."""
-_HEXAGONS_1D = 256
-"""Threads that share a hexagon's row in 1D."""
-_TILES = 1024
-"""Tiles that are evaluated at a time, with all their shapes."""
-PIECE_POINTS = 2**18
-"""About this many points are yielded at a time, whatever the size of the set."""
+_GRID = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}  # shapes by rank where threads share the cells of a whole box or grid
+_HEXAGONS_1D = 256  # threads that share a hexagon's row in 1D
+_TILES = 1024  # tiles that are evaluated at a time, with all their shapes
+PIECE_POINTS = 2**18  # about this many points are yielded at a time, whatever the size of the set
 _MOST_PER_AXIS = 4096
 _PER_DOUBLING = 8
 # Of streaming tiles: levels by rank, and more of what a block may be.
@@ -54,8 +50,7 @@ _CELLS: dict[int, tuple[tuple[int, ...], ...]] = {
     3: ((1, 1), (1, 2), (2, 2), (1, 4), (2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (1, 8), (2, 8), (3, 8)),
 }
 """Cells of a thread, which lie side by side, per axis that threads share."""
-_THREADS, _MOST_THREADS = 64, 512
-"""The fewest and the most threads of a block, where the grid has so many cells."""
+_THREADS, _MOST_THREADS = 64, 512  # the fewest and the most threads of a block, where the grid has so many cells
 _WASTE = {2: 1.05, 3: 1.2}
 """By how much the places of a block's warps, which are given in fours, may exceed its threads."""
 _MOST_PARTS = {2: 300, 3: 64}

@@ -17,12 +17,9 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio
 
-_LENGTHS = (2, 4, 8, 16, 32, 64, 128)
-"""Steps of a block that are tried."""
-_PLAIN_LENGTH = 16
-"""Steps of a block that nobody tries: those of a tiling that was asked for on a GPU."""
-_MOST_GROWTH = 4.0
-"""An extended grid has at most so many times the cells of the grid itself, or so many cells."""
+_LENGTHS = (2, 4, 8, 16, 32, 64, 128)  # steps of a block that are tried
+_PLAIN_LENGTH = 16  # steps of a block that nobody tries: those of a tiling that was asked for on a GPU
+_MOST_GROWTH = 4.0  # an extended grid has at most so many times the cells of the grid itself, or so many cells
 _SMALL = 2**16
 
 

@@ -39,8 +39,7 @@ _LEVELS = {
 _STRIPS = (1, 2, 4, 8, 16)
 _MIDDLES = (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)
 _WIDTHS = (256, 352, 512, 704, 1024, 2048, 4096, 8192)
-_PITCHES = (2, 3, 4, 6, 8, 16)
-"""Pitches of diamonds as multiples of half the smallest one."""
+_PITCHES = (2, 3, 4, 6, 8, 16)  # pitches of diamonds as multiples of half the smallest one
 # Of skewed and diamond tiles on CPUs: heights and first sizes by rank, sizes of middle and last axes.
 _CPU_TIMES = {1: (8, 16, 32, 64, 128, 256, 512), 2: (4, 8, 12, 16, 24, 32, 64), 3: (2, 4, 6, 8, 12, 16)}
 _CPU_FIRST = {1: (512, 1024, 2048, 4096, 8192, 16384), 2: (16, 32, 64, 128, 256), 3: (8, 16, 32, 64)}

@@ -21,16 +21,12 @@ _MANY_PLANES, _MANY_LINES = 2, 3
 """Planes, and rows of each, computed together where two results are: the sums of 12 results fit into 32 registers."""
 _FEW_PLANES, _FEW_LINES = 4, 2
 """The same with few registers: the sums of 8 results, four inputs, a weight and a product fit into 16."""
-_SHARED = 9
-"""Reads common to neighbouring rows of a plane from which on computing two together pays."""
+_SHARED = 9  # reads common to neighbouring rows of a plane from which on computing two together pays
 _CARRIED = 16
 """Vectors that may stay in registers from one iteration to the next; compilers keep them if nothing can change them."""
-_ALIKE = 27
-"""Columns from which on it pays to write all places along the rows alike."""
-_HELD = 12
-"""Weights of one place along the rows that compilers hold in registers while all lines go by."""
-_MANY_SUMS, _FEW_SUMS = 16, 6
-"""Sums that are carried on from one vector to the next, with 32 and with 16 registers."""
+_ALIKE = 27  # columns from which on it pays to write all places along the rows alike
+_HELD = 12  # weights of one place along the rows that compilers hold in registers while all lines go by
+_MANY_SUMS, _FEW_SUMS = 16, 6  # sums that are carried on from one vector to the next, with 32 and with 16 registers
 
 
 def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[Stage, ...]:

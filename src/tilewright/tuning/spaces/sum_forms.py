@@ -14,12 +14,9 @@ from tilewright.schedules.code import Block, Sum
 from tilewright.schedules.sums import SumWork, input_loads, work
 from tilewright.schedules.tiling import Tiling
 
-UNDER_WAY = 8
-"""Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
-_WORK = 4
-"""Registers for inputs and products, with one or two to spare for compilers that order them in their own way."""
-_OVERLAPPING = 16
-"""Reads up to which sums of neighbouring blocks overlap by themselves."""
+UNDER_WAY = 8  # multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each
+_WORK = 4  # registers for inputs and products, with one or two to spare for compilers that order them in their own way
+_OVERLAPPING = 16  # reads up to which sums of neighbouring blocks overlap by themselves
 
 
 def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:

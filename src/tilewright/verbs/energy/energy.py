@@ -28,8 +28,7 @@ from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.options import EnergyOptions
 from tilewright.verbs.predict import MachineLike, as_machine
 
-NEAR = 0.01
-"""Tiles so close to the fastest one count as equally fast."""
+NEAR = 0.01  # tiles so close to the fastest one count as equally fast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -39,8 +39,7 @@ from tilewright.verbs.running.run import run
 
 METERS = ("rapl", "nvml")
 _SEED = 20
-_COOL = 1.0
-"""Seconds between windows, so that the heat of one is gone before the next."""
+_COOL = 1.0  # seconds between windows, so that the heat of one is gone before the next
 COLUMNS = ("program", "shape", "steps", "tiling", "seconds", "joules")
 _MAX_BYTES = 2**26
 

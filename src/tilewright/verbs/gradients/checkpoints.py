@@ -32,10 +32,8 @@ from tilewright.runtime.host import available_bytes
 _COPY = 4.0
 """Steps that take as long as keeping a state and starting from it again: a step in time tiles takes less than a sweep,
 a copy three."""
-_LEAST = 2
-"""Steps of a band that are always taken back together."""
-_UNITS = 512
-"""Parts of a run at whose ends states may be kept: more would take longer to decide."""
+_LEAST = 2  # steps of a band that are always taken back together
+_UNITS = 512  # parts of a run at whose ends states may be kept: more would take longer to decide
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.points import PointData, Receivers, Sources, updated_entries
 
-Newest = Callable[[str], Array]
-"""What shows the newest version of a field, which may be written to."""
+Newest = Callable[[str], Array]  # what shows the newest version of a field, which may be written to
 
 
 class Pulled:

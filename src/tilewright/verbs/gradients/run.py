@@ -33,8 +33,7 @@ from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.gradients.problems import Band, at_once, bands_of, split_problem
 from tilewright.verbs.running.forcing import gather_points
 
-State = dict[str, tuple[Array, ...]]
-"""Per updated field its time levels, newest first."""
+State = dict[str, tuple[Array, ...]]  # per updated field its time levels, newest first
 _Key = tuple[Program, int, PointFields]
 
 

@@ -25,8 +25,7 @@ from tilewright.verbs.options import RunOptions
 from tilewright.verbs.running.forcing import gather_points, with_mask
 from tilewright.verbs.unstable import warn_if_unstable
 
-_ROWS = 64
-"""Rows that are looked at together for a value other than zero: most data have one in the first of them."""
+_ROWS = 64  # rows that are looked at together for a value other than zero: most data have one in the first of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("tilewright")
 """Level INFO has what was chosen for every run; of runs out of core every pass, too, but not every slab or chunk."""
-_SHORT = 2e7
-"""Cell updates of a run that is not watched: compiled ones take far less than two seconds."""
+_SHORT = 2e7  # cell updates of a run that is not watched: compiled ones take far less than two seconds
 _WHY = {
     "asked": "as asked for",
     "measured": "as measured",

@@ -20,8 +20,7 @@ from tilewright.tuning.sensitivity import machine_slopes
 from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.spaces import space
 
-_BLOCK_STEPS = 16
-"""Steps of a block where the model expects no block to pay."""
+_BLOCK_STEPS = 16  # steps of a block where the model expects no block to pay
 
 
 def family_spaces(

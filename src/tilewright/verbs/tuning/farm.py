@@ -28,10 +28,8 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.tuning import meter, trial
 
 LOGGER = logging.getLogger("tilewright")
-AT_ONCE = 32
-"""Candidates that a search hands to a farm together."""
-_TRIES = 4
-"""Times that a candidate is handed out while nodes of another kind take it."""
+AT_ONCE = 32  # candidates that a search hands to a farm together
+_TRIES = 4  # times that a candidate is handed out while nodes of another kind take it
 
 
 def here() -> meter.Node:
@@ -88,8 +86,7 @@ def measuring(node: meter.Node) -> Iterator[None]:
         yield
 
 
-_QUESTIONS = 3
-"""How often workers are asked what they are, before none of them is taken to answer."""
+_QUESTIONS = 3  # how often workers are asked what they are, before none of them is taken to answer
 
 
 def first_node(executor: Executor, limits: meter.Limits, describe: Callable[[], meter.Node] = here) -> meter.Node:
@@ -128,8 +125,7 @@ class FarmMeter(meter.Meter):
     ) -> None:
         super().__init__(errand, log, history)
         self._executor, self._kind, self._work = executor, node.kind, work
-        self.nodes: dict[str, int] = {}
-        """By name of the node, how many candidates it measured."""
+        self.nodes: dict[str, int] = {}  # by name of the node, how many candidates it measured
 
     def _attempt(self, errands: Iterable[meter.Errand]) -> list[meter.Answer]:
         return self._answers((self._work, each) for each in errands)

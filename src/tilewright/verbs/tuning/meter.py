@@ -25,12 +25,9 @@ from tilewright.schedules.tiling import Tiling, is_gone, parse
 from tilewright.tuning.search import merge
 from tilewright.verbs.tuning import trial
 
-_FATAL = 3
-"""So many sessions that died while they measured one candidate make it a crash."""
-MARGIN = 20.0
-"""Times the best sample that another one may take."""
-_DETAIL = 300
-"""Characters of a failure that are kept."""
+_FATAL = 3  # so many sessions that died while they measured one candidate make it a crash
+MARGIN = 20.0  # times the best sample that another one may take
+_DETAIL = 300  # characters of a failure that are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

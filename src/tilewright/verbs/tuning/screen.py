@@ -26,10 +26,8 @@ from tilewright.runtime.workers.pool import Reply, pool
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
-LIMIT_SECONDS = 60.0
-"""What compiling one candidate may take."""
-MARGIN = 1.05
-"""What a candidate must win by whose code leaves a thread next to no registers."""
+LIMIT_SECONDS = 60.0  # what compiling one candidate may take
+MARGIN = 1.05  # what a candidate must win by whose code leaves a thread next to no registers
 _MOST_WORKERS = 4
 
 

@@ -25,12 +25,10 @@ from tilewright.tuning.stencil import StencilWorkload
 from tilewright.verbs.predict import predicted
 from tilewright.verbs.prediction import Prediction
 
-_FILLED = 60
-"""Candidates for which the model is asked again for traffic and energy."""
+_FILLED = 60  # candidates for which the model is asked again for traffic and energy
 _KEYS = ("date", "version", "backend", "processor", "compiler", "threads")
 _LONGEST = 200
-_NOISE = 0.02
-"""Times that differ by less are called equal."""
+_NOISE = 0.02  # times that differ by less are called equal
 _BOUND = {
     "compute": "the arithmetic takes longest",
     "memory": "moving data between memory and chip takes longest",

@@ -36,8 +36,7 @@ from tilewright.tuning.spaces import gpu_tiles, space
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
 
-_MOST_POINTS = 2**18
-"""Larger spaces are compared on their coarse grids."""
+_MOST_POINTS = 2**18  # larger spaces are compared on their coarse grids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -25,21 +25,16 @@ from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
 
-MINIMUM_SECONDS = 0.1
-"""A sample is repeated until its repeats take this long together."""
-MOST_REPEATS = 64
-"""However short, a sample is repeated no more often than this."""
-CHECK_OPERATIONS = 3e7
-"""Operations that the check on a small problem may cost the reference."""
+MINIMUM_SECONDS = 0.1  # a sample is repeated until its repeats take this long together
+MOST_REPEATS = 64  # however short, a sample is repeated no more often than this
+CHECK_OPERATIONS = 3e7  # operations that the check on a small problem may cost the reference
 _SEED = 20
 _SMALLEST = 7
-_NO_SIZE = 37
-"""Extent of the small problem along an axis that the tiling does not cut."""
+_NO_SIZE = 37  # extent of the small problem along an axis that the tiling does not cut
 _SAFETY = 16.0
 
 
-Scalars = tuple[tuple[str, complex], ...]
-"""Names and values of a program's scalars."""
+Scalars = tuple[tuple[str, complex], ...]  # names and values of a program's scalars
 
 
 def build(plan: Plan) -> Resources | None:

@@ -54,10 +54,8 @@ Needs = dict[Tiling, Resources]
 _DEFAULT_SCALAR = 0.1
 _MOST_WORKERS = 4
 _SPARE_BYTES = 8 * 2**30
-_SPARE_BYTES_PER_CPU = 2**28
-"""Address space, not memory: stacks and heaps of threads reserve far more than they touch."""
-_PROTOCOL = 2
-"""Raised when older logs could no longer be continued."""
+_SPARE_BYTES_PER_CPU = 2**28  # address space, not memory: stacks and heaps of threads reserve far more than they touch
+_PROTOCOL = 2  # raised when older logs could no longer be continued
 _SAMPLE_SECONDS = 1.0
 """A sample that would take longer by the model computes fewer steps, but at least two heights of the tallest tile."""
 
@@ -308,8 +306,7 @@ def _search(
     return choice, meter.needs
 
 
-LIMITS = Limits()
-"""Time limits of the worker processes."""
+LIMITS = Limits()  # time limits of the worker processes
 DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 """The same on a GPU, whose driver compiles in every process, and where arrays have to be copied first."""
 

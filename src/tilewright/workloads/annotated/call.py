@@ -23,8 +23,7 @@ from tilewright.runtime.workers.worker import set_limit
 from tilewright.workloads.annotated.lower.harness import ENTRY
 
 COMPILE_SECONDS = 20.0
-COMPILE_BYTES = 2 * 2**30
-"""What the compilation of one variant may take."""
+COMPILE_BYTES = 2 * 2**30  # what the compilation of one variant may take
 _SHARED = ("-fPIC", "-shared", "-w", "-std=gnu17")
 _SHARED_CUDA = ("-x", "cu", "-Xcompiler", "-fPIC", "-shared", "-w", "-std=c++17", "-Drestrict=__restrict__")
 _ROUNDINGS = 4096.0
@@ -32,8 +31,7 @@ _NOISE = 64.0
 _STACK = 2**30
 _SPREADS = ((-2.0, 8.0), (0.5, 8.0))
 """Ranges of wide inputs: some numbers are negative, sums stay away from 0; without roots of negative numbers else."""
-_LARGEST = 100
-"""Whole numbers of wide inputs are below this; the smallest type holds them."""
+_LARGEST = 100  # whole numbers of wide inputs are below this; the smallest type holds them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

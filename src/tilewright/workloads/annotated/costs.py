@@ -18,10 +18,8 @@ from tilewright.costs.gpu.blocks import SECTOR
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 
-_LINE = 128
-"""Bytes that a multiprocessor's L1 cache serves in a cycle."""
-_DIVIDED = 64.0
-"""Kilobytes that a preference for 16, 32 or 48 of L1 is a part of: those of Fermi and Kepler."""
+_LINE = 128  # bytes that a multiprocessor's L1 cache serves in a cycle
+_DIVIDED = 64.0  # kilobytes that a preference for 16, 32 or 48 of L1 is a part of: those of Fermi and Kepler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -283,20 +283,13 @@ def algorithm(name: str) -> str | None:
     return _ALIASES.get(plain) or next((each for each in ALGORITHMS if each.lower() == plain), None)
 
 
-Values = Mapping[str, object]
-"""A point with its parameters' names."""
-_IDLE = 400
-"""Batches without anything new after which a search ends."""
-_FIRST = 0.8
-"""Share of a budget's time in which points are measured first; the best are measured again in the rest."""
-_AT_A_TIME = 2
-"""Points that a meter gets at a time: between them the clock is looked at."""
-_BAND = 1.3
-"""Finalists are within this factor of the best first result."""
-_FINALISTS = 3
-"""Most points that are measured again, in turn."""
-_ROUNDS = 2
-"""How often they are."""
+Values = Mapping[str, object]  # a point with its parameters' names
+_IDLE = 400  # batches without anything new after which a search ends
+_FIRST = 0.8  # share of a budget's time in which points are measured first; the best are measured again in the rest
+_AT_A_TIME = 2  # points that a meter gets at a time: between them the clock is looked at
+_BAND = 1.3  # finalists are within this factor of the best first result
+_FINALISTS = 3  # most points that are measured again, in turn
+_ROUNDS = 2  # how often they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

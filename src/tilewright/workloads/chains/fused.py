@@ -11,8 +11,7 @@ from tilewright.schedules.code import Blocking
 from tilewright.tuning.spaces.cpu_schedule import blocking
 
 DTYPES = ("float32", "float64")
-_THREADED = 500_000
-"""Multiply-adds below which a second thread costs more than it brings."""
+_THREADED = 500_000  # multiply-adds below which a second thread costs more than it brings
 
 
 def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int], threads: int) -> tuple[int, int]:

@@ -27,16 +27,12 @@ from tilewright.costs.arrays import Floats, Ints
 from tilewright.workloads.chains.problem import FUSIONS, Chain, Product, Tree, extents, nodes, operation_count, span
 from tilewright.workloads.chains.traffic import moves
 
-_CHUNK = 200_000
-"""Cuts whose costs are computed together."""
+_CHUNK = 200_000  # cuts whose costs are computed together
 Indexes = npt.NDArray[np.intp]
-Key = tuple[tuple[int, bool], ...]
-"""What equal ranges of operands share."""
-MAX_SHARED = 40
-"""Longer chains are not searched for sharing."""
+Key = tuple[tuple[int, bool], ...]  # what equal ranges of operands share
+MAX_SHARED = 40  # longer chains are not searched for sharing
 _SWAPPED = {"none": "none", "left": "right", "right": "left"}
-_ROUND = 1 + 1e-12
-"""Sums in another order may differ by a rounding."""
+_ROUND = 1 + 1e-12  # sums in another order may differ by a rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,8 +33,7 @@ _REGISTER_BLOCK = 8
 _FRESH_BYTES = 2**25
 """Results from this size on get new pages from the system every time, where smaller ones use freed memory again."""
 _REWEIGHTED = 30
-_NEAR = 0.02
-"""Relative errors below this count as squares."""
+_NEAR = 0.02  # relative errors below this count as squares
 _DESCENTS = 5000
 _VERSION = 3
 _SINGLE = (
@@ -52,10 +51,8 @@ _FUSED = (
 """P0 … P3 of left fusions; right ones are measured in reverse."""
 _REPEATS = 3
 _ROUNDS = 4
-_PAUSE = 0.1
-"""Seconds after which the array library's idle threads have gone to sleep."""
-_SHORTEST = 2e-4
-"""Calls shorter than this are timed several at a time."""
+_PAUSE = 0.1  # seconds after which the array library's idle threads have gone to sleep
+_SHORTEST = 2e-4  # calls shorter than this are timed several at a time
 TERMS = {
     "none": ("calls", "multiply_adds", "left_words", "right_words", "result_words", "fresh_words"),
     "fused": ("calls", "multiply_adds", "streamed_words", "packed_words", "result_words", "kept_words", "fresh_words"),

@@ -238,8 +238,7 @@ def calibrated(by: AreaCoefficients, lines: Mapping[str, Line]) -> AreaCoefficie
     return dataclasses.replace(by, **changed, **{name: line.intercept for name, line in lines.items()})
 
 
-REFERENCE = "gtx980"
-"""Whose coefficients are taken for machines without their own; a 28 nm process."""
+REFERENCE = "gtx980"  # whose coefficients are taken for machines without their own; a 28 nm process
 _LARGEST_FILE = 2**20
 Size = Annotated[float, Check("a number from 0 to 1e9", lambda value: 0 <= value < 1e9)]
 

@@ -19,12 +19,9 @@ from tilewright.workloads.codesign.designs import INSIGHTS, Design, DesignTable,
 from tilewright.workloads.codesign.solve import DesignEnergy, energy_of, solve
 
 STOCK = ("gtx980", "titanx")
-AREA = (200.0, 650.0)
-"""mm^2: the range of the thesis."""
-WITH_CACHES = {"l1_pair_kb": (48.0,), "l2_sm_kb": (128.0,)}
-"""The caches of the Maxwell chips."""
-WIDEST = 192
-"""Vector units of the widest SM that was built: those of Kepler (NVIDIA, GK110 whitepaper)."""
+AREA = (200.0, 650.0)  # mm^2: the range of the thesis
+WITH_CACHES = {"l1_pair_kb": (48.0,), "l2_sm_kb": (128.0,)}  # the caches of the Maxwell chips
+WIDEST = 192  # vector units of the widest SM that was built: those of Kepler (NVIDIA, GK110 whitepaper)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

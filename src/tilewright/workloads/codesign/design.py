@@ -35,8 +35,7 @@ from tilewright.workloads.codesign.separable import SeparableForm
 
 METRICS = ("time", "energy", "edp", "per_area")
 STRATEGIES = ("tiled", "none", *(each for each in catalogue.families() if each.diamonds or each.parallelograms))
-BEST = "best"
-"""In place of strategies: all of them."""
+BEST = "best"  # in place of strategies: all of them
 GRIDS = ("fine", "coarse")
 _MOST_VALUES = 4096
 IN_2D = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d")
@@ -160,8 +159,7 @@ class WeightedProblem:
         return self.flops_per_cell * self.problem.cells * self.problem.steps
 
 
-Size = tuple[tuple[int, ...], int, float]
-"""Shape, steps and relative weight."""
+Size = tuple[tuple[int, ...], int, float]  # shape, steps and relative weight
 
 
 def thesis_sizes(rank: int) -> tuple[Size, ...]:

@@ -22,10 +22,8 @@ from tilewright.workloads.codesign.area import AreaCoefficients, Chip, Parts
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem, reweighted
 from tilewright.workloads.codesign.solve import NOTHING, UNTILED, DesignSolution
 
-Range = tuple[float, float]
-"""Least and largest area, mm^2."""
-Weights = Mapping[str, float] | None
-"""Factors of the stencils' own weights, 0 where left out; None for 1."""
+Range = tuple[float, float]  # least and largest area, mm^2
+Weights = Mapping[str, float] | None  # factors of the stencils' own weights, 0 where left out; None for 1
 Mask = NDArray[np.bool_]
 Row = dict[str, Any]
 _CHANGE, _STEP, _SLOWER = 0.10, 50.0, 0.01

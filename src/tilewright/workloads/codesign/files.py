@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 2
-_LARGEST, _LARGEST_FILE = 2**31, 2**28
-"""Bytes of tables, and of the file that holds them."""
+_LARGEST, _LARGEST_FILE = 2**31, 2**28  # bytes of tables, and of the file that holds them
 _DOMINATED, _PARETO, _STOCK = "#e8b27a", figures.BLUE, figures.RED
 _MARKERS = ("*", "D", "s", "^", "v")
 _DAMAGE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError)

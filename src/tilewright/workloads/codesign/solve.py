@@ -39,12 +39,10 @@ from tilewright.workloads.codesign import separable
 from tilewright.workloads.codesign.design import Axes, DesignOptions, WeightedProblem
 from tilewright.workloads.codesign.tiles import Configurations, configurations, others_of
 
-UNTILED, NOTHING = -1, -2
-"""In place of a configuration: no time tiling, and nothing fits."""
+UNTILED, NOTHING = -1, -2  # in place of a configuration: no time tiling, and nothing fits
 _REGISTER_BYTES = 4
 _ROUNDING = 1.0 + 1e-9
-_THREADS = 2
-"""NumPy leaves the interpreter's lock alone while it works on long arrays; two threads keep two cores busy."""
+_THREADS = 2  # NumPy leaves the interpreter's lock alone while it works on long arrays; two threads keep two cores busy
 Choices = NDArray[np.int32]
 
 
@@ -122,8 +120,7 @@ class _Part:
 
 _Found = tuple[Floats, Floats, Choices]
 """Seconds, dynamic joules and choices of one case on one part; each of shape (s, n_V, M_SM)."""
-_Terms = tuple[separable.TileTerms, ...]
-"""What the tiles of one stencil take on one part, per n_V."""
+_Terms = tuple[separable.TileTerms, ...]  # what the tiles of one stencil take on one part, per n_V
 
 
 def solve(

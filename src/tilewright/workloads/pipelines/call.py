@@ -18,12 +18,10 @@ from tilewright.workloads.pipelines.search import FusionCandidate, Strips, best_
 
 _KEEP = 2**26
 _workspace = Workspace(keep=_KEEP)
-_STREAM_BYTES = 2**25
-"""Arrays above this size do not stay in a cache, so they are written past it."""
+_STREAM_BYTES = 2**25  # arrays above this size do not stay in a cache, so they are written past it
 _BAND_CELLS = 2**22
 """Cells of a band after which a thread asks whether the results are still wanted; bands of fewer cost more halos."""
-_THREADED_CELLS = 2**15
-"""Cells below which a second thread costs more than it brings."""
+_THREADED_CELLS = 2**15  # cells below which a second thread costs more than it brings
 
 
 def run(

@@ -13,8 +13,7 @@ from tilewright.programs.stencil.expression import Value, apply, as_value
 from tilewright.workloads.pipelines.builder import GridBuilder, PipelineBuilder, scalar
 from tilewright.workloads.pipelines.problem import Pipeline
 
-TRUNCATE = 4.0
-"""Standard deviations after which ``scipy.ndimage.gaussian_filter`` cuts its weights off."""
+TRUNCATE = 4.0  # standard deviations after which ``scipy.ndimage.gaussian_filter`` cuts its weights off
 MAX_RADIUS = 64
 
 
@@ -259,10 +258,8 @@ MAKERS: dict[str, Callable[..., Pipeline]] = {
     make.__name__: make for make in (blend, convrows, blur, sobel, canny, unsharp, harris)
 }
 """What makes each pipeline."""
-INPUT_DTYPE = {"blend": "uint8"}
-"""Element types that the paper's listings use, where they are not float32."""
-SCALARS = {"alpha": 64.0, "amount": 1.0, "k": 0.05}
-"""Default values of scalars."""
+INPUT_DTYPE = {"blend": "uint8"}  # element types that the paper's listings use, where they are not float32
+SCALARS = {"alpha": 64.0, "amount": 1.0, "k": 0.05}  # default values of scalars
 
 
 @checked

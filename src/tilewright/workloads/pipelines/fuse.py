@@ -31,8 +31,7 @@ from tilewright.workloads.pipelines.search import (
 )
 from tilewright.workloads.pipelines.verbs import as_pipeline
 
-COMPILED = 10
-"""Configurations of a group whose registers the compiler is asked for: the best, and the basic one."""
+COMPILED = 10  # configurations of a group whose registers the compiler is asked for: the best, and the basic one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.workloads.pipelines.problem import Halo, Pipeline, PipelineStencil
 
-Group = tuple[int, ...]
-"""Numbers of stencils, ascending, counted from 0."""
-Fusion = tuple[Group, ...]
-"""Groups in an order in which they can run."""
+Group = tuple[int, ...]  # numbers of stencils, ascending, counted from 0
+Fusion = tuple[Group, ...]  # groups in an order in which they can run
 MAX_IDEALS = 20_000
 MAX_FUSIONS = 200_000
 

@@ -32,8 +32,7 @@ from tilewright.workloads.pipelines.problem import Pipeline, PipelineProblem, Pi
 
 TABLE_8 = {"gtx590": (164e9, 1476e9), "gtx780": (288e9, 2592e9), "gtx750": (224e9, 2016e9)}
 """Bandwidths of global and shared memory in B/s as printed; the catalogue has those that the GTX 750 really reaches."""
-Tiles = Mapping[str, tuple[Ints, Ints]]
-"""Rows and columns of every grid's tile."""
+Tiles = Mapping[str, tuple[Ints, Ints]]  # rows and columns of every grid's tile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

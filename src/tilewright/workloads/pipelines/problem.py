@@ -25,14 +25,12 @@ from tilewright.programs.stencil.program import refuse_bits
 from tilewright.programs.stencil.reference import evaluate, pad
 
 Array = npt.NDArray[Any]
-DTYPES = ("uint8", "int16", "int32", "float32", "float64")
-"""Element types of grids."""
+DTYPES = ("uint8", "int16", "int32", "float32", "float64")  # element types of grids
 ROUNDINGS = ("nearest", "floor", "truncate")
 """How a conversion to whole numbers rounds; ``nearest`` takes ties to the even number, as NumPy's ``rint``."""
 BORDERS = ("constant", "nearest", "reflect", "mirror", "wrap")
 """What lies outside a grid, with ``scipy.ndimage``'s names."""
-Halo = tuple[tuple[int, int], ...]
-"""Per axis, outermost first: cells below and above."""
+Halo = tuple[tuple[int, int], ...]  # per axis, outermost first: cells below and above
 
 
 def halo_text(halo: Halo) -> str:

@@ -29,12 +29,9 @@ MAX_PER_THREAD = 8
 WIDTHS = (128, 256, 512, 1024, 2048, 4096)
 ROWS = (1, 2, 4, 8)
 LINES = (8, 16, 32, 64)
-BASIC = (16, 16, 1, 1)
-"""The block of a basic implementation, which the paper compares with (section 5)."""
-THREADS = (128, 512)
-"""Fewest and most threads of a block, whole warps, by CUDA's guides."""
-OCCUPANCY = 0.5
-"""Least occupancy by CUDA's guides; where nothing reaches it, the highest there is counts."""
+BASIC = (16, 16, 1, 1)  # the block of a basic implementation, which the paper compares with (section 5)
+THREADS = (128, 512)  # fewest and most threads of a block, whole warps, by CUDA's guides
+OCCUPANCY = 0.5  # least occupancy by CUDA's guides; where nothing reaches it, the highest there is counts
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -98,8 +95,7 @@ class BlockChoice:
         }
 
 
-Choice = BlockChoice | RowCosts
-"""A configuration of a group and what it uses."""
+Choice = BlockChoice | RowCosts  # a configuration of a group and what it uses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

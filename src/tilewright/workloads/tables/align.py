@@ -26,8 +26,7 @@ from tilewright.workloads.tables.fill import Filling, filling
 from tilewright.workloads.tables.lower.align import emit_align
 from tilewright.workloads.tables.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 
-_THREADED = 4_000_000
-"""Cells below which a second thread costs more than it brings."""
+_THREADED = 4_000_000  # cells below which a second thread costs more than it brings
 _NUCLEOTIDES = frozenset("ACGTUN")
 _AMBIGUITY_CODES = frozenset("RYSWKMBDHV*")
 """Further letters of nucleotides, each for one of several, which stand for amino acids too; and the stop."""

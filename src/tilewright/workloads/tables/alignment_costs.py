@@ -25,23 +25,17 @@ from tilewright.costs.breakdown import Times
 from tilewright.costs.cpu.walks import core_memory, row_start, walk_terms
 from tilewright.machines.machine import Machine, with_threads
 
-_ITEM = 2
-"""Bytes of a score."""
-_PASSED = 2
-"""Rows of scores that go from row to row: H and V."""
-_STATE = 2 * _PASSED
-"""Rows of scores that a tile keeps: these, and both as they were before the tile."""
-_OPERATIONS, _ACCESSES = 10, 5
-"""Operations of a vector, and its loads and stores."""
-_CARRIED = 4
-"""Vectors that a row looks at again for gaps that come in from other lanes."""
+_ITEM = 2  # bytes of a score
+_PASSED = 2  # rows of scores that go from row to row: H and V
+_STATE = 2 * _PASSED  # rows of scores that a tile keeps: these, and both as they were before the tile
+_OPERATIONS, _ACCESSES = 10, 5  # operations of a vector, and its loads and stores
+_CARRIED = 4  # vectors that a row looks at again for gaps that come in from other lanes
 _CARRY_OPERATIONS, _CARRY_ACCESSES = 3, 2
 _ROWS = (*(2**power for power in range(3, 17)), 96, 192, 384, 768)
 _COLUMNS = tuple(2**power for power in range(6, 17))
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
 """Columns of tiles that a thread may take, so that all threads end together."""
-_KEPT_BYTES = 2**28
-"""What a traced alignment may keep where smaller tiles would be faster."""
+_KEPT_BYTES = 2**28  # what a traced alignment may keep where smaller tiles would be faster
 _MOST_CELLS = 2**31
 
 

@@ -45,8 +45,7 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.workloads.tables import orthogonal
 from tilewright.workloads.tables.problem import Recurrence, reach_of
 
-LETTER = 0.25
-"""Words of an input's value per row or per column: a letter is a byte, as the thesis counts it."""
+LETTER = 0.25  # words of an input's value per row or per column: a letter is a byte, as the thesis counts it
 _ROWS = tuple(2**power for power in range(4, 12))
 _COLUMNS = tuple(2**power for power in range(5, 14))
 _BETWEEN = (96, 192, 384, 768)
@@ -55,8 +54,7 @@ _SUBS = (1, 2, 4, 8, 16, 32, 64)
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows of tiles that an SM or core may take: heights between the powers of two, so that none is left over at the end.
 On a CPU also the tiles of a row, in all and for every core that may walk behind another."""
-_ADDRESSES = 40
-"""Registers of a GPU's thread besides the values that it keeps: pointers, extents and indices."""
+_ADDRESSES = 40  # registers of a GPU's thread besides the values that it keeps: pointers, extents and indices
 _REGISTERS = 65536
 
 

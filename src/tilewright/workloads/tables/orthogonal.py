@@ -18,8 +18,7 @@ from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Range, Wavefronts, nest
 from tilewright.workloads.tables.problem import Offset, Recurrence, reach_of
 
-_ROWS, _COLUMNS, _SUB = 64, 256, 8
-"""Sizes of the tile that the family's name alone stands for."""
+_ROWS, _COLUMNS, _SUB = 64, 256, 8  # sizes of the tile that the family's name alone stands for
 
 
 def _swept(problem: Problem) -> Program:

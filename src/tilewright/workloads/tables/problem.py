@@ -30,14 +30,12 @@ from tilewright.programs.stencil.expression import (
 )
 from tilewright.programs.stencil.operators import BITWISE, OPERATORS, ORDERED
 
-ROW, COLUMN = "i", "j"
-"""Names of the row and the column in the expression of what lies outside."""
+ROW, COLUMN = "i", "j"  # names of the row and the column in the expression of what lies outside
 DTYPES = ("bool", "int16", "int32", "int64", "float32", "float64")
 MAX_REACH = 64
 _UNTYPED = (ORDERED - set(BITWISE)) | {"pow", "sin", "cos", "tan", "tanh", "conj", "real", "imag"}
 Kind = Literal["row", "column", "cell", "matrix"]
-Offset = tuple[int, ...]
-"""Rows and columns from a cell to another."""
+Offset = tuple[int, ...]  # rows and columns from a cell to another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

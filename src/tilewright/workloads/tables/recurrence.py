@@ -14,8 +14,7 @@ from tilewright.workloads.tables import catalogue, problem
 from tilewright.workloads.tables.problem import COLUMN, ROW, Kind, Recurrence, lookup
 from tilewright.workloads.tables.report import describe
 
-Outside = Any
-"""A number, a function of the row, the column and scalars by name, or a mapping of these by table."""
+Outside = Any  # a number, a function of the row, the column and scalars by name, or a mapping of these by table
 
 
 class Table:
@@ -52,8 +51,7 @@ class Table:
         return describe(self.recurrence)
 
 
-RecurrenceLike = Table | Recurrence | str
-"""A decorated function, a recurrence, or the name of a built-in one."""
+RecurrenceLike = Table | Recurrence | str  # a decorated function, a recurrence, or the name of a built-in one
 
 
 @overload

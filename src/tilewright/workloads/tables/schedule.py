@@ -18,8 +18,7 @@ KEPT_DIAGONALS = 16
 """Anti-diagonals after which a wanted table's cells are copied into it: a line of cells of 4 bytes at a time."""
 _CHIP_BYTES = 16 * 1024
 """Matrices up to this size are copied to a GPU's shared memory, where they leave room for what tiles hand on."""
-_THREADED = 1_000_000
-"""Cells below which a second thread costs more than it brings."""
+_THREADED = 1_000_000  # cells below which a second thread costs more than it brings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,7 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming.rims import Cell
 
-PLACE = ir.Var("place")
-"""A thread's place among the threads' places on chip."""
+PLACE = ir.Var("place")  # a thread's place among the threads' places on chip
 
 
 def joined(start: str, *parts: int | Cell) -> str:

@@ -41,8 +41,7 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming.rims import Cell, split
 
-Near = tuple[str, int, int, tuple[Cell, Cell]]
-"""A value of another thread: field, version, slot, and thread and cell."""
+Near = tuple[str, int, int, tuple[Cell, Cell]]  # a value of another thread: field, version, slot, and thread and cell
 
 
 class Row:

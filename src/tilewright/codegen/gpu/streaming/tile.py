@@ -17,8 +17,7 @@ from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
 from tilewright.schedules.streaming.rims import age_of
 
-BASE = ir.Var("base")
-"""The step with which a band starts: a number of launches whose kernels look up what is a step's."""
+BASE = ir.Var("base")  # the step with which a band starts: a number of launches whose kernels look up what is a step's
 LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
 BEGIN, ADVANCES, ADVANCE = ir.Var("begin"), ir.Var("advances"), ir.Var("k")

@@ -20,8 +20,7 @@ from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.problem import CheckedProblem, check, check_targets, targets_of, warn_if_at_rest
 from tilewright.verbs.running.record import Run, log_choice, predicted_seconds, threads_of, while_running
 
-Levels = dict[str, tuple[Any, ...]]
-"""By updated field its levels, newest first."""
+Levels = dict[str, tuple[Any, ...]]  # by updated field its levels, newest first
 
 
 class Memory(Engine):

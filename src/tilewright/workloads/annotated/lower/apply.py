@@ -26,10 +26,8 @@ from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.dependences import LoopDependence
 from tilewright.workloads.annotated.nests.nest import Loop, Stmt, outermost, used
 
-Evaluate = Callable[[str], Any]
-"""Evaluates an argument's text with the values of the parameters."""
-Arguments = Mapping[str, Any]
-"""The arguments of a transform by name."""
+Evaluate = Callable[[str], Any]  # evaluates an argument's text with the values of the parameters
+Arguments = Mapping[str, Any]  # the arguments of a transform by name
 DEVICE = frozenset({"CUDA", "OpenCL"})
 MODULES = frozenset({"PolySyn", "CHiLL", "Chill", "SpMV"})
 """The original tool's other modules, by the names that annotations have for them."""

@@ -13,8 +13,7 @@ from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.affine import terms
 from tilewright.workloads.annotated.nests.values import constant, evaluate
 
-MOST = 4000
-"""Largest result, in statements and parts of expressions."""
+MOST = 4000  # largest result, in statements and parts of expressions
 _COMPARES = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 

@@ -14,8 +14,7 @@ from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.affine import IslNames
 from tilewright.workloads.annotated.nests.values import constant
 
-MOST_ACCESSES = 400
-"""Most mentions of arrays in a nest; none of a larger one has an extent."""
+MOST_ACCESSES = 400  # most mentions of arrays in a nest; none of a larger one has an extent
 _MAX_OPERATIONS = 1_000_000
 _ZERO = tree.integer(0)
 _OPAQUE = "tw_opaque_"

@@ -13,8 +13,7 @@ from tilewright.codegen.print.source import expression_text, statement_lines
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.values import common, promoted, type_of
 
-Names = Mapping[str, ir.Type]
-"""Types of names; of arrays those of pointers, to rows where they have several dimensions."""
+Names = Mapping[str, ir.Type]  # types of names; of arrays those of pointers, to rows where they have several dimensions
 
 # Conditions are whole numbers here: of two operators with one sign, that table has theirs first.
 _BINARY = {sign: op for op, sign in reversed(SIGNS.items())}

@@ -308,8 +308,7 @@ def _linear_in(expr: Expr, scalar: Name, *, minus: bool) -> tuple[list[Expr], li
     return [*([tree.integer(-1)] if negative else []), *factors], [each for each in found if each is not mine[0]]
 
 
-_CHUNK = 6
-"""Blocks of the kernel's rows that a thread computes at a time."""
+_CHUNK = 6  # blocks of the kernel's rows that a thread computes at a time
 
 
 def block_products(stmt: tree.Stmt, setting: NestContext, how: Blocking) -> tuple[tree.Stmt, tuple[str, ...]]:

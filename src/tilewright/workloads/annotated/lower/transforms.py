@@ -14,12 +14,9 @@ from tilewright.workloads.annotated.nests.dependences import LoopDependence, Nes
 from tilewright.workloads.annotated.nests.scalars import accumulated, reductions, renamed
 from tilewright.workloads.annotated.nests.values import constant
 
-MAX_TILE = 2**24
-"""Largest tile size."""
-MAX_SIZE = 5_000
-"""Largest result of unrolling, in statements and parts of expressions."""
-MAX_FACTOR = 512
-"""Largest unroll factor."""
+MAX_TILE = 2**24  # largest tile size
+MAX_SIZE = 5_000  # largest result of unrolling, in statements and parts of expressions
+MAX_FACTOR = 512  # largest unroll factor
 _ARRAY_SUM = re.compile(r"reduction\(([^:()]+):(\w+)\[")
 _ASSERTS = re.compile(r"^omp\b|\b(?:ivdep|simd|vector|assume_safety|independent)\b")
 
@@ -337,8 +334,7 @@ def innermost(stmt: tree.Stmt) -> list[tree.Loop]:
     return [loop for loop in tree.loops(stmt) if not tree.loops(loop.body)]
 
 
-MAX_COPY = 2**20
-"""Largest copy of a part of an array, elements."""
+MAX_COPY = 2**20  # largest copy of a part of an array, elements
 
 
 def scalar_replace(stmt: tree.Stmt, setting: NestContext, prefix: str = "itv_", ctype: str = "") -> tree.Stmt:

@@ -150,14 +150,10 @@ def _accesses(
     return tuple(dict.fromkeys(found))
 
 
-MAX_SITES = 96
-"""Most assignments of a nest; a larger one is taken to forbid everything."""
-_MAX_OPERATIONS = 400_000
-"""Steps of isl for one pair of accesses, and for one question about it."""
-_MOST_STEPS_OF_BOUNDS = 300_000
-"""Steps of isl for one subscript against its extent."""
-_MOST_HARD = 24
-"""Most pairs of a nest that are too much for that; a nest with more is taken to forbid everything."""
+MAX_SITES = 96  # most assignments of a nest; a larger one is taken to forbid everything
+_MAX_OPERATIONS = 400_000  # steps of isl for one pair of accesses, and for one question about it
+_MOST_STEPS_OF_BOUNDS = 300_000  # steps of isl for one subscript against its extent
+_MOST_HARD = 24  # most pairs of a nest that are too much for that; a nest with more is taken to forbid everything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,7 @@ from contextvars import ContextVar
 
 from tilewright.base.errors import UsageError
 
-LATE = "the time was over"
-"""What is said of work that the end of the time cut short."""
+LATE = "the time was over"  # what is said of work that the end of the time cut short
 _left: ContextVar[Callable[[], float] | None] = ContextVar("left", default=None)
 
 

@@ -184,16 +184,13 @@ class Transform:
     body: "Stmt"
 
 
-Directive = ir.Directive
-"""A ``#pragma`` that the region itself holds."""
-Verbatim = ir.Verbatim
-"""Text that a generator wrote."""
+Directive = ir.Directive  # a ``#pragma`` that the region itself holds
+Verbatim = ir.Verbatim  # text that a generator wrote
 Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Foreign | Transform
 _Node = TypeVar("_Node", Expr, Stmt)
 _Kind = TypeVar("_Kind")
 ONE = Num("1")
-MAX_DEPTH = 64
-"""Deepest nesting of expressions or statements."""
+MAX_DEPTH = 64  # deepest nesting of expressions or statements
 
 
 _OPERANDS: Mapping[type, tuple[str, ...]] = {

@@ -15,8 +15,7 @@ from tilewright.workloads.annotated.nests.nest import MAX_DEPTH, ONE, Assign, Bi
 from tilewright.workloads.annotated.nests.values import ELEMENTS, evaluate, named
 from tilewright.workloads.annotated.parse.spec import arguments, find
 
-MAX_CODE = 2**17
-"""Longest code of a region, characters."""
+MAX_CODE = 2**17  # longest code of a region, characters
 MATH = frozenset(name + tail for name in MATH_FUNCTIONS for tail in ("", "f")) | {"abs", "min", "max"}
 """The functions that a region may call."""
 ALIASES = {
@@ -68,8 +67,7 @@ _CONSTRUCTS = {
     "char": ("a character", "write its number"),
 }
 
-Node = Any
-"""A node of pycparser's, which is loaded on first use; its class is asked for by name."""
+Node = Any  # a node of pycparser's, which is loaded on first use; its class is asked for by name
 
 
 def parse_code(text: str, where: str, *, around: bool = False) -> Stmt:

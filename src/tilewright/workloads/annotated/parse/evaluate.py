@@ -15,18 +15,12 @@ from typing import Any, NoReturn
 
 from tilewright.base.errors import UsageError
 
-MAX_TEXT = 16384
-"""Longest expression, characters."""
-MAX_DEPTH = 40
-"""Deepest nesting."""
-MAX_ITEMS = 65536
-"""Most elements of a list, characters of a string."""
-MAX_WORK = 1_000_000
-"""Most elementary steps of one evaluation."""
-MAX_NUMBER = 2**63
-"""Largest magnitude of a whole number."""
-Plain = bool | int | float | str | tuple[Any, ...]
-"""What an expression yields; lists are tuples."""
+MAX_TEXT = 16384  # longest expression, characters
+MAX_DEPTH = 40  # deepest nesting
+MAX_ITEMS = 65536  # most elements of a list, characters of a string
+MAX_WORK = 1_000_000  # most elementary steps of one evaluation
+MAX_NUMBER = 2**63  # largest magnitude of a whole number
+Plain = bool | int | float | str | tuple[Any, ...]  # what an expression yields; lists are tuples
 _BINARY: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Plain]]] = {
     ast.Add: ("+", operator.add),
     ast.Sub: ("-", operator.sub),

@@ -30,8 +30,7 @@ from tilewright.workloads.annotated.parse.c import parse_code, parse_unit, witho
 from tilewright.workloads.annotated.parse.spec import TuningSpec, arguments, find, no_files, read_spec, uncommented
 from tilewright.workloads.annotated.parse.surroundings import BEGIN, END, Place, surroundings
 
-MAX_FILE = 2**20
-"""Largest annotated file, characters."""
+MAX_FILE = 2**20  # largest annotated file, characters
 MAX_REGIONS = 256
 MAX_NESTING = 8
 # Texts and other comments are found, too, so that no mark is found in them.
@@ -45,12 +44,10 @@ _CLOSE = re.compile(r"@[ \t]?\*/")
 _MODULE = re.compile(r"(?:begin\b\s*)?(?P<module>[A-Za-z_]\w*)\s*\(")
 _TAILS = frozenset({"", "end", ";", "end;"})
 LOOPS = frozenset({"Loop", "Loops"})
-PASSED = frozenset({"Align"})
-"""Modules whose annotation is accepted and has no effect: only what is inside counts."""
+PASSED = frozenset({"Align"})  # modules whose annotation is accepted and has no effect: only what is inside counts
 STENCILS = frozenset({"Stencil"})
 _CHILL = ("permute", "tile", "unroll")
-_QUIET = frozenset({"original", "known", "print", "print_code", "remove_dep"})
-"""Commands of CHiLL that have no effect."""
+_QUIET = frozenset({"original", "known", "print", "print_code", "remove_dep"})  # commands of CHiLL that have no effect
 _HEAD = re.compile(r"\s*(?:source|procedure|format|loop)\s*:.*$", re.MULTILINE)
 _COMMAND = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*\(")
 _FILE = re.compile(r"\s*(?:transform\s+Recipe\s*\()?\s*['\"]?(?P<name>[\w-]+\.\w+)['\"]?\s*\)?\s*")

@@ -12,8 +12,7 @@ from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated.nests.values import constant
 from tilewright.workloads.annotated.parse.c import parse_expression
 
-MAX_TOKENS = 200_000
-"""Most tokens that an expansion may produce."""
+MAX_TOKENS = 200_000  # most tokens that an expansion may produce
 _MAX_DEPTH = 32
 LITERAL = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.){1,8}'"
 COMMENT = r"//[^\n]*|/\*.*?(?:\*/|(?P<open>\Z))"
@@ -26,8 +25,7 @@ _TOKEN = re.compile(
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
 _DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<args>\([^()]*\))?(?P<body>.*)", re.DOTALL)
 _QUOTED = re.compile(f"(?P<literal>{LITERAL})|{COMMENT}", re.DOTALL)
-KEPT = frozenset({"min", "max"})
-"""Macros that are not expanded: their names mean what they say."""
+KEPT = frozenset({"min", "max"})  # macros that are not expanded: their names mean what they say
 FOLLOWED = "#"
 """Stands for the words of conditionals that are followed."""
 

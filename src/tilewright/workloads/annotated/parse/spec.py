@@ -20,8 +20,7 @@ KINDS = frozenset(
 )
 MAX_STATEMENTS = 2000
 _MOST_IMPORTS = 16
-MAX_SPEC = 2**17
-"""Longest specification, characters."""
+MAX_SPEC = 2**17  # longest specification, characters
 _LONGEST_DECLARATION = 4096
 _BETWEEN = " \t\r\n;"
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")

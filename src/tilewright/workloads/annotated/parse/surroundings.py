@@ -53,8 +53,7 @@ _PARAMETER = re.compile(
 )
 """Heads of functions, and their parameters: what they name before the last word is a type."""
 _MOST_TRIES = 64
-_MOST_PARSED = 2**21
-"""Most characters that are parsed in all tries together."""
+_MOST_PARSED = 2**21  # most characters that are parsed in all tries together
 
 
 class Unit:

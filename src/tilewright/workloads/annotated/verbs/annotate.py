@@ -29,8 +29,7 @@ from tilewright.workloads.annotated.verbs.result import SiteResult, SizeResult, 
 from tilewright.workloads.annotated.verbs.site import plain_site, tune_site
 
 BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
-_ANALYSED = 1.1
-"""Times the user's time at which what is left of the analysis ends."""
+_ANALYSED = 1.1  # times the user's time at which what is left of the analysis ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

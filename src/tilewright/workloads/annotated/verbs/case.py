@@ -30,12 +30,9 @@ PARALLEL = "parallel"
 """The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
 INTERIOR = "interior"
 """The parameter that a search for CPUs adds where conditions tell a loop's ends: whether the interior is split off."""
-MOST_SIZES = 64
-"""Most sizes of the input that one specification may be tuned for."""
-_MOST_HELD = 2**29
-"""Largest array that is an object of a unit: those of one have to lie within 2 GiB."""
-_SHARE = 0.15
-"""Share of the free memory that the inputs may take; they are held five times."""
+MOST_SIZES = 64  # most sizes of the input that one specification may be tuned for
+_MOST_HELD = 2**29  # largest array that is an object of a unit: those of one have to lie within 2 GiB
+_SHARE = 0.15  # share of the free memory that the inputs may take; they are held five times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

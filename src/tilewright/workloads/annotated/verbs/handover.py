@@ -40,8 +40,7 @@ from tilewright.workloads.annotated.verbs.result import SizeResult
 _HEAD = "#include <stdlib.h>\n\n"
 _GAIN = 0.95
 """Loops stay as they were transformed unless threads and blocked products take less than such a share of their time."""
-_STEPS = 2
-"""Steps that a tiling is chosen for where their number is not known."""
+_STEPS = 2  # steps that a tiling is chosen for where their number is not known
 
 
 def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> SizeResult | str | None:

@@ -25,14 +25,11 @@ from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, repea
 from tilewright.workloads.annotated.verbs.result import SizeResult
 
 NARROW = "compared on inputs as specified alone: on wider ones the file's own text gives infinities"
-TRIAL_SECONDS = 60.0
-"""Limit on the first run of a variant and its comparison, beyond ten times the original's."""
+TRIAL_SECONDS = 60.0  # limit on the first run of a variant and its comparison, beyond ten times the original's
 _ORIGINAL_SECONDS = 240.0
-_BASELINE = 0.1
-"""Share of the time that is left in which the original body is timed."""
+_BASELINE = 0.1  # share of the time that is left in which the original body is timed
 _NO_TIME = ("the time was over before the original body was built and run", "give more --seconds")
-_REFERENCE = ("-O1", "-ffp-contract=off")
-"""How the file's own text is compiled: nothing is reordered or fused."""
+_REFERENCE = ("-O1", "-ffp-contract=off")  # how the file's own text is compiled: nothing is reordered or fused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,7 @@ from tilewright.workloads.annotated.verbs.case import Case
 MAX_RUNS = 100_000
 _REPEATS = 5
 _MOST_REPEATS = 200
-_MANY = 300
-"""Spaces larger than this are not searched exhaustively unless the specification says so."""
+_MANY = 300  # spaces larger than this are not searched exhaustively unless the specification says so
 
 
 class AnnotatedOptions(AnnotateOptions):

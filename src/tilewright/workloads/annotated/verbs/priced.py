@@ -20,10 +20,8 @@ from tilewright.workloads.annotated.nests.values import REAL_TYPES, bytes_of, ev
 from tilewright.workloads.annotated.verbs.case import Case, command_of
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
 
-_REGISTERS = 32
-"""Registers of a thread where no compiler says."""
-_LOOP = 3.0
-"""Instructions of a turn of a loop: its counter, the comparison and the branch."""
+_REGISTERS = 32  # registers of a thread where no compiler says
+_LOOP = 3.0  # instructions of a turn of a loop: its counter, the comparison and the branch
 Known = Mapping[str, int | float]
 
 

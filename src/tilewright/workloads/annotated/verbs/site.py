@@ -21,14 +21,10 @@ from tilewright.workloads.annotated.verbs.meter import NARROW, Beside, CpuMeter
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, searched, space_of
 from tilewright.workloads.annotated.verbs.result import SiteResult, SizeResult, untuned
 
-_SEARCH = 0.6
-"""Share of the time for the search."""
-_BESIDE = 0.4
-"""Share of what is left then for the winner beside the original body; the rest is for other kernels."""
-_REGISTERS = 16.0
-"""Names of vector registers: copies beyond them spill."""
-_CACHE_BYTES = 2.0**20
-"""What a tile should stay below: a second-level cache."""
+_SEARCH = 0.6  # share of the time for the search
+_BESIDE = 0.4  # share of what is left then for the winner beside the original body; the rest is for other kernels
+_REGISTERS = 16.0  # names of vector registers: copies beyond them spill
+_CACHE_BYTES = 2.0**20  # what a tile should stay below: a second-level cache
 _ELEMENT = 8.0
 _APART = "the winner and the original body were not timed in turn but at different moments: give more --seconds"
 

@@ -29,10 +29,8 @@ from tilewright.workloads.pipelines.problem import PipelineProblem, PipelineSten
 from tilewright.workloads.pipelines.rows import halos_of, streamable
 
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
-_WORD = ir.element("int64")
-"""What shared memory is declared as: tiles of any type start at one of these."""
-_VERSION = 2
-"""Raised when texts change for the same group."""
+_WORD = ir.element("int64")  # what shared memory is declared as: tiles of any type start at one of these
+_VERSION = 2  # raised when texts change for the same group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,7 @@ from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, lines, p
 
 _BYTE, _DOUBLE = ir.element("uint8"), ir.element("float64")
 _ARRAYS, _SIZES = ir.const_pointer(ir.pointer(_BYTE)), ir.const_pointer(ir.INDEX)
-_VERSION = 2
-"""Raised when texts change for the same group."""
+_VERSION = 2  # raised when texts change for the same group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,10 +42,8 @@ SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bi
 the least number of bits to compute on (8, 16 or 32), the score of columns that fill up a tile, and bytes of work per
 thread."""
 _FLAG_WORDS = 16
-_VERSION = 2
-"""Raised when the text changes."""
-_CALM = 64
-"""Scores at the lower edge of a tile below which the next one is tried on fewer bits again."""
+_VERSION = 2  # raised when the text changes
+_CALM = 64  # scores at the lower edge of a tile below which the next one is tried on fewer bits again
 _OPEN_E, _OPEN_V = 4, 8
 """Bits of a direction: a horizontal gap, or a vertical one, goes on. The lower two say where H comes from."""
 _START, _PAIR, _E, _V = 0, 1, 2, 3

@@ -18,10 +18,8 @@ READY, MOST, PROFILED = 0, 1, 2
 its profile is made."""
 STATE = PROFILED + len(BITS)
 _LOWEST = {8: -128, 16: -32768, 32: 0}
-_CHECKED = 64
-"""Rows after which saturation is looked for."""
-_CARRIED = 4
-"""Vectors after which a gap that is carried on is looked at."""
+_CHECKED = 64  # rows after which saturation is looked for
+_CARRIED = 4  # vectors after which a gap that is carried on is looked at
 _TABLE = 256
 
 

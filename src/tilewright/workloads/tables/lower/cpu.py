@@ -22,12 +22,10 @@ from tilewright.workloads.tables.problem import Recurrence
 SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
 """What ``size`` holds: extents, the tile, threads, whether tables are wanted, whether all cells are folded, and bytes
 of ``work`` per thread; then the columns of every matrix."""
-_FLAG = 16
-"""Numbers of 64 bits from one flag to the next: two cache lines."""
+_FLAG = 16  # numbers of 64 bits from one flag to the next: two cache lines
 _BYTE = ir.element("uint8")
 _FLAGS = ir.element("int64")
-_VERSION = 2
-"""Raised when texts change for the same recurrence."""
+_VERSION = 2  # raised when texts change for the same recurrence
 
 
 def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int], kept: int) -> int:

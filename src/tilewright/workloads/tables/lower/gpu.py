@@ -26,10 +26,8 @@ from tilewright.workloads.tables.orthogonal import passed_bytes
 from tilewright.workloads.tables.problem import Recurrence
 from tilewright.workloads.tables.schedule import TableShape
 
-ABOVE, BESIDE = 3, 2
-"""Sets of edges that are kept."""
-_VERSION = 2
-"""Raised when texts change for the same recurrence."""
+ABOVE, BESIDE = 3, 2  # sets of edges that are kept
+_VERSION = 2  # raised when texts change for the same recurrence
 
 
 def emit_gpu_table(
