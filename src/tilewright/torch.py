@@ -101,9 +101,9 @@ def _registered(program: Program, steps: int, options: dict[str, Any]) -> Callab
 
     def backward(tensors: list[Tensor], levels: list[int], names: str, cotangents: list[Tensor]) -> list[Tensor]:
         fields, scalars = given(tensors, levels, names)
-        worth = tuple(each.detach().contiguous().numpy() for each in cotangents)
-        each_worth = worth if count > 1 else worth[0]
-        of_arrays, of_scalars = gradients(program, each_worth, *fields, steps=steps, **options, **scalars)
+        values = tuple(each.detach().contiguous().numpy() for each in cotangents)
+        cotangent = values if count > 1 else values[0]
+        of_arrays, of_scalars = gradients(program, cotangent, *fields, steps=steps, **options, **scalars)
         flat = [one for each in of_arrays for one in (each if isinstance(each, tuple) else (each,))]
         every = [*flat, *(of_scalars[name] for name in _split(names))]
         return [torch.as_tensor(np.asarray(a)).to(b.dtype) for a, b in zip(every, tensors, strict=True)]

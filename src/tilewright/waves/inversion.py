@@ -84,7 +84,7 @@ def misfit(  # noqa: PLR0913  (a public verb)
 
 
 def _folded(padded: Floats, around: Sequence[tuple[int, int]]) -> Floats:
-    """Sum what layers around a model are worth into its outermost cells, whose speeds they have."""
+    """Sum the cotangents of layers around a model into its outermost cells, whose speeds they have."""
     for axis, (low, high) in enumerate(around):
         turned = np.moveaxis(padded, axis, 0)
         inner = turned[low : len(turned) - high].copy()

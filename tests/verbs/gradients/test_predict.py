@@ -114,7 +114,7 @@ def test_a_root_is_taken_once_per_cell():
     assert made.updated == ("u_bar_node", "u_bar")
 
 
-def test_what_older_versions_are_worth_is_a_run_of_its_own():
+def test_cotangents_of_older_versions_take_a_run_of_their_own():
     made = adjoint_of(program("wave2d"))
     whole = make_problem(made.program, LARGE["shape"], LARGE["steps"], "float32", made.boundary)
     first, older = at_once(whole, made).problems

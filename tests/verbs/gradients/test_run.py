@@ -221,7 +221,7 @@ BRANCHES = {
 
 @pytest.mark.parametrize("name", BRANCHES)
 @pytest.mark.parametrize("boundary", ["fixed", "reflect", "constant"])
-def test_branches_that_were_not_taken_are_worth_nothing(private_folders, name, boundary):
+def test_cotangents_of_branches_that_were_not_taken_are_zero(private_folders, name, boundary):
     program, draw, step = tw.stencil(BRANCHES[name]), np.random.default_rng(6), 1e-6
     u = draw.uniform(-1.0, 1.0, (10, 12))
     move, worth = draw.standard_normal((2, 10, 12))
@@ -330,7 +330,7 @@ def test_states_that_are_all_newest_versions_are_where_streaming_kernels_leave_t
 
 
 @pytest.mark.parametrize("boundary", some([("mirror", "nearest"), "fixed", "wrap", "reflect", "constant:0.3"], 2))
-def test_what_a_long_weighted_sum_is_worth_is_computed_once_per_cell(private_folders, boundary):
+def test_the_cotangent_of_a_long_weighted_sum_is_computed_once_per_cell(private_folders, boundary):
     def high_order(u, m, g):
         lap = tw.laplacian(u, 8)
         return g[0, 0] * (2 * u[0, 0] - g[0, 0] * u.prev[0, 0] + m[0, 0] * lap)

@@ -1,11 +1,11 @@
 """The adjoint of a stencil program: the transposed tangent-linear step, as a program that gathers.
 
 A step maps the state (every time level of the updated fields), the fields that it only reads and the scalars to the
-next state. Its adjoint maps what a small change of the new state is worth to what one of the old state is worth. Where
-the step reads ``u`` at distance ``o``, the adjoint reads what the result is worth at distance ``-o`` (J. Hueckelheim et
-al., "Automatic differentiation for adjoint stencil loops", ICPP 2019), so that nothing is scattered. What a boundary
-maps into the grid is added there: ``reflect`` reads cell 0 as cell -1, so the adjoint adds in cell 0 what cell -1 is
-worth.
+next state. Its adjoint maps the cotangent of the new state (u_bar in the notation of automatic differentiation: the
+derivative of a result by it) to that of the old one. Where the step reads ``u`` at distance ``o``, the adjoint reads
+the cotangent of the result at distance ``-o`` (J. Hueckelheim et al., "Automatic differentiation for adjoint stencil
+loops", ICPP 2019), so that nothing is scattered. What a boundary maps into the grid is added there: ``reflect`` reads
+cell 0 as cell -1, so the adjoint adds the cotangent of cell -1 to that of cell 0.
 """
 
 import functools
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.adjoint_parts import Adjoint, Inner, Split, SteadyPart, worth_of
+from tilewright.programs.stencil.adjoint_parts import Adjoint, Inner, Split, SteadyPart, cotangent_name
 from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
 from tilewright.programs.stencil.expression import Const, Leaf, Placed, Read, Scalar, Value, apply, flatten, level_name
 from tilewright.programs.stencil.problem import Problem, Span, make_problem
@@ -29,8 +29,8 @@ _ZERO = Boundary("constant", 0.0)
 def adjoint_of(
     program: Program,
     boundary: BoundarySpec = "fixed",
-    wanted: Sequence[str] | None = None,  # what no statement updates whose worth is summed; by default all of it
-    varying: Sequence[str] = (),  # scalars with a value per step, whose worth is not summed
+    wanted: Sequence[str] | None = None,  # what no statement updates whose cotangent is summed; by default all of it
+    varying: Sequence[str] = (),  # scalars with a value per step, whose cotangent is not summed
 ) -> Adjoint:
     """Derive the adjoint of a program."""
     if program.complex_constant is not None:
@@ -116,7 +116,7 @@ class _Maker:
             f"{program.name}-adjoint",
             program.rank,
             {name: self._as_state(name, value) for name, value in values.items()},
-            summary=f"what a step of {program.name} is worth, from the next one's worth",
+            summary=f"cotangents of a step of {program.name}, from those of the next one",
         )
         rims = {field: f"{field}_rim" for field in program.updated if f"{field}_rim" in values}
         return Adjoint(
@@ -136,7 +136,7 @@ class _Maker:
         )
 
     def _of_new_values(self) -> dict[str, Value]:
-        """What a new value is worth: that of the state, and what later statements of the same step make of it."""
+        """The cotangent of a new value: that of the state, and what later statements of the same step make of it."""
         values: dict[str, Value] = {}
         later: list[Statement] = []
         order = [number for stage in self.program.stages for number in stage]
@@ -147,7 +147,7 @@ class _Maker:
             if not readers:
                 continue
             inside, total = self._inside(statement), self._gathered(field, 1, readers)
-            values[f"{field}_bar_now"] = self._read(worth_of(field)) + _masked(inside, total)
+            values[f"{field}_bar_now"] = self._read(cotangent_name(field)) + _masked(inside, total)
             self.stage[field] = f"{field}_bar_now"
             if inside is not None:
                 values[f"{field}_rim_now"] = self._read(f"{field}_rim") + apply("where", inside, 0.0, total)
@@ -155,7 +155,7 @@ class _Maker:
         return values
 
     def _node(self, statement: Statement) -> int | None:
-        """Place of the node of an expression whose worth is a field of its own."""
+        """Place of the node of an expression whose cotangent is a field of its own."""
         if any(read.level == 1 for each in self.program.statements for read in each.reads):
             return None  # there are stages
         return common_node(statement.tape, lambda leaf: isinstance(leaf, Read) and self._is_asked(leaf.field))
@@ -164,7 +164,7 @@ class _Maker:
         return field in self.program.updated or field in self.wanted
 
     def _of_nodes(self) -> dict[str, Value]:
-        """What the nodes are worth through which several reads act, where that takes long to compute."""
+        """The cotangents of the nodes through which several reads act, where that takes long to compute."""
         values: dict[str, Value] = {}
         for statement in self.program.statements:
             place = self._node(statement)
@@ -174,30 +174,30 @@ class _Maker:
             own = values_of(statement.tape, functools.partial(self._moved, distance=at))
             seed, _, _ = slopes_through(statement.tape, own, lambda node: isinstance(node, Read), place)
             if seed is not None:
-                values[f"{statement.field}_bar_node"] = seed * self._read(worth_of(statement.field))
+                values[f"{statement.field}_bar_node"] = seed * self._read(cotangent_name(statement.field))
         return values
 
     def _of_levels(self) -> dict[str, Value]:
-        """What the time levels are worth that a step begins with."""
+        """The cotangents of the time levels that a step begins with."""
         values: dict[str, Value] = {}
         for statement in self.program.statements:
             field, inside = statement.field, self._inside(statement)
             for level in range(self.program.history(field)):
                 total = self._handed(field, level)
-                values[worth_of(field, level)] = _masked(inside, total) if level == 0 else total
+                values[cotangent_name(field, level)] = _masked(inside, total) if level == 0 else total
                 if level == 0 and inside is not None:
                     rim = f"{field}_rim"
                     values[rim] = self._now(rim, field=rim) + apply("where", inside, 0.0, total)
         return values
 
     def _handed(self, field: str, level: int) -> Value:
-        """What a version is worth for the reads of it, and for being the next older one of the new state."""
+        """The cotangent of a version for the reads of it, and for being the next older one of the new state."""
         total = self._gathered(field, -level, self.program.statements)
         older = level + 1 < self.program.history(field)
-        return _plus(self._read(worth_of(field, level + 1)), total) if older else total
+        return _plus(self._read(cotangent_name(field, level + 1)), total) if older else total
 
     def _remembered(self, field: str) -> Value:
-        """The newest of two versions: what the older one is worth is that of the last step's reads of it."""
+        """The newest of two versions: the cotangent of the older one is that of the last step's reads of it."""
         total = self._gathered(field, 0, self.program.statements)
         self.age = 1
         older = self._gathered(field, -1, self.program.statements)
@@ -205,7 +205,7 @@ class _Maker:
         return _plus(older, total)
 
     def _inner(self) -> Inner | None:
-        """Return the program of what updated cells are worth, if steps depend on no state and have no stages."""
+        """Return the program of the cotangents of updated cells, if steps depend on no state and have no stages."""
         program = self.program
         if self.stage or any(self._node(each) is not None for each in program.statements):
             return None
@@ -213,15 +213,15 @@ class _Maker:
         bars, totals = {}, {}
         for field in program.updated:
             totals[field] = self._remembered(field) if two else self._handed(field, 0)
-            bars[worth_of(field)] = totals[field]
+            bars[cotangent_name(field)] = totals[field]
             if not two:
                 levels = range(1, program.history(field))
-                bars |= {worth_of(field, level): self._handed(field, level) for level in levels}
+                bars |= {cotangent_name(field, level): self._handed(field, level) for level in levels}
         inner = self._stencil("inner", bars)
         if two and any(inner.history(name) != 2 for name in inner.updated):
             return None
         older = self._stencil(
-            "older", {worth_of(f, 1): self._gathered(f, -1, program.statements) for f in program.updated}
+            "older", {cotangent_name(f, 1): self._gathered(f, -1, program.statements) for f in program.updated}
         )
         edges = {f"{field}_rim": totals[field] for field in program.updated if any(map(any, self._margins(field)))}
         summing = self._stencil("edges", {**edges, **{name: self._read(name) for name in bars}})
@@ -245,7 +245,7 @@ class _Maker:
             f"{self.program.name}-adjoint-{what}",
             self.program.rank,
             {name: self._as_state(name, value) for name, value in values.items()},
-            summary=f"what a step of {self.program.name} is worth: {what}",
+            summary=f"cotangents of a step of {self.program.name}: {what}",
         )
 
     def _margins(self, field: str) -> tuple[Span, ...]:
@@ -256,20 +256,20 @@ class _Maker:
         """Return under which boundaries just the cells are updated that the program updates, and else the regions."""
         boundary = {name: self._side(name) for name in found.fields}
         regions = {
-            worth_of(field): tuple((low, -high) for low, high in self._margins(field))
+            cotangent_name(field): tuple((low, -high) for low, high in self._margins(field))
             for field in self.program.updated
             if any(map(any, self._margins(field)))
         }
-        kept = boundary | {worth_of(field): self._kept_sides(field) for field in self.program.updated}
+        kept = boundary | {cotangent_name(field): self._kept_sides(field) for field in self.program.updated}
         probe = make_problem(found, (2,) * found.rank, 1, "float64", kept)
-        wanted = {worth_of(field): self._margins(field) for field in self.program.updated}
+        wanted = {cotangent_name(field): self._margins(field) for field in self.program.updated}
         none = ((0, 0),) * found.rank
         if all(probe.margins(each) == wanted.get(each.field, none) for each in found.statements):
             return kept, {}
         return boundary, regions
 
     def _kept_sides(self, field: str) -> BoundarySpec:
-        """The sides of what a field is worth, where cells that are kept are worth nothing."""
+        """The sides of the cotangent of a field, which is zero in cells that are kept."""
         sides = self.sides[self.program.fields.index(field)]
         return tuple(
             tuple(Boundary() if side.kind == "fixed" else this for side, this in zip(pair, own, strict=True))
@@ -286,8 +286,8 @@ class _Maker:
             margins = self.problem.margins(statement)
             if not any(map(any, margins)):
                 continue
-            chosen[worth_of(field)] = total = self._handed(field, 0)
-            regions[worth_of(field)] = tuple((low, -high) for low, high in margins)
+            chosen[cotangent_name(field)] = total = self._handed(field, 0)
+            regions[cotangent_name(field)] = tuple((low, -high) for low, high in margins)
             del chosen[f"{field}_rim"]
             slabs = {f"{field}_rim{number}": slab for number, slab in enumerate(_slabs(margins))}
             for name, slab in slabs.items():
@@ -295,7 +295,7 @@ class _Maker:
                 regions[name] = slab
             rims[f"{field}_rim"] = tuple(slabs)
             if f"{field}_bar_node" in chosen:
-                regions[f"{field}_bar_node"] = regions[worth_of(field)]
+                regions[f"{field}_bar_node"] = regions[cotangent_name(field)]
         if not rims:
             return None
         split = self._stencil("split", chosen)
@@ -317,20 +317,22 @@ class _Maker:
         for statement in program.statements:
             field = statement.field
             for level in range(program.history(field)):
-                chosen[worth_of(field, level)] = self._as_state(worth_of(field, level), self._handed(field, level))
+                chosen[cotangent_name(field, level)] = self._as_state(
+                    cotangent_name(field, level), self._handed(field, level)
+                )
         sums = {field: f"{field}_sum" for field in program.updated}
         for field, name in sums.items():
-            chosen[name] = self._read(name) + self._read(worth_of(field))
+            chosen[name] = self._read(name) + self._read(cotangent_name(field))
         steady = stencil(f"{program.name}-adjoint-sums", program.rank, chosen, summary=made.summary)
         boundary = {name: self._side(name) for name in steady.fields}
-        boundary |= {worth_of(field): self._kept_sides(field) for field in program.updated}
+        boundary |= {cotangent_name(field): self._kept_sides(field) for field in program.updated}
         probe = make_problem(steady, (2,) * program.rank, 1, "float64", boundary)
         written = {each.field: each for each in steady.statements}
         for statement in program.statements:
             field = statement.field
-            if probe.margins(written[worth_of(field)]) != self.problem.margins(statement):
+            if probe.margins(written[cotangent_name(field)]) != self.problem.margins(statement):
                 return None
-            older = [worth_of(field, level) for level in range(1, program.history(field))]
+            older = [cotangent_name(field, level) for level in range(1, program.history(field))]
             if any(low or high for name in [*older, sums[field]] for low, high in probe.margins(written[name])):
                 return None
         if any(name in self.positions.values() for name in steady.fields):
@@ -344,7 +346,7 @@ class _Maker:
         )
 
     def _as_state(self, name: str, value: Value) -> Value:
-        """Return a value that reads something: a field that is worth nothing is set to zero by its own zeroth part."""
+        """Return a value that reads something: a cotangent of nothing is set to zero by its own zeroth part."""
         return value if _reads(value) else value + 0.0 * self._read(name)
 
     def _side(self, name: str) -> BoundarySpec:
@@ -360,7 +362,7 @@ class _Maker:
         return Value(Read(name, level, offset or (0,) * self.program.rank))
 
     def _now(self, name: str, offset: tuple[int, ...] | None = None, *, field: str) -> Value:
-        """Read what a new value of this step is worth, where later statements of the step count."""
+        """Read the cotangent of a new value of this step, where later statements of the step count."""
         stage = self.stage.get(field)
         return self._read(name, offset) if stage is None else self._read(stage, offset, 1)
 
@@ -383,7 +385,7 @@ class _Maker:
         return _all(tests)
 
     def _gathered(self, field: str, level: int, readers: Sequence[Statement]) -> Value:
-        """What reads of a field's version by some statements are worth."""
+        """The cotangents of reads of a field's version by some statements."""
         terms: list[Value] = []
         for statement in readers:
             for read in statement.reads:
@@ -401,7 +403,7 @@ class _Maker:
         return total
 
     def _of_read(self, statement: Statement, read: Read) -> Iterator[Value]:
-        """Yield what one read is worth, at the cells that it reads, by where these lie."""
+        """Yield the cotangent of one read, at the cells that it reads, by where these lie."""
         sides = self.sides[self.program.fields.index(read.field)]
         choices = [list(self._ways(axis, read.offset[axis], sides[axis])) for axis in range(self.program.rank)]
         for ways in itertools.product(*choices):
@@ -429,28 +431,28 @@ class _Maker:
                 yield 1 + beyond + cell - offset, apply("eq", self._position(axis), last)
 
     def _term(self, statement: Statement, leaf: Leaf, distance: tuple[int, ...]) -> Value:
-        """What a statement's result at a distance is worth, times its derivative there."""
+        """The cotangent of a statement's result at a distance, times its derivative there."""
 
         def moved(node: Leaf) -> Value:
             return self._moved(node, distance)
 
         values, field = values_of(statement.tape, moved), statement.field
-        now = self._now(worth_of(field), distance, field=field)
-        worth = self._read(worth_of(field), distance, -self.age) if self.age else now
+        now = self._now(cotangent_name(field), distance, field=field)
+        cotangent = self._read(cotangent_name(field), distance, -self.age) if self.age else now
         place = self._node(statement)
         if place is None:
             slope = slopes(statement.tape, values, lambda node: node == leaf).get(leaf)
-            return self._worth_by(slope, worth, distance)
+            return self._pulled_back(slope, cotangent, distance)
         _, inner, past = slopes_through(statement.tape, values, lambda node: node == leaf, place)
-        through = self._worth_by(inner.get(leaf), self._read(f"{field}_bar_node", distance, 1), distance)
-        return _plus(self._worth_by(past.get(leaf), worth, distance), through)
+        through = self._pulled_back(inner.get(leaf), self._read(f"{field}_bar_node", distance, 1), distance)
+        return _plus(self._pulled_back(past.get(leaf), cotangent, distance), through)
 
-    def _worth_by(self, slope: Value | None, worth: Value, distance: tuple[int, ...]) -> Value:
-        """What something at a distance is worth, times a derivative there; zero where there is none."""
+    def _pulled_back(self, slope: Value | None, cotangent: Value, distance: tuple[int, ...]) -> Value:
+        """The cotangent of something at a distance, times a derivative there; zero where there is none."""
         if slope is None:
             return Value(Const(0.0))
         unit = isinstance(slope.op, Const) and slope.op.value == 1
-        term = worth if unit else slope * worth
+        term = cotangent if unit else slope * cotangent
         if is_smooth(slope):
             return term
         # Beyond the grid there is nothing, and the derivative of nothing may be infinite.

@@ -19,23 +19,23 @@ class Adjoint:
     states: dict[str, tuple[str, int]]
     positions: dict[int, str]  # by axis, the field that holds a cell's index along it
     extents: dict[int, str]  # by axis, the scalar that holds the grid's extent
-    sums: dict[str, str]  # by the forward field or scalar that no step changes, the field that sums what it is worth
-    kept: dict[str, str]  # by updated field, the field that sums what cells are worth that no step updates
-    # by updated field whose new values later statements of the step read, the field of what they are worth with these
+    sums: dict[str, str]  # by the forward field or scalar that no step changes, the field that sums its cotangent
+    kept: dict[str, str]  # by updated field, the field that sums the cotangents of cells that no step updates
+    # by updated field whose new values later statements of the step read, the field of their cotangents with these
     stages: dict[str, str]
     # the same results, from statements that update some cells each in place of testing where a cell lies; None where
     # there is nothing to test
     split: "Split | None" = None
-    # for steps that depend on no state and sum nothing else, what updated cells are worth alone; what kept cells are
-    # worth follows from its sums near the sides
+    # for steps that depend on no state and sum nothing else, the cotangents of updated cells alone; those of kept cells
+    # follow from its sums near the sides
     inner: "Inner | None" = None
-    # for steps that depend on no state, only the sums of what states are worth: ``u_sum`` beside ``u_bar``; one step of
-    # ``program`` from these makes all other sums
+    # for steps that depend on no state, only the sums of the cotangents of states: ``u_sum`` beside ``u_bar``; one step
+    # of ``program`` from these makes all other sums
     steady: "SteadyPart | None" = None
 
-    def worth(self, field: str, level: int = 0) -> str:
-        """Name of the field that holds what a forward field's version is worth, ``level`` steps before the newest."""
-        return worth_of(field, level)
+    def cotangent(self, field: str, level: int = 0) -> str:
+        """Name of the field with the cotangent of a forward field's version, ``level`` steps before the newest."""
+        return cotangent_name(field, level)
 
     @property
     def changing(self) -> tuple[str, ...]:
@@ -46,19 +46,21 @@ class Adjoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inner:
-    """The part of an adjoint that says what updated cells are worth; no cell that is kept is worth anything in it.
+    """The part of an adjoint that says the cotangents of updated cells; those of kept cells are zero in it.
 
-    Where all fields have two time levels, it reads two versions of what these are worth, of which the older one is
-    nothing at first, in place of handing on what the older level is worth.
+    Where all fields have two time levels, it reads two versions of their cotangents, of which the older one is zero at
+    first, in place of handing on the cotangent of the older level.
     """
 
     program: Program  # one step backwards
     boundary: BoundarySpec  # of that, by field
     # by updated field, the cells that are updated, where the boundaries say others
     regions: dict[str, tuple[Span, ...]]
-    edges: Program  # what kept cells are worth (``u_rim``), from the sums over the steps of all versions that are read
+    edges: (
+        Program  # the cotangents of kept cells (``u_rim``), from the sums over the steps of all versions that are read
+    )
     edge_boundary: BoundarySpec  # of these sums, by field
-    # what older levels are worth after a last step, from what the newest were worth before it; None if handed on
+    # the cotangents of older levels after a last step, from the cotangents of the newest before it; None if handed on
     older: Program | None
     older_boundary: BoundarySpec
 
@@ -69,7 +71,7 @@ class SteadyPart:
 
     program: Program  # one step backwards
     boundary: BoundarySpec  # of that, by field
-    sums: dict[str, str]  # by updated field, the field that sums what the new values are worth
+    sums: dict[str, str]  # by updated field, the field that sums the cotangents of the new values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +81,11 @@ class Split:
     program: Program  # one step backwards
     boundary: BoundarySpec  # of that, by field
     regions: dict[str, tuple[Span, ...]]  # by updated field, the cells that are updated; all without an entry
-    # by the field that sums what kept cells are worth in ``Adjoint.program``, those that do it here: one per side of
+    # by the field that sums the cotangents of kept cells in ``Adjoint.program``, those that do it here: one per side of
     # the grid, zero at first
     rims: dict[str, tuple[str, ...]]
 
 
-def worth_of(field: str, level: int = 0) -> str:
-    """Name what a version of a field is worth."""
+def cotangent_name(field: str, level: int = 0) -> str:
+    """Name the cotangent of a version of a field."""
     return f"{field}_bar{level or ''}"

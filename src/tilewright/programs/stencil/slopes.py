@@ -7,7 +7,7 @@ from tilewright.programs.stencil.expression import Apply, Const, Leaf, Tape, Val
 from tilewright.programs.stencil.operators import BOOLEAN, FLAT
 
 _STILL = BOOLEAN | FLAT  # operators whose derivative is zero wherever there is one
-_FEWEST = 2  # leaves from which on it pays to hand on what a node through which they all act is worth
+_FEWEST = 2  # leaves from which on it pays to hand on the cotangent of a node through which they all act
 _MANY = 12
 """Leaves from which on it pays for a node whose derivative is a product: each leaf computes it anew otherwise."""
 _CHOICES = frozenset({"where", "minimum", "maximum"})  # operators with branches that are not taken
@@ -30,10 +30,10 @@ def values_of(tape: Tape, leaf: Callable[[Leaf], Value]) -> list[Value]:
 def common_node(tape: Tape, wanted: Callable[[Leaf], bool]) -> int | None:
     """Return the innermost node through which most leaves act on a tape's result, by a derivative that takes long.
 
-    What the result is worth for that node is one value per cell, where what it is worth for the leaves is one for each
-    of them: of ``1 / sqrt(c + a * a + b * b)`` the node is what the root is taken of. Of many leaves, it is the
-    weighted sum that is multiplied by a field. None where no more than one leaf acts through any, the derivative by it
-    has no division or function and the leaves are few, or the expression has branches.
+    The cotangent of that node is one value per cell, where those of the leaves are one for each of them: of ``1 /
+    sqrt(c + a * a + b * b)`` the node is what the root is taken of. Of many leaves, it is the weighted sum that is
+    multiplied by a field. None where no more than one leaf acts through any, the derivative by it has no division or
+    function and the leaves are few, or the expression has branches.
     """
     below: list[frozenset[Leaf]] = []
     for node in tape:
@@ -102,7 +102,7 @@ def slopes(
         choice = place in chosen or node.op in _CHOICES
         for arg, partial in zip(node.args, partials, strict=True):
             if partial is not None and moving[arg]:
-                handed = _where_worth(seed, partial) if place in chosen and node.op not in _LINEAR else partial
+                handed = _where_nonzero(seed, partial) if place in chosen and node.op not in _LINEAR else partial
                 seeds[arg] = handed if arg not in seeds else seeds[arg] + handed
                 if choice:
                     chosen.add(arg)
@@ -123,7 +123,7 @@ def _chosen(condition: Value, seed: Value, *, first: bool) -> Value:
     return apply("where", condition, seed if first else zero, zero if first else seed)
 
 
-def _where_worth(seed: Value, partial: Value) -> Value:
+def _where_nonzero(seed: Value, partial: Value) -> Value:
     """Keep a branch that was not taken at zero: what its operators hand on may be infinite, or no number, there."""
     return partial if is_smooth(partial) else apply("where", apply("ne", seed, 0.0), partial, 0.0)
 
@@ -150,7 +150,7 @@ _PARTIALS: dict[str, Partials] = {
     "maximum": lambda s, _v, a, b: (_chosen(a >= b, s, first=True), _chosen(a >= b, s, first=False)),
     "where": lambda s, _v, c, _a, _b: (None, _chosen(c, s, first=True), _chosen(c, s, first=False)),
 }
-"""By operator, what it hands on to each operand: from what its own result is worth, the result, and the operands."""
+"""By operator, what it hands on to each operand: from the cotangent of its own result, the result, and the operands."""
 
 
 def is_smooth(value: Value) -> bool:

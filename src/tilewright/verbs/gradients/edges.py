@@ -1,7 +1,7 @@
-"""What cells along the sides are worth that no step changes: from sums over the steps of what their neighbours are.
+"""The cotangents of cells along the sides that no step changes: from sums over the steps of what their neighbours are.
 
-Where steps depend on no state, a step adds to what kept cells are worth something that is linear in what cells near the
-sides are worth. So the steps back say what updated cells are worth alone, with sums of it near the sides
+Where steps depend on no state, a step adds to the cotangents of kept cells something that is linear in those of cells
+near the sides. So the steps back say the cotangents of updated cells alone, with their sums near the sides
 (:mod:`tilewright.codegen.points`), and one step from these sums makes the rest, on parts of the grid as thin as the
 reach.
 """
@@ -41,13 +41,13 @@ class EdgeSums:
 
     def add(
         self,
-        worth: Mapping[str, Array],  # by the fields that sum it
-        # what updated cells were worth at first and in the end, newest first
+        cotangents: Mapping[str, Array],  # by the fields that sum them
+        # the cotangents of updated cells at first and in the end, newest first
         versions: tuple[Mapping[str, Sequence[Array]], Mapping[str, Sequence[Array]]],
         constant: Callable[[str], Array],
         scalars: Mapping[str, Any],
     ) -> None:
-        """Add what kept cells are worth to ``worth``, in place."""
+        """Add the cotangents of kept cells to ``cotangents``, in place."""
         for axis, last in self._ends():
             slab = self._slab(axis, last=last)
             boxes = {
@@ -64,7 +64,7 @@ class EdgeSums:
             with np.errstate(all="ignore"):
                 found = reference.step(problem, state, reference.typed_scalars(problem.dtype, scalars))
             for rim, box in boxes.items():
-                worth[rim][box] += found[rim][0][_within(box, slab)]
+                cotangents[rim][box] += found[rim][0][_within(box, slab)]
 
     def _ends(self) -> Iterator[tuple[int, bool]]:
         for axis, pair in enumerate(self._widths):
@@ -76,7 +76,7 @@ class EdgeSums:
         return tuple(span if number == axis else slice(0, extent) for number, extent in enumerate(shape))
 
     def _part(self, slab: Box, boxes: Mapping[str, Box]) -> Problem:
-        """The step from sums to what kept cells are worth, on a part of the grid; of no other field but one cell."""
+        """The step from sums to the cotangents of kept cells, on a part of the grid; of no other field but one cell."""
         shape = tuple(span.stop - span.start for span in slab)
         problem = make_problem(self._inner.edges, shape, 1, self._problem.dtype, self._inner.edge_boundary)
         one = (slice(0, 1),) * len(shape)

@@ -88,7 +88,7 @@ class DifferentiatedRun:
 
     @property
     def needs_states(self) -> bool:
-        """Whether what a step is worth depends on the state that it began with."""
+        """Whether the cotangent of a step depends on the state that it began with."""
         return bool(self.adjoint.changing)
 
     def detached(self) -> State:
@@ -162,10 +162,10 @@ class DifferentiatedRun:
             states.append(state if disk is None or number == len(first.at) else disk.keep(state))
         return states.pop(), states, traces
 
-    def backward(self, worth: dict[str, Array], kept: Sequence[State], points: Pulled | None) -> dict[str, Array]:
-        """Take what the last state is worth back to the first one."""
+    def backward(self, cotangents: dict[str, Array], kept: Sequence[State], points: Pulled | None) -> dict[str, Array]:
+        """Take the cotangents of the last state back to the first one."""
         if not self.problem.steps:
-            return worth
+            return cotangents
         tabled = points is None or points.fits(self._by_cells.program)
         at_any_time = not self.needs_states and not self.problem.varying
         if at_any_time and points is None:
@@ -177,9 +177,9 @@ class DifferentiatedRun:
                 "edges": self._edges_back,
             }
             if runs.way in ways:
-                return ways[runs.way](worth, *map(self._same, runs.problems))
-        bands = self._bands(worth, points) if tabled and (at_any_time or self.needs_states) else None
-        back = OneByOne(self, worth, points) if bands is None else bands
+                return ways[runs.way](cotangents, *map(self._same, runs.problems))
+        bands = self._bands(cotangents, points) if tabled and (at_any_time or self.needs_states) else None
+        back = OneByOne(self, cotangents, points) if bands is None else bands
         states = list(kept) or [{}]
         try:
             for action in self._schedule[1:]:
@@ -191,7 +191,7 @@ class DifferentiatedRun:
         finally:
             back.close()
 
-    def _bands(self, worth: dict[str, Array], points: Pulled | None) -> "Bands | None":
+    def _bands(self, cotangents: dict[str, Array], points: Pulled | None) -> "Bands | None":
         back, forward = Band(problem=replace(self._by_cells, steps=self.problem.steps)), None
         if self.needs_states:
             if self._target.on_device:
@@ -206,44 +206,46 @@ class DifferentiatedRun:
             if not isinstance(kernel, CpuKernel):
                 return None
             forward = kernel, self._same(band.problem)
-        data = PointData() if points is None else points.tabled(worth)
+        data = PointData() if points is None else points.tabled(cotangents)
         problem = self._same(data.on(back.problem))
         kernel_back = self._kernel(problem, back.storage)
         if forward is not None and not isinstance(kernel_back, CpuKernel):
             raise UsageError("the adjoint is not compiled though the program is", "use backend='numpy'")
-        inputs = self._inputs_back(worth, problem.program)
+        inputs = self._inputs_back(cotangents, problem.program)
         if points is not None:
             inputs = replace(inputs, points=data, traces=points.records)
-        return Bands(self, kernel_back.start(problem, inputs, self.threads), forward, worth, points)
+        return Bands(self, kernel_back.start(problem, inputs, self.threads), forward, cotangents, points)
 
-    def _whole_back(self, worth: dict[str, Array], problem: Problem) -> dict[str, Array]:
-        inputs = self._inputs_back(worth, problem.program)
+    def _whole_back(self, cotangents: dict[str, Array], problem: Problem) -> dict[str, Array]:
+        inputs = self._inputs_back(cotangents, problem.program)
         return {field: levels[0] for field, levels in self._computed(problem, inputs, problem.steps).items()}
 
-    def _steady_back(self, worth: dict[str, Array], some: Problem, last: Problem) -> dict[str, Array]:
+    def _steady_back(self, cotangents: dict[str, Array], some: Problem, last: Problem) -> dict[str, Array]:
         """Take back what changes from step to step, then all that follows from its sums in one step."""
         steady = self.adjoint.steady
         assert steady is not None  # noqa: S101  (as of this way)
-        found = self._whole_back(worth, some)
-        total = {self.adjoint.worth(field): found.pop(name) for field, name in steady.sums.items()}
-        kept = {name: worth[name] for name in self.adjoint.kept.values()}
+        found = self._whole_back(cotangents, some)
+        total = {self.adjoint.cotangent(field): found.pop(name) for field, name in steady.sums.items()}
+        kept = {name: cotangents[name] for name in self.adjoint.kept.values()}
         return {**self._whole_back({**total, **kept}, last), **found}
 
-    def _edges_back(self, worth: dict[str, Array], plain: Problem, older: Problem | None = None) -> dict[str, Array]:
-        """Take back updated cells alone, then what kept cells are worth."""
+    def _edges_back(
+        self, cotangents: dict[str, Array], plain: Problem, older: Problem | None = None
+    ) -> dict[str, Array]:
+        """Take back updated cells alone, then the cotangents of kept cells."""
         inner = self.adjoint.inner
         assert inner is not None  # noqa: S101  (as of this way)
         margins = {rim: self.problem.margins(self._statement(field)) for field, rim in self.adjoint.kept.items()}
         edges = EdgeSums(plain, inner, margins)
         data = PointData(faces=edges.sums)
-        inputs = replace(self._inputs_back(worth, plain.program), points=data)
+        inputs = replace(self._inputs_back(cotangents, plain.program), points=data)
         first = {name: (inputs.arrays[name][0], self._nothing) for name in plain.program.updated}
         if older is not None:
             inputs = replace(inputs, arrays={**inputs.arrays, **first})
         found = self._computed(data.on(plain), inputs, plain.steps)
         held = self._held_back()
-        edges.add(worth, (first, found), lambda name: held.get(name, self._nothing), inputs.scalars)
-        result = {name: levels[0] for name, levels in found.items()} | {rim: worth[rim] for rim in margins}
+        edges.add(cotangents, (first, found), lambda name: held.get(name, self._nothing), inputs.scalars)
+        result = {name: levels[0] for name, levels in found.items()} | {rim: cotangents[rim] for rim in margins}
         if older is not None:
             before = {name: levels[1] for name, levels in found.items()}
             result |= self._whole_back(before, older)
@@ -274,9 +276,9 @@ class DifferentiatedRun:
         finally:
             session.close()
 
-    def _inputs_back(self, worth: Mapping[str, Array], program: Program) -> Inputs:
-        """Return what a program of the adjoint starts from: worths and forward states by its names, else zero."""
-        values = {**self._held_back(), **worth}
+    def _inputs_back(self, cotangents: Mapping[str, Array], program: Program) -> Inputs:
+        """Return what a program of the adjoint starts from: cotangents and forward states by its names, else zero."""
+        values = {**self._held_back(), **cotangents}
         arrays = {name: (values.get(name, self._nothing),) for name in program.fields}
         scalars = {name: self.scalars[name] for name in self.adjoint.program.scalars if name in self.scalars}
         scalars |= {name: self.scalars[name][::-1] for name in scalars if name in self.problem.varying}
@@ -301,10 +303,10 @@ class DifferentiatedRun:
             name: after[field][0] if level == 1 else state[field][-level] for name, (field, level) in changing.items()
         }
 
-    def start_back(self, worth: Mapping[str, Array]) -> StateInMemory:
-        """Start a session of the adjoint that takes back a step at a time; forward states are among the worths."""
+    def start_back(self, cotangents: Mapping[str, Array]) -> StateInMemory:
+        """Start a session of the adjoint that takes back a step at a time; forward states are among the cotangents."""
         problem = self._same(self._whole)
-        return self._kernel(problem).start(problem, self._inputs_back(worth, problem.program), self.threads)
+        return self._kernel(problem).start(problem, self._inputs_back(cotangents, problem.program), self.threads)
 
     @functools.cached_property
     def _whole(self) -> Problem:
@@ -357,16 +359,16 @@ class DifferentiatedRun:
             session.close()
 
     def cotangents(self, given: Any) -> dict[str, Array]:  # noqa: ANN401
-        """Check a cotangent of the result, and return what the last state is worth."""
+        """Check a cotangent of the result, and return the cotangent of the last state."""
         updated = self.program.updated
         if given is None and self._points is not None:
-            return {self.adjoint.worth(field): self.zeros() for field in updated} | {
+            return {self.adjoint.cotangent(field): self.zeros() for field in updated} | {
                 name: self.zeros() for name in self.adjoint.kept.values()
             }
         several = given if isinstance(given, tuple) else (given,)
         if len(several) != len(updated):
             raise ArrayError(f"a cotangent is needed for each of {', '.join(updated)}, got {len(several)}")
-        worth = {}
+        cotangents = {}
         for field, each in zip(updated, several, strict=True):
             array = as_array(each, f"the cotangent of {field}")
             if array.shape != self.problem.shape:
@@ -376,13 +378,13 @@ class DifferentiatedRun:
             if array.dtype.kind == "c":
                 raise ArrayError(f"the cotangent of {field!r} is real, as the result is, got {array.dtype}")
             values = SHARED.copied(array, self.threads, self.problem.dtype)
-            worth[self.adjoint.worth(field)] = values
+            cotangents[self.adjoint.cotangent(field)] = values
             if field in self.adjoint.kept:
-                edges = worth[self.adjoint.kept[field]] = self.zeros()
+                edges = cotangents[self.adjoint.kept[field]] = self.zeros()
                 for slab in self._edges(field):
                     edges[slab] = values[slab]
                     values[slab] = 0.0
-        return worth
+        return cotangents
 
     def _statement(self, field: str) -> Statement:
         return next(each for each in self.program.statements if each.field == field)
@@ -391,16 +393,16 @@ class DifferentiatedRun:
         """Return the slabs of cells that no step updates."""
         return frame(self.problem.shape, self.problem.update_box(self._statement(field)))
 
-    def levels(self, worth: Mapping[str, Array], field: str) -> list[Array]:
-        """Return what the versions of an updated field are worth that a run began with, newest first.
+    def levels(self, cotangents: Mapping[str, Array], field: str) -> list[Array]:
+        """Return the cotangents of the versions of an updated field that a run began with, newest first.
 
         A run puts the newest version's values into the cells of older ones that no step updates. What is given is added
         to in place.
         """
-        levels = [worth[self.adjoint.worth(field, level)] for level in range(self.program.history(field))]
+        levels = [cotangents[self.adjoint.cotangent(field, level)] for level in range(self.program.history(field))]
         if field in self.adjoint.kept:
             for slab in self._edges(field):
-                levels[0][slab] += worth[self.adjoint.kept[field]][slab]
+                levels[0][slab] += cotangents[self.adjoint.kept[field]][slab]
                 for older in levels[1:]:
                     levels[0][slab] += older[slab]
                     older[slab] = 0.0
@@ -415,10 +417,10 @@ class Bands:
         run: DifferentiatedRun,
         back: StateInMemory,  # of the adjoint, by regions of cells where cells are told apart
         forward: tuple[CpuKernel, Problem] | None,  # what computes a band's states; None where none are needed
-        worth: Mapping[str, Array],  # the last state's; what kept cells are worth is added to in place
+        cotangents: Mapping[str, Array],  # of the last state; those of kept cells are added to in place
         points: Pulled | None,
     ) -> None:
-        self._run, self._back, self._kernel, self._worth, self._points = run, back, forward, worth, points
+        self._run, self._back, self._kernel, self._cotangents, self._points = run, back, forward, cotangents, points
         self._forward: Session | None = None
 
     def take_back(self, state: State, begin: int, steps: int) -> None:
@@ -444,12 +446,12 @@ class Bands:
         self._back.advance(steps, last=True)
 
     def results(self) -> dict[str, Array]:
-        """Return what everything is worth."""
+        """Return all cotangents."""
         split = self._run.adjoint.split
-        worth = self._back.results() if split is None else self._joined(split, self._back.newest)
+        cotangents = self._back.results() if split is None else self._joined(split, self._back.newest)
         if self._points is not None:
-            self._points.take_records(worth.__getitem__)
-        return worth
+            self._points.take_records(cotangents.__getitem__)
+        return cotangents
 
     def _joined(self, split: Split, newest: Callable[[str], Array]) -> dict[str, Array]:
         """Put each side's kept cells together."""
@@ -457,7 +459,7 @@ class Bands:
         threads = self._run.threads
         found = {name: SHARED.copied(newest(name), threads) for name in split.program.updated if name not in parts}
         for rim, names in split.rims.items():
-            total = found[rim] = self._worth[rim]
+            total = found[rim] = self._cotangents[rim]
             for name in names:
                 box = tuple(slice(low, high or None) for low, high in split.regions[name])
                 total[box] += newest(name)[box]
@@ -473,8 +475,8 @@ class Bands:
 class OneByOne:
     """Steps back, one at a time: a session of the adjoint, whose forward states are given anew for each."""
 
-    def __init__(self, run: DifferentiatedRun, worth: Mapping[str, Array], points: Pulled | None) -> None:
-        self._run, self._worth, self._points = run, worth, points
+    def __init__(self, run: DifferentiatedRun, cotangents: Mapping[str, Array], points: Pulled | None) -> None:
+        self._run, self._cotangents, self._points = run, cotangents, points
         self._session: StateInMemory | None = None
 
     def take_back(self, state: State, begin: int, steps: int) -> None:
@@ -487,7 +489,7 @@ class OneByOne:
         """Take back one step, its sources and what was recorded after it."""
         states = self._run.states_back(state, number)
         if self._session is None:
-            self._session = self._run.start_back({**self._worth, **states})
+            self._session = self._run.start_back({**self._cotangents, **states})
         else:
             for name, values in states.items():
                 self._session.replace(name, values)
@@ -500,8 +502,8 @@ class OneByOne:
         self._points.take_sources(self._session.newest, before, number)
 
     def results(self) -> dict[str, Array]:
-        """Return what everything is worth."""
-        return dict(self._worth) if self._session is None else self._session.results()
+        """Return all cotangents."""
+        return dict(self._cotangents) if self._session is None else self._session.results()
 
     def close(self) -> None:
         """Hand the memory back."""

@@ -20,7 +20,7 @@ from tilewright.tracing import RESERVED
 from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions, State
 
 Gradients = tuple[tuple[Any, ...], dict[str, Any]]
-"""What the arrays are worth, in the form they were given, and what scalars and coefficients are worth, by name."""
+"""The gradients by the arrays, in the form they were given, and by scalars and coefficients, by name."""
 Pullback = Callable[[Any], Gradients]
 _FLOATING = ("float32", "float64")
 
@@ -29,8 +29,8 @@ def adjoint(program: ProgramLike, boundary: BoundarySpec = "fixed") -> Program:
     """Return the transposed tangent-linear step of a program, as a program.
 
     It runs as any other, under the boundaries that :func:`tilewright.programs.stencil.adjoint.adjoint_of` says with it.
-    Its fields are: ``u_bar`` (and ``u_bar1``, ``u_bar2`` for older time levels), what a version of ``u`` is worth;
-    ``u_rim``, what cells are worth that a ``fixed`` boundary keeps; a sum ``k_bar`` for each field or scalar that no
+    Its fields are: ``u_bar`` (and ``u_bar1``, ``u_bar2`` for older time levels), the cotangent of a version of ``u``;
+    ``u_rim``, the cotangents of cells that a ``fixed`` boundary keeps; a sum ``k_bar`` for each field or scalar that no
     step changes; forward states by their own names, where the derivative depends on them; ``position0`` and so on, a
     cell's index along an axis. ``extent0`` and so on are scalars: the grid's extents.
 
@@ -67,10 +67,10 @@ def vjp(
 ) -> tuple[Any, Pullback]:
     """Run a program, and return the result and what takes a cotangent of it back to the inputs.
 
-    A program that is linear in its fields is taken back in time tiles and needs no forward state, unless the worth of
-    scalars or coefficients is wanted. Others are taken back step by step; the states that they need are computed again
-    from checkpoints, in segments (A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in
-    reverse automatic differentiation", Optimization Methods and Software 1 (1992); here with equal segments).
+    A program that is linear in its fields is taken back in time tiles and needs no forward state, unless the gradient
+    by scalars or coefficients is wanted. Others are taken back step by step; the states that they need are computed
+    again from checkpoints, in segments (A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity
+    in reverse automatic differentiation", Optimization Methods and Software 1 (1992); here with equal segments).
 
     The pullback is that of the arrays as they were: what it reads of them is copied, which is their first state, where
     states are needed, as one of those that ``memory`` and ``checkpoints`` count, the coefficients that the way back
@@ -85,11 +85,11 @@ def vjp(
         backend: As for :func:`tilewright.run`.
         threads: Threads on the processor.
         strict: Keep the order of operations exactly.
-        sources: As for :func:`tilewright.run`; what their values are worth is returned among the scalars, as
+        sources: As for :func:`tilewright.run`; the gradients by their values are returned among the scalars, as
             ``"sources"``, by field: shape (steps, points), the points in the order in which they were given.
         receivers: As for :func:`tilewright.run`: then the result is ``(state, traces)``, and so is the cotangent, of
-            which either may be None: worth nothing.
-        wrt: Names of scalars and of fields that no step updates whose worth is wanted; all of them by default.
+            which either may be None: zero.
+        wrt: Names of scalars and of fields that no step updates, by which gradients are wanted; all by default.
         memory: Bytes for forward states, such as ``4GiB``; half of what is free by default.
         checkpoints: Forward states that are kept at a time, at least 2, in place of ``memory``.
         disk: A folder for further forward states, in files that go with the pullback: then ``memory`` bounds the states
@@ -120,7 +120,7 @@ def vjp(
     several = results[0] if len(results) == 1 else results
 
     def pullback(cotangent: Any) -> Gradients:  # noqa: ANN401
-        """Return the gradients of what a cotangent of the result is worth."""
+        """Return the gradients of the inner product of a cotangent with the result."""
         if traces is None:
             return _pulled(asked, kept, cotangent, None)
         if not isinstance(cotangent, tuple) or len(cotangent) != 2:
@@ -141,8 +141,8 @@ def gradients(
 
     Examples:
         >>> import numpy as np
-        >>> worth = np.array([3.0, 0.0, 0.0, 0.0, 0.0])
-        >>> gradients("jacobi1d", worth, np.zeros(5), steps=1, boundary="wrap")[0][0]
+        >>> cotangent = np.array([3.0, 0.0, 0.0, 0.0, 0.0])
+        >>> gradients("jacobi1d", cotangent, np.zeros(5), steps=1, boundary="wrap")[0][0]
         array([1., 1., 0., 0., 1.])
     """
     if options.get("receivers") is not None:
@@ -174,8 +174,8 @@ def _asked(program: ProgramLike, arrays: Sequence[Any], scalars: Mapping[str, An
 def _pulled(asked: _Asked, kept: Sequence[State], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
     run = asked.run
     points = run.pulled(of_traces)
-    worth = run.backward(run.cotangents(of_state), kept, points)
-    of_arrays, by_name = _gradients(asked, worth)
+    cotangents = run.backward(run.cotangents(of_state), kept, points)
+    of_arrays, by_name = _gradients(asked, cotangents)
     if points is not None and points.values:
         by_name["sources"] = points.values
     return of_arrays, by_name
@@ -219,31 +219,31 @@ def _same(program: Program) -> Program:
     return program
 
 
-def _gradients(asked: _Asked, worth: Mapping[str, Array]) -> Gradients:
+def _gradients(asked: _Asked, cotangents: Mapping[str, Array]) -> Gradients:
     run, arrays, scalars = asked.run, asked.arrays, asked.scalars
     adjoint, fields = run.adjoint, run.program.fields
     ages = [(field, level) for field in run.program.updated for level in range(run.program.history(field))]
-    names = [*itertools.starmap(adjoint.worth, ages), *adjoint.sums.values(), *adjoint.kept.values()]
-    worth = {name: worth[name] if name in worth else run.zeros() for name in names}
+    names = [*itertools.starmap(adjoint.cotangent, ages), *adjoint.sums.values(), *adjoint.kept.values()]
+    cotangents = {name: cotangents[name] if name in cotangents else run.zeros() for name in names}
     of_arrays: list[Any] = []
     own = [field for field in fields if field not in scalars]
     for field, array in zip(own, arrays, strict=True):
         if field in run.program.updated:
-            levels = run.levels(worth, field)
+            levels = run.levels(cotangents, field)
             count = len(array) if isinstance(array, tuple) else 1
             rest = levels[count - 1 :]
             levels = [*levels[: count - 1], rest[0] if len(rest) == 1 else np.sum(rest, axis=0)]
             found = tuple(like(each, array) for each in levels)
             of_arrays.append(found if isinstance(array, tuple) else found[0])
         elif field in adjoint.sums:
-            of_arrays.append(like(_summed(worth[adjoint.sums[field]], np.shape(array)), array))
+            of_arrays.append(like(_summed(cotangents[adjoint.sums[field]], np.shape(array)), array))
         else:
             of_arrays.append(None)
     by_name: dict[str, Any] = {}
     for name in adjoint.sums:
         if name in own:
             continue
-        total = worth[adjoint.sums[name]]
+        total = cotangents[adjoint.sums[name]]
         by_name[name] = (
             like(_summed(total, np.shape(scalars[name])), scalars[name])
             if name in fields
