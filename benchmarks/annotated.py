@@ -36,7 +36,7 @@ SIZES: dict[str, dict[str, int]] = {
     "matmul_composite": {},
 }
 """Examples that are tuned, and at which sizes of their input."""
-LITERATURE = Path(__file__).parents[1] / "tests" / "verbs" / "annotated" / "literature"
+LITERATURE = Path(__file__).parents[1] / "tests" / "workloads" / "annotated" / "verbs" / "literature"
 KERNELS: dict[str, dict[str, int]] = {
     "2mm": {"NI": 400, "NJ": 400, "NK": 400, "NL": 400},
     "3mm": {"NI": 400, "NJ": 400, "NK": 400, "NL": 400, "NM": 400},

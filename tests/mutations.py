@@ -39,7 +39,7 @@ CHOICES = "laws/test_recorded_choices"
 COMPUTING = (
     "laws/test_cases", "laws/test_random_*", "verbs/running/test_run", "verbs/test_stencil", "verbs/test_wrap",
     "verbs/test_places", "workloads/**/test_*",
-    "verbs/annotated/test_*", "verbs/test_gpu", "verbs/test_calibrate_gpu",
+    "verbs/test_gpu", "verbs/test_calibrate_gpu",
 )  # fmt: skip
 """Files of tests that compute with kernels."""
 GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_*", "test_jax")
@@ -50,8 +50,8 @@ REACHING = {
              "runtime/store/test_*", "cli/test_*", "runtime/formats/test_*"),
     "machines": ("machines/test_*", "costs/**/test_*", "verbs/test_predict", "cli/test_settings", "cli/test_catalogues",
                  "runtime/calibration/test_*", "faults/test_files_of_ours"),
-    "programs": ("programs/**/test_*", "frontends/**/test_*", *COMPUTING, *GRADIENTS, "verbs/running/test_*",
-                 "verbs/test_problems", "sparse/test_stencil", "codegen/loops/test_*"),
+    "programs": ("programs/**/test_*", "test_tracing", *COMPUTING, *GRADIENTS, "verbs/running/test_*",
+                 "verbs/test_problems", "sparse/test_stencil"),
     "inputs": ("verbs/running/test_*", "runtime/devices/test_arrays", "runtime/formats/test_*", "verbs/test_bad_arrays",
                "verbs/test_element_types", "distributed/test_*", "faults/test_*", "cli/test_run"),
     "schedules": ("schedules/**/test_*", "codegen/**/test_*", *COMPUTING, "costs/test_strategies", "costs/work/test_*",
@@ -60,19 +60,17 @@ REACHING = {
                 "runtime/test_widths", "runtime/devices/test_*", "workloads/tables/test_table_gpu", "sparse/test_*",
                 "reproduce/energy/test_*", *RECORDED),
     "costs": ("costs/**/test_*", "tuning/**/test_*", "schedules/test_sums", "workloads/pipelines/test_*",
-              "codegen/matrices/test_matmul", "runtime/calibration/test_*", "distributed/test_cluster",
+              "codegen/products/test_matmul", "runtime/calibration/test_*", "distributed/test_cluster",
               "verbs/energy/test_*", "verbs/test_predict", "verbs/test_defaults", "verbs/gradients/test_predict",
               "workloads/codesign/test_*", "workloads/pipelines/test_*", "workloads/tables/test_*", "verbs/test_gpu",
               "programs/stencil/test_complex", *RECORDED, CHOICES),
     "tuning": ("tuning/**/test_*", "verbs/tuning/test_*", "verbs/test_defaults", "verbs/test_predict",
-               "workloads/**/test_*", "verbs/annotated/test_*", "test_planner", CHOICES),
+               "workloads/**/test_*", "test_planner", CHOICES),
     "runtime": ("runtime/**/test_*", "verbs/running/test_*", "verbs/tuning/test_*", *COMPUTING, "verbs/test_places",
                 "distributed/test_*", "costs/machine_code/test_*", "workloads/pipelines/test_*",
-                "codegen/matrices/test_matmul", "codegen/gpu/test_points", "codegen/loops/test_transforms",
-                "frontends/annotated/test_file", "faults/test_*", "cli/test_calibrate"),
-    "workloads": ("workloads/**/test_*", "verbs/annotated/test_*", "codegen/loops/test_*", "frontends/**/test_*",
-                  "programs/loops/test_*", "tuning/loops/test_*", "costs/**/test_*", "codegen/matrices/test_*",
-                  "cli/test_*", *RECORDED),
+                "codegen/products/test_matmul", "codegen/gpu/test_points", "workloads/annotated/lower/test_transforms",
+                "workloads/annotated/parse/test_file", "faults/test_*", "cli/test_calibrate"),
+    "workloads": ("workloads/**/test_*", "costs/**/test_*", "codegen/products/test_*", "cli/test_*", *RECORDED),
     "distributed": ("distributed/test_*", "laws/test_cases", "verbs/test_places", "verbs/running/test_*", CHOICES),
     "sparse": ("sparse/test_*", "verbs/test_places"),
     "report": ("report/test_*", "verbs/test_report", "workloads/codesign/test_*", "verbs/energy/test_*", "cli/test_*",
@@ -84,7 +82,7 @@ REACHING = {
 }  # fmt: skip
 """Files of tests that reach each folder that gets errors."""
 ALONE = (
-    "test_*", "frontends/test_*", "laws/test_cases", "verbs/running/test_*", "verbs/test_*", "verbs/tuning/test_*",
+    "test_*", "laws/test_cases", "verbs/running/test_*", "verbs/test_*", "verbs/tuning/test_*",
     "cli/test_*",
 )  # fmt: skip
 """The same of files that are in no folder."""

@@ -17,7 +17,7 @@ from PIL import Image
 from tilewright.cli.app import app
 from tilewright.runtime.calibration import cpu as calibrate
 
-ANNOTATED = Path(__file__).parents[1] / "verbs" / "annotated"
+ANNOTATED = Path(__file__).parents[1] / "workloads" / "annotated" / "verbs"
 
 
 def _commands(group, path=()):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.codegen.guessed_types import scalar_types
+from tests.workloads.annotated.guessed_types import scalar_types
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.print.source import CUDA, OPENCL

@@ -19,7 +19,7 @@ from tilewright.workloads.annotated.verbs.case import Case, input_sizes, make_ca
 from tilewright.workloads.annotated.verbs.meter import CpuMeter
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
+EXAMPLES = Path(__file__).parents[4] / "examples" / "annotated"
 STAR = "0.2*(A[i][j] + A[i-1][j] + A[i+1][j] + A[i][j-1] + A[i][j+1])"
 SQUARE = "for (i = 1; i <= N-2; i++) for (j = 1; j <= N-2; j++)"
 ROWS = "for (i = 1; i < M-1; i++) for (j = 1; j < K-1; j++)"

@@ -23,8 +23,8 @@ from tilewright.workloads.annotated.verbs.gpu import device_variant
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, space_of
 from tilewright.workloads.annotated.verbs.priced import expected_seconds, kernel_launch
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
-DEVICE = Path(__file__).parents[2] / "codegen" / "device"
+EXAMPLES = Path(__file__).parents[4] / "examples" / "annotated"
+DEVICE = Path(__file__).parents[3] / "codegen" / "device"
 REGION = """
 void f() {{
   /*@ begin PerfTuning (

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.frontends.annotated_text import AXPY, SPEC, annotated
+from tests.workloads.annotated.annotated_text import AXPY, SPEC, annotated
 
 from tilewright.base.errors import UsageError
 from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command, substitute

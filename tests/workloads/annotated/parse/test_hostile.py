@@ -4,7 +4,7 @@ import itertools
 import subprocess
 
 import pytest
-from tests.frontends.annotated_text import AXPY, SPEC, annotated
+from tests.workloads.annotated.annotated_text import AXPY, SPEC, annotated
 
 from tilewright.base.errors import UsageError
 from tilewright.runtime.toolchains.build_command import parse_build_command

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.codegen.guessed_types import scalar_types
+from tests.workloads.annotated.guessed_types import scalar_types
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.print.source import CUDA, OPENCL

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.codegen.guessed_types import scalar_types
 from tests.sampling import covering
+from tests.workloads.annotated.guessed_types import scalar_types
 
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.workloads.annotated.lower.apply import apply_transforms
@@ -27,7 +27,7 @@ from tilewright.workloads.annotated.nests.scalars import inline_temporaries, loc
 from tilewright.workloads.annotated.parse.c import parse_code, parse_expression
 from tilewright.workloads.annotated.parse.evaluate import formula
 
-DEVICE = Path(__file__).parents[1] / "device"
+DEVICE = Path(__file__).parents[3] / "codegen" / "device"
 SIZES = (1, 2, 5, 40, 131)
 """Extents ``n``: loops without an iteration, with less than a thread's share each, and with several rounds."""
 

@@ -27,7 +27,7 @@ from tilewright.workloads.annotated.verbs import gpu as annotate_gpu
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
+EXAMPLES = Path(__file__).parents[4] / "examples" / "annotated"
 FIGURE_3 = EXAMPLES / "matmult_seqdia.c"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.c"))
 SMALL = {

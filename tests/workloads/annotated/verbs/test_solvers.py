@@ -10,7 +10,7 @@ import tilewright as tw
 from bratu import Bratu
 from tilewright.workloads.annotated.verbs.annotate import annotate
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
+EXAMPLES = Path(__file__).parents[4] / "examples" / "annotated"
 
 
 def tuned(name, sizes, folder):

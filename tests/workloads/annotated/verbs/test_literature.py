@@ -22,7 +22,7 @@ from tilewright.workloads.annotated.verbs.gpu import DeviceVariant, device_varia
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, space_of
 
 FOLDER = Path(__file__).with_name("literature")
-DEVICE = Path(__file__).parents[2] / "codegen" / "device"
+DEVICE = Path(__file__).parents[3] / "codegen" / "device"
 FILES = sorted(path.stem for path in FOLDER.glob("*.c"))
 OFTEN = {"covariance_import", "chill_matmul", "fdtd_polysyn", "counted_down", "spmv_csr"}
 """Those with something of their own; the others run with ``-m stress``."""

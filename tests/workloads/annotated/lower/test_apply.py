@@ -1,7 +1,7 @@
 """Directives and launches belong to one loop each, not to every loop whose counter has the same name."""
 
 import pytest
-from tests.codegen.guessed_types import scalar_types
+from tests.workloads.annotated.guessed_types import scalar_types
 
 from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
 from tilewright.workloads.annotated.lower.lowering import code
