@@ -28,7 +28,7 @@ import user_programs
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
-from tilewright.costs.comparison import Comparison
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import run_seconds, whole_seconds
 from tilewright.machines.files import to_toml

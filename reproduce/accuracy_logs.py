@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import measured
-from tilewright.costs.comparison import COLUMNS, Scores
+from tilewright.costs.accuracy import COLUMNS, Scores
 from tilewright.costs.gpu.terms import TERMS
 from tilewright.report import validation as report
 from tilewright.report.figures import draw_validation

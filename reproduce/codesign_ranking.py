@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.costs.comparison import Comparison
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.machine import Machine

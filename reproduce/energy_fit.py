@@ -11,7 +11,7 @@ import numpy as np
 
 from energy_runs import COUNTS, METERED, runs
 from tilewright.base.paths import write_rows
-from tilewright.costs.comparison import Comparison
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load

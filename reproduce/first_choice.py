@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import measured
+from tilewright.costs.accuracy import Comparison, Scores, mean
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.comparison import Comparison, Scores, mean
 from tilewright.costs.gpu.fit import FASTEST, LogPoints, calibrate, sample, scale_of
 from tilewright.costs.gpu.terms import GpuConstants, thread_numbers
 from tilewright.costs.gpu.threads import Terms, evaluate

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
-from tilewright.costs.comparison import Comparison
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.setting import make_setting
 from tilewright.driver import prepare
 from tilewright.inputs.arrays import gather

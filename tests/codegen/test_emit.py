@@ -122,7 +122,7 @@ def test_integer_constants_must_fit():
         _lower(U * 0.5, "int64")
 
 
-def test_comparisons_become_numbers():
+def test_accuracys_become_numbers():
     _, result = _lower(U > 0)
     assert result.op is ir.Operator.NUMBER
     _, result = _lower(U > 0, vector=True)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.arrays import TileSizes
-from tilewright.costs.comparison import Comparison
 from tilewright.costs.energy import fit as energy_fit
 from tilewright.costs.energy.constants import NAMES, at_clock, constants, require_known
 from tilewright.costs.energy.price import Usage, operations, price, rule

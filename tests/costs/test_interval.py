@@ -74,7 +74,7 @@ def test_whatever_predicts_a_time_says_its_interval():
         assert str(each) == f"{format_seconds(each.low)} to {format_seconds(each.high)}, by {each.source}"
 
 
-def test_comparisons_of_tilings_say_the_intervals_of_their_families():
+def test_accuracys_of_tilings_say_the_intervals_of_their_families():
     given = {"shape": (1024, 1024), "steps": 64, "machine": "gtx980"}
     hybrid = ranges([family_named("hybrid")], cpu=False, threads=True)
     (said,) = hybrid

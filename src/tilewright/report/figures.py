@@ -16,7 +16,7 @@ import numpy as np
 from tilewright.base.errors import UsageError, needed
 from tilewright.base.paths import make_folder, written
 from tilewright.base.units import format_rate
-from tilewright.costs.comparison import Comparison
+from tilewright.costs.accuracy import Comparison
 from tilewright.report.study import StudiedTiling, Study, comparison
 from tilewright.tuning.validation import BAND
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.bottleneck import Resource, Roofline
-from tilewright.costs.comparison import Comparison
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 

@@ -9,8 +9,8 @@ import numpy as np
 from tilewright.base.paths import write_rows
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown, Table, table
+from tilewright.costs.accuracy import COLUMNS, TOPS, Comparison, Scores
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.comparison import COLUMNS, TOPS, Comparison, Scores
 from tilewright.tuning.validation import MeasuredSpace, Strategy
 
 SCORES = ("points", "near", "rmse_all", "rmse_top20", "err_max", "err_sign", "spearman", "kendall")

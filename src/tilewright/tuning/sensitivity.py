@@ -15,8 +15,8 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Record
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.arrays import Floats
-from tilewright.costs.comparison import Comparison
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.arrays import Ints, TileSizes
-from tilewright.costs.comparison import Comparison
 
 BAND = 0.10  # the band around the model's minimum that is searched (section 6.1)
 BASELINE_TILES = 85

@@ -13,8 +13,8 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.records import Record
 from tilewright.costs import time as time_model
+from tilewright.costs.accuracy import TOPS, Comparison, Scores, mean
 from tilewright.costs.arrays import Floats, Ints, TileSizes
-from tilewright.costs.comparison import TOPS, Comparison, Scores, mean
 from tilewright.costs.facts import facts_of
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.gpu.fit import FASTEST, GpuFit, LogPoints, calibrate, sample, scale_of

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError, needed
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.comparison import Comparison
 from tilewright.costs.energy.constants import NAMES
 from tilewright.costs.energy.price import Usage
 

@@ -17,7 +17,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.paths import write_rows
 from tilewright.base.records import Record
 from tilewright.base.units import format_shape
-from tilewright.costs.comparison import Comparison
+from tilewright.costs.accuracy import Comparison
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, split
 from tilewright.costs.energy.price import Usage

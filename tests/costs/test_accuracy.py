@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.comparison import TOPS, Comparison, mean
+from tilewright.costs.accuracy import TOPS, Comparison, mean
 
 
 def _table(predicted, measured, names=()):
