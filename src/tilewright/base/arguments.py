@@ -56,15 +56,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         parameters = inspect.signature(function).parameters
         every = {name: (each.kind, hints.get(name, Any)) for name, each in parameters.items()}
         order = [(name, hint) for name, (kind, hint) in every.items() if kind < inspect.Parameter.KEYWORD_ONLY]
-        others = [hint for kind, hint in every.values() if kind is inspect.Parameter.VAR_KEYWORD]
-        return order, {name: hint for name, (_, hint) in every.items()}, others[0] if others else Any
+        kwargs = [hint for kind, hint in every.values() if kind is inspect.Parameter.VAR_KEYWORD]
+        return order, {name: hint for name, (_, hint) in every.items()}, kwargs[0] if kwargs else Any
 
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        order, named, others = annotations()
+        order, named, kwarg = annotations()
         parameters = [order[min(number, len(order) - 1)] if order else ("", Any) for number in range(len(args))]
         fitted = [_fitted(function, name, value, hint) for (name, hint), value in zip(parameters, args, strict=True)]
-        keywords = {name: _fitted(function, name, each, named.get(name, others)) for name, each in options.items()}
+        keywords = {name: _fitted(function, name, each, named.get(name, kwarg)) for name, each in options.items()}
         return function(*fitted, **keywords)
 
     return call

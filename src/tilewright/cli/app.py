@@ -103,8 +103,8 @@ class _Group(TyperGroup):
 
     debug: ClassVar[str] = "tilewright.debug"
 
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401
-        super().__init__(**given | {"commands": _Commands()})
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(**settings | {"commands": _Commands()})
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
         return list(self.commands)
@@ -175,8 +175,8 @@ def _help_of(error: Exception) -> str:
     return f"{commands and f'the commands are {commands}; '}{context.command_path} --help says what it takes"
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(flag: bool) -> None:
+    if flag:
         import tilewright
 
         typer.echo(f"tilewright {tilewright.__version__}")

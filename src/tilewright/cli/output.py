@@ -42,9 +42,9 @@ def _columns(stream: TextIO) -> int | None:
     """Return how wide a terminal is, or None where the stream is none."""
     if not stream.isatty():
         return None
-    asked = os.environ.get("COLUMNS", "")
+    width = os.environ.get("COLUMNS", "")
     try:
-        return int(asked) if asked.isdecimal() and int(asked) else os.get_terminal_size(stream.fileno()).columns or 80
+        return int(width) if width.isdecimal() and int(width) else os.get_terminal_size(stream.fileno()).columns or 80
     except OSError:
         return 80
 

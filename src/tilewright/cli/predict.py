@@ -72,23 +72,23 @@ def predict(
         return
     options.refuse("a prediction of one machine", asked, shown)
     if not ranking and by_time:
-        one = api.predict(definition, **asked.keywords())
+        result = api.predict(definition, **asked.keywords())
     else:
         top = selected.top if ranking else 1
         many = api.select(definition, **replace(selected, steps=asked.steps, top=top).keywords())
-        one = many[0]
+        result = many[0]
     if not ranking and (by_time or shown.explain):
-        title = f"{definition.name} {format_shape(asked.shape)}, {asked.steps} steps on {one.machine}"
-        document = one.to_dict()
-        costs = tables.prediction(str(one.tiling), one.costs, one.interval, one.constants, title)
-        parts: list[Shown] = [costs, *one.notes]
+        title = f"{definition.name} {format_shape(asked.shape)}, {asked.steps} steps on {result.machine}"
+        document = result.to_dict()
+        costs = tables.prediction(str(result.tiling), result.costs, result.interval, result.constants, title)
+        parts: list[Shown] = [costs, *result.notes]
         if shown.explain:
-            why = explanation(one).to_dict()
+            why = explanation(result).to_dict()
             document["explanation"] = why
             parts.append(energies.explanation(why))
-        if one.tiling.family.hexagons and one.model == "exact":
-            parts += _terms(one, _stencil(definition), machine)
-        parts += _exported([one], shown.export, document)
+        if result.tiling.family.hexagons and result.model == "exact":
+            parts += _terms(result, _stencil(definition), machine)
+        parts += _exported([result], shown.export, document)
         output.show(document, lambda: parts, as_json)
         return
     document, rivals = many.to_dict(), None
@@ -155,26 +155,26 @@ def _exported(ranked: Sequence["Prediction"], path: Path | None, document: dict[
         return []
     from tilewright.verbs.kernel_files import export
 
-    done = export([each.kernel for each in ranked], path, ranked[0].dialect)
-    document["export"] = done.to_dict()
-    reasons = [f"no code of {tiling}: {reason}" for tiling, reason in done.left_out]
-    return [*reasons, f"{len(done.tilings)} of {len(ranked)} tilings written to {path}"]
+    exports = export([each.kernel for each in ranked], path, ranked[0].dialect)
+    document["export"] = exports.to_dict()
+    reasons = [f"no code of {tiling}: {reason}" for tiling, reason in exports.left_out]
+    return [*reasons, f"{len(exports.tilings)} of {len(ranked)} tilings written to {path}"]
 
 
-def _terms(one: "Prediction", program: "Program", machine: "MachineLike") -> list[Shown]:
+def _terms(prediction: "Prediction", program: "Program", machine: "MachineLike") -> list[Shown]:
     """Say what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
     from tilewright.report import tables
     from tilewright.verbs.predict import as_machine, gpu_terms
 
-    if as_machine(machine).kind != "gpu" or len(one.shape) == 1:
+    if as_machine(machine).kind != "gpu" or len(prediction.shape) == 1:
         return []
     terms = gpu_terms(
         program,
-        shape=one.shape,
-        steps=one.steps,
+        shape=prediction.shape,
+        steps=prediction.steps,
         machine=machine,
-        tiling=one.tiling,
-        dtype=one.dtype,
+        tiling=prediction.tiling,
+        dtype=prediction.dtype,
     )
     facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}
     return [Pairs(facts, "terms of the time, seconds by part")]
@@ -206,9 +206,9 @@ def whatif(program: ProgramName, asked: options.WhatIfOptions, more: WhatIfOutpu
     parts: list[Shown] = [tables.sweep(document)]
     if more.reuse is not None:
         names = [load_program(name) for name in (program, *more.reuse.split(","))]
-        lost = api.reuse(names, **options.ReuseOptions.of(asked.keywords()).keywords())
-        document["reuse"] = lost
-        parts.append(tables.losses(lost))
+        losses = api.reuse(names, **options.ReuseOptions.of(asked.keywords()).keywords())
+        document["reuse"] = losses
+        parts.append(tables.losses(losses))
     if more.plot is not None:
         from tilewright.report.figures import draw_sweep
 
@@ -261,12 +261,12 @@ def energy(
     definition = load_any(program)
     if asked.tiling is not None:
         options.refuse("an energy of one tiling", compared)
-    one = api.energy(definition, **asked.keywords()).to_dict()
+    result = api.energy(definition, **asked.keywords()).to_dict()
     if asked.tiling is not None or not isinstance(definition, Program):
-        output.show(one, lambda: tables.metered(one), as_json)
+        output.show(result, lambda: tables.metered(result), as_json)
         return
     many = api.compare(definition, **compared.keywords()).to_dict()
-    output.show({**one, "comparison": many}, lambda: (tables.metered(one), tables.comparison(many)), as_json)
+    output.show({**result, "comparison": many}, lambda: (tables.metered(result), tables.comparison(many)), as_json)
 
 
 def _metered(

@@ -78,7 +78,7 @@ class Computer:
         problem: Problem,
         arrays: Mapping[str, Sequence[Array]],  # by field its levels, newest first; they are only read
         results: Mapping[str, Sequence[Array]],  # by updated field as many levels as are wanted, newest first
-        done: int = 0,  # steps of the run before these
+        start: int = 0,  # steps of the run before these
         points: PointData | None = None,
         table: Mapping[str, Array] = {},  # for what receivers record, see :meth:`GridPoints.table`
         *,
@@ -91,7 +91,7 @@ class Computer:
         workspace = self._workspace(kernel)
         first = {name: levels[0] for name, levels in results.items()}
         inputs = Inputs(
-            arrays=arrays, scalars=self.scalars, out=first, points=points, traces=table, first=done, traced_from=done
+            arrays=arrays, scalars=self.scalars, out=first, points=points, traces=table, first=start, traced_from=start
         )
         if isinstance(kernel, CpuKernel) and not copied:
             kernels.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.halo(problem))

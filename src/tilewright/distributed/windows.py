@@ -104,7 +104,7 @@ class _Creep:
             field: max([0, *(read.offset[axis] * (1 if side else -1) for read in statement.reads)])
             for field, statement in zip(self._reads, problem.program.statements, strict=True)
         }
-        self._wrong = {field: [0, *[held] * (problem.program.history(field) - 1)] for field, held in self._held.items()}
+        self._wrong = {field: [0, *[edge] * (problem.program.history(field) - 1)] for field, edge in self._held.items()}
         self._known = [0]
         self._lock = threading.Lock()
 

@@ -158,13 +158,13 @@ def _quantities(table: Mapping[str, object], kind: str, where: str) -> dict[str,
     return result
 
 
-def _implausible(name: str, quantity: Quantity, others: Mapping[str, Quantity]) -> Iterator[str]:
+def _implausible(name: str, quantity: Quantity, quantities: Mapping[str, Quantity]) -> Iterator[str]:
     """Say what no machine has: a value beyond its parameter's range, or more than that of which it is a part."""
     parameter, unit = PARAMETERS[name], "" if quantity.unit == "1" else f" {quantity.unit}"
     low, high = parameter.between
     if not low <= quantity.value <= high:
         yield f"{name} = {quantity.value:g}{unit}, where {low:g} to {high:g}{unit} are plausible"
-    whole = others.get(parameter.within)
+    whole = quantities.get(parameter.within)
     if whole is not None and quantity.value > whole.value:
         yield f"{name} = {quantity.value:g}{unit}, which is more than {parameter.within} = {whole.value:g}{unit}"
 

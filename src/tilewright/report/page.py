@@ -28,14 +28,14 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Said to the browser as well: nothing is loaded, no script runs."""
 
 
-def page(studies: Sequence[Study], title: str, made: str = "") -> str:
-    """Make a self-contained HTML page, a section per study; ``made`` says when and by what."""
+def page(studies: Sequence[Study], title: str, origin: str = "") -> str:
+    """Make a self-contained HTML page, a section per study; ``origin`` says when and by what."""
     body = "\n".join(_section(study, figures.of_study(study) | _tile(study), MOST_ROWS) for study in studies)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}{STYLE}</style></head>\n"
-        f'<body class="tw"><h1>{html.escape(title)}</h1>\n{_small(made)}{body}\n</body></html>\n'
+        f'<body class="tw"><h1>{html.escape(title)}</h1>\n{_small(origin)}{body}\n</body></html>\n'
     )
 
 
@@ -62,11 +62,11 @@ class Studied(Record):
         return fragment(self.study())
 
 
-def write(studies: Sequence[Study], path: Path, title: str, made: str = "") -> Path:
+def write(studies: Sequence[Study], path: Path, title: str, origin: str = "") -> Path:
     """Write a self-contained page; see :func:`page`."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"a report is written to a file that ends in .html, got {path.name!r}")
-    text = page(studies, title, made)
+    text = page(studies, title, origin)
     write_text(path, text)
     return path
 

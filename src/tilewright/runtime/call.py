@@ -82,8 +82,8 @@ def addresses(arrays: Sequence[Array]) -> npt.NDArray[np.uintp]:
 def packed(array: Array, dtype: npt.DTypeLike | None = None) -> Array:
     """Return an array with its cells one after the other, aligned, of a type of this machine; a copy unless it is."""
     kind, flags = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.flags
-    good = array.dtype == kind and flags.c_contiguous and flags.aligned
-    return array if good else np.array(array, dtype=kind, order="C")
+    is_packed = array.dtype == kind and flags.c_contiguous and flags.aligned
+    return array if is_packed else np.array(array, dtype=kind, order="C")
 
 
 def by_cells(array: Array, dtype: str | None = None, *, rows: bool = False, forward: bool = False) -> Array:
@@ -92,12 +92,12 @@ def by_cells(array: Array, dtype: str | None = None, *, rows: bool = False, forw
     With ``rows`` the cells along the last axis follow one another; with ``forward`` no stride is negative.
     """
     kind, size = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.itemsize
-    good = array.dtype == kind and array.flags.aligned and not any(stride % size for stride in array.strides)
-    if good and rows:
-        good = array.strides[-1] == size or array.shape[-1] == 1
-    if good and forward:
-        good = min(array.strides) >= 0
-    return array if good else packed(array, kind)
+    is_usable = array.dtype == kind and array.flags.aligned and not any(stride % size for stride in array.strides)
+    if is_usable and rows:
+        is_usable = array.strides[-1] == size or array.shape[-1] == 1
+    if is_usable and forward:
+        is_usable = min(array.strides) >= 0
+    return array if is_usable else packed(array, kind)
 
 
 def overlap(written: Sequence[Array], read: Sequence[Array] = ()) -> bool:

@@ -272,11 +272,11 @@ class Session:
         """Copy versions in; what a fixed boundary keeps is the same in every version."""
         pairs = []
         for field, age, part, source in copies:
-            given = arrays[field]
-            values = given[min(source, len(given) - 1)]
-            kept = self._tables.parts.get(field)
-            if kept is not None:
-                kept.fill(self._grid(self._slot(field, age)), values, self.problem.shape)
+            levels = arrays[field]
+            values = levels[min(source, len(levels) - 1)]
+            subdomain = self._tables.parts.get(field)
+            if subdomain is not None:
+                subdomain.fill(self._grid(self._slot(field, age)), values, self.problem.shape)
                 continue
             target = self.newest(field, age)
             if part is not None:
@@ -391,10 +391,10 @@ class _Static:
 
 @fact
 def _static(
-    problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
+    problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], parts: tuple[tuple[str, Layout], ...]
 ) -> _Static:
     layout, program = memory.layout(whole.shape, problem.itemsize), problem.program
-    layouts = tuple(dict(kept).get(field, layout) for field in program.fields)
+    layouts = tuple(dict(parts).get(field, layout) for field in program.fields)
     offsets, total = [], _lead(whole, storage)
     for count, each in zip(copies, layouts, strict=True):
         offsets.append(total)

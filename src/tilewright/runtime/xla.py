@@ -66,11 +66,11 @@ _numbers = itertools.count(secrets.randbits(62))
 
 
 def numbered(
-    function: Callable[[list[Array], list[Array]], None], given: Sequence[Spec], results: Sequence[Spec]
+    function: Callable[[list[Array], list[Array]], None], arguments: Sequence[Spec], results: Sequence[Spec]
 ) -> int:
     """Keep a function for the handler to call, in any thread and several at a time; returns its number."""
-    place = len(given)
-    specs = [(*spec, ctypes.c_char * (math.prod(spec[0]) * spec[1].itemsize)) for spec in (*given, *results)]
+    place = len(arguments)
+    specs = [(*spec, ctypes.c_char * (math.prod(spec[0]) * spec[1].itemsize)) for spec in (*arguments, *results)]
 
     def call(addresses: Any) -> None:  # noqa: ANN401
         views = []

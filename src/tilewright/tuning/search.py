@@ -294,10 +294,10 @@ def _repeat_on_one_node(state: _State, meter: Farm, tilings: Sequence[Tiling]) -
         state.trials[tiling] = replace(state.trials[tiling], measurement=measured)
 
 
-def _compared(good: Sequence[Trial]) -> list[Trial]:
+def _compared(trials: Sequence[Trial]) -> list[Trial]:
     """What a winner is compared with: no time tiling, and the model's first choice."""
-    first = min(good, key=_predicted)
-    return [trial for trial in good if trial is first or trial.candidate.tiling == NONE]
+    first = min(trials, key=_predicted)
+    return [trial for trial in trials if trial is first or trial.candidate.tiling == NONE]
 
 
 def _confirm(state: _State) -> bool:
@@ -320,5 +320,5 @@ def _second(state: _State, winner: Trial) -> Tiling:
     untried = NONE not in state.trials
     if own != NONE and (untried or state.trials[NONE].ok):
         return NONE
-    others = [trial for trial in state.trials.values() if trial.ok and trial.candidate.tiling.family != own.family]
-    return min(others, key=lambda trial: trial.measurement.median).candidate.tiling if others else own
+    rivals = [trial for trial in state.trials.values() if trial.ok and trial.candidate.tiling.family != own.family]
+    return min(rivals, key=lambda trial: trial.measurement.median).candidate.tiling if rivals else own

@@ -257,9 +257,9 @@ class CudaDevice:
             buffer.close(stream)
 
     @contextlib.contextmanager
-    def current(self, what: str = "failed") -> Iterator[Any]:
-        """Make this device's context the thread's, and afterwards the caller's again; ``what`` names what may fail."""
-        with _reported(what), self._pushed(self._open()[0]) as device:
+    def current(self, failure: str = "failed") -> Iterator[Any]:
+        """Make this device's context the thread's, and afterwards the caller's again; ``failure`` names what may fail."""
+        with _reported(failure), self._pushed(self._open()[0]) as device:
             yield device
 
     @property
@@ -368,18 +368,18 @@ def library() -> _Packages:
     return _Packages(core, driver)
 
 
-def select(wanted: str = "") -> CudaDevice:
+def select(key: str = "") -> CudaDevice:
     """Find a device by its number or a part of its name, the first one by default; no other one is opened."""
     count = _count()
-    if not wanted:
+    if not key:
         return opened(0)
-    if wanted.isdecimal() and int(wanted) < count:
-        return opened(int(wanted))
+    if key.isdecimal() and int(key) < count:
+        return opened(int(key))
     names = [_name(number) for number in range(count)]
     for number, name in enumerate(names):
-        if wanted.lower() in name.lower():
+        if key.lower() in name.lower():
             return opened(number)
-    raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {', '.join(names)}")
+    raise UsageError(f"there is no CUDA device {key!r}", f"there are {', '.join(names)}")
 
 
 def numbered(number: int) -> CudaDevice:
@@ -458,7 +458,7 @@ class _FailedError(Exception):
 
 
 @contextlib.contextmanager
-def _reported(what: str) -> Iterator[None]:
+def _reported(failure: str) -> Iterator[None]:
     """Turn errors of the driver, and of the packages over it, into one sentence."""
     try:
         yield
@@ -466,4 +466,4 @@ def _reported(what: str) -> Iterator[None]:
         if not isinstance(error, _FailedError) and type(error).__name__ != "CUDAError":  # it has no public name
             raise
         name = str(error).partition(":")[0]
-        raise DeviceError(f"the CUDA driver {what}: {name}", "see `tilewright doctor`") from error
+        raise DeviceError(f"the CUDA driver {failure}: {name}", "see `tilewright doctor`") from error

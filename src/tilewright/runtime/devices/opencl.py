@@ -55,17 +55,17 @@ def devices() -> tuple[Any, ...]:
     return tuple(sorted(unordered, key=order))
 
 
-def select(wanted: str = "") -> "OpenClDevice":
+def select(key: str = "") -> "OpenClDevice":
     """Open a device by its number in :func:`devices` or a part of its name, the first one by default."""
     listed = devices()
     if not listed:
         raise ToolchainError("there is no OpenCL device", f"install a driver, PoCL, or Oclgrind: {INSTALL}")
     names = [device.name for device in listed]
-    if wanted.isdecimal() and int(wanted) < len(listed):
-        return _opened(int(wanted))
-    fitting = [number for number, name in enumerate(names) if wanted.lower() in name.lower()]
+    if key.isdecimal() and int(key) < len(listed):
+        return _opened(int(key))
+    fitting = [number for number, name in enumerate(names) if key.lower() in name.lower()]
     if not fitting:
-        raise UsageError(f"there is no OpenCL device {wanted!r}", f"there are {', '.join(names)}")
+        raise UsageError(f"there is no OpenCL device {key!r}", f"there are {', '.join(names)}")
     return _opened(fitting[0])
 
 
@@ -211,15 +211,15 @@ class OpenClDevice:
 
 
 @contextlib.contextmanager
-def _reported(what: str) -> Iterator[None]:
+def _reported(failure: str) -> Iterator[None]:
     cl = _pyopencl()
     try:
         yield
     except (cl.Error, RuntimeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         telling = [line for line in lines if "error:" in line] or lines
-        kind = ToolchainError if what == _REFUSED else DeviceError
-        raise kind(f"{what}: {'; '.join(telling[:_LOG_LINES])}", "see `tilewright doctor`") from error
+        kind = ToolchainError if failure == _REFUSED else DeviceError
+        raise kind(f"{failure}: {'; '.join(telling[:_LOG_LINES])}", "see `tilewright doctor`") from error
 
 
 def _pyopencl() -> Any:  # noqa: ANN401
@@ -251,8 +251,8 @@ def oclgrind_library() -> Path:
     """Return Oclgrind's library."""
     spec = importlib.util.find_spec("pyopencl")
     for place in (spec.submodule_search_locations or []) if spec is not None else []:
-        for found in sorted(Path(place).rglob("liboclgrind-rt-icd*.so")):
-            return found
+        for library in sorted(Path(place).rglob("liboclgrind-rt-icd*.so")):
+            return library
     raise ToolchainError("Oclgrind is not installed", INSTALL)
 
 

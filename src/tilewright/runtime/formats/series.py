@@ -139,14 +139,14 @@ def _complete(steps: Array) -> Array:
     return steps[:-1] if cut_off else steps
 
 
-def _check(found: Saved) -> None:
+def _check(content: Saved) -> None:
     """Refuse steps and records that are none, with a sentence of why."""
-    steps, records = found.steps, list(found.values.values())
+    steps, records = content.steps, list(content.values.values())
     if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 0).any() or (np.diff(steps) < 0).any():
         raise ValueError("its steps are no whole numbers that grow")
     grid = records[0].shape[1:]
     for each in records:
-        if each.shape[1:] != grid or len(grid) != len(found.layout.dims) or each.dtype.kind not in "iufc":
+        if each.shape[1:] != grid or len(grid) != len(content.layout.dims) or each.dtype.kind not in "iufc":
             raise ValueError("its records are no numbers on one grid")
         if each.shape[0] < len(steps):
             raise ValueError(f"it has {len(steps)} steps and {each.shape[0]} records")
@@ -215,8 +215,8 @@ class _Zarr(_Appending):
         names = attrs.pop("records")
         values = {name: self._group[name] for name in names}
         dims = tuple(values[names[0]].metadata.dimension_names[1:])
-        others = {name: each[...] for name, each in self._group.arrays() if name not in {*names, STEP}}
-        layout = _layout(dims, others, attrs)
+        arrays = {name: each[...] for name, each in self._group.arrays() if name not in {*names, STEP}}
+        layout = _layout(dims, arrays, attrs)
         return Saved(steps=_complete(self._group[STEP][...]), values=values, layout=layout)
 
 
@@ -290,8 +290,8 @@ class _Hdf5(_Appending):
             names = json.loads(attrs.pop("records"))
             values = {name: file[name][...] for name in names}
             dims = tuple(dim.keys()[0] for dim in list(file[names[0]].dims)[1:])
-            others = {name: file[name][...] for name in file if name not in {*names, STEP}}
-            return Saved(steps=_complete(file[STEP][...]), values=values, layout=_layout(dims, others, attrs))
+            arrays = {name: file[name][...] for name in file if name not in {*names, STEP}}
+            return Saved(steps=_complete(file[STEP][...]), values=values, layout=_layout(dims, arrays, attrs))
 
 
 def _scaled(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> None:  # noqa: ANN401
@@ -299,9 +299,9 @@ def _scaled(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> Non
         dataset.dims[axis].attach_scale(scales[name])
 
 
-def _layout(dims: tuple[str, ...], others: Mapping[str, Array], attrs: Mapping[str, Any]) -> Layout:
-    coords = {name: values for name, values in others.items() if name in dims}
-    constant = {name: values for name, values in others.items() if name not in dims}
+def _layout(dims: tuple[str, ...], arrays: Mapping[str, Array], attrs: Mapping[str, Any]) -> Layout:
+    coords = {name: values for name, values in arrays.items() if name in dims}
+    constant = {name: values for name, values in arrays.items() if name not in dims}
     return Layout(dims=dims, coords=coords, constant=constant, attrs=attrs)
 
 

@@ -54,10 +54,10 @@ def calibrated() -> bool:
 
 
 @functools.lru_cache(maxsize=4)
-def _calibrated(known: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001  (part of the key)
-    machine = files.load(str(known))
+def _calibrated(path: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001  (part of the key)
+    machine = files.load(str(path))
     if machine.kind != "cpu":
-        raise UsageError(f"{str(known)!r} describes no CPU")
+        raise UsageError(f"{str(path)!r} describes no CPU")
     return machine
 
 

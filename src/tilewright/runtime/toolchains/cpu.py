@@ -219,9 +219,9 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     identity = fingerprint(first, stamp) + " " + first
     failure = ""
     for options in _native(command):
-        for asked in (*_openmp(), ()):
-            openmp = bool(asked)
-            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options, openmp_flags=asked)
+        for flags in (*_openmp(), ()):
+            openmp = bool(flags)
+            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options, openmp_flags=flags)
             try:
                 compile_shared(
                     candidate,
