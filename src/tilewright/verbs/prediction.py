@@ -80,8 +80,8 @@ class Prediction(Studied):
     @property
     def constants(self) -> dict[str, str]:
         """Where its constants come from: the two that a time depends on most, and all of the machine."""
-        found = tables.constants(self.hardware, C_iter=self.c_iter, bandwidth=self.hardware.dram_bandwidth)
-        return found | {"C_iter": ", ".join([found["C_iter"], *self._code().values()])}
+        sources = tables.constants(self.hardware, C_iter=self.c_iter, bandwidth=self.hardware.dram_bandwidth)
+        return sources | {"C_iter": ", ".join([sources["C_iter"], *self._code().values()])}
 
     @property
     def interval(self) -> Interval:
@@ -246,20 +246,20 @@ def _limits(problem: Problem, tiling: Tiling, costs: Costs, machine: Machine, mo
     """Say what a prediction for a GPU cannot be: a grid beyond its memory, idle multiprocessors, values that spill."""
     if machine.kind == "cpu":
         return ()
-    found = []
+    notes = []
     needed = _device_bytes(problem, tiling)
     if machine.memory_bytes is not None and needed > machine.memory_bytes.value:
         texts = format_over(needed, int(machine.memory_bytes.value))
-        found.append(f"all buffers of the grid take {texts[0]}, {machine.name} has {texts[1]}: it cannot hold them")
+        notes.append(f"all buffers of the grid take {texts[0]}, {machine.name} has {texts[1]}: it cannot hold them")
     blocks, count = _blocks(problem, tiling, costs), int(machine.sm_count.value)
     if blocks < count:
-        found.append(f"at most {blocks} of the {count} multiprocessors have a block: the grid is small for {tiling}")
+        notes.append(f"at most {blocks} of the {count} multiprocessors have a block: the grid is small for {tiling}")
     setting = make_setting(problem, machine)
     if model == "exact" and time_model.models_threads(tiling.family, setting):
         spilled = float(np.ceil(time_model.thread_terms(time_model.sizes_of(tiling, setting), setting).spilled[0]))
         if spilled:
-            found.append(f"about {spilled:.0f} values of a thread of {tiling} find no register and spill to memory")
-    return tuple(found)
+            notes.append(f"about {spilled:.0f} values of a thread of {tiling} find no register and spill to memory")
+    return tuple(notes)
 
 
 def _device_bytes(problem: Problem, tiling: Tiling) -> int:

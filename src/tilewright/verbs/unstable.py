@@ -56,18 +56,18 @@ def warn_if_unstable(
         key = (*key, *(digest(_sample(array).tobytes()) for array in arrays.values())) if grown else key
         if _STABLE.get(key) is program:
             return
-        found = [near for _, cell in grown[:_MOST_MEASURED] for near in _growth_near(problem, scalars, arrays, cell)]
+        waves = [near for _, cell in grown[:_MOST_MEASURED] for near in _growth_near(problem, scalars, arrays, cell)]
     else:
         wave = stability.growth(program, numbers)
         if wave is None and varying:
             wave = stability.growth_in_time(program, numbers, varying)
-        found = [] if wave is None else [(wave, "")]
-    for wave, where in found:
+        waves = [] if wave is None else [(wave, "")]
+    for wave, where in waves:
         text = stability.advice(program, wave, problem.steps, where)
         if text:
             warn_once(text)
             return
-    if not found:
+    if not waves:
         if len(_STABLE) >= _MOST_STABLE:
             _STABLE.clear()
         _STABLE[key] = program
@@ -94,10 +94,10 @@ def _extreme_cells(arrays: Mapping[str, Array]) -> list[tuple[int, ...]]:
         pairs = ((a * b, a / b) for a, b in itertools.combinations(samples, 2))
         for sample in itertools.chain(samples, itertools.chain.from_iterable(pairs)):
             finite = np.isfinite(sample)
-            some = sample if finite.all() else np.where(finite, sample, sample[finite].mean() if finite.any() else 0.0)
+            data = sample if finite.all() else np.where(finite, sample, sample[finite].mean() if finite.any() else 0.0)
             stride = _stride(next(iter(arrays.values())))
-            for place in (int(some.argmin()), int(some.argmax())):
-                cells[tuple(stride * int(i) for i in np.unravel_index(place, some.shape))] = None
+            for place in (int(data.argmin()), int(data.argmax())):
+                cells[tuple(stride * int(i) for i in np.unravel_index(place, data.shape))] = None
             if len(cells) >= _MOST_CELLS:
                 break
     return list(cells)

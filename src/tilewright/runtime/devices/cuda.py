@@ -258,7 +258,7 @@ class CudaDevice:
 
     @contextlib.contextmanager
     def current(self, failure: str = "failed") -> Iterator[Any]:
-        """Make this device's context the thread's, and afterwards the caller's again; ``failure`` names what may fail."""
+        """Make this device's context the thread's, and afterwards the caller's again; ``failure`` is what may fail."""
         with _reported(failure), self._pushed(self._open()[0]) as device:
             yield device
 

@@ -83,6 +83,6 @@ def make_monitor(
 
 
 def _readonly(run: Simulation, field: str, age: int) -> Array:
-    seen = run.state.newest(field, age).view()
-    seen.flags.writeable = False
-    return seen
+    view = run.state.newest(field, age).view()
+    view.flags.writeable = False
+    return view

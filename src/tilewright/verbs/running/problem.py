@@ -165,8 +165,8 @@ def targets_of(
     """Check the arrays to write into; return them as :func:`levels_of_out` does."""
     parts = dict(problem.program.subdomains)
     return {
-        field: tuple(_target(problem, each, parts[field].shape(shape) if field in parts else shape) for each in given)
-        for field, given in levels_of_out(problem.program, out, levels=levels).items()
+        field: tuple(_target(problem, each, parts[field].shape(shape) if field in parts else shape) for each in entries)
+        for field, entries in levels_of_out(problem.program, out, levels=levels).items()
     }
 
 
@@ -182,8 +182,8 @@ def check_targets(targets: Mapping[str, Sequence[Any]], device: str | None) -> N
             raise ArrayError(f"'out' lies on GPU {target.device}, and the arrays of the run on GPU {device}")
 
 
-def _target(problem: Problem, given: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
-    target: Any = given if isinstance(given, np.ndarray) else read_array(given, "out")
+def _target(problem: Problem, array: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+    target: Any = array if isinstance(array, np.ndarray) else read_array(array, "out")
     if target.shape != shape:
         raise ArrayError(f"out must have the shape {shape}, got {target.shape}")
     if isinstance(target, DeviceView):

@@ -51,8 +51,8 @@ def check(plan: Plan, scalars: Scalars) -> None:
     results = _kernel(plan).run(problem, _given(problem, scalars).inputs(_blank(problem)), plan.target.threads)
     exact, allowed = _reference(problem, scalars)
     for field, result in results.items():
-        error, good = rounding.worst_excess(result, exact[field], allowed[field])
-        if not good:
+        error, is_within = rounding.worst_excess(result, exact[field], allowed[field])
+        if not is_within:
             raise WrongResultError(
                 f"{str(plan.tiling)!r} is off by up to {error:.3g} in {field!r} on a small problem, "
                 "more than rounding explains"
@@ -132,10 +132,10 @@ def small_problem(problem: Problem, tiling: Tiling) -> Problem:
     steps = min(problem.steps, tiling.time + tiling.time // 2 + 3)
     reaches = [max(pair) for pair in program.reach]
     least = [2 * reach + _SMALLEST for reach in reaches]
-    wanted = [
+    lengths = [
         max(low, 2 * size + 2 * reach * tiling.time + 5) for low, size, reach in zip(least, sizes, reaches, strict=True)
     ]
-    extents = [min(want, extent) for want, extent in zip(wanted, problem.shape, strict=True)]
+    extents = [min(want, extent) for want, extent in zip(lengths, problem.shape, strict=True)]
     afford = CHECK_OPERATIONS / max(1, steps * (program.flops + program.loads))
     while float(np.prod([float(extent) for extent in extents])) > afford:
         axis = max(range(len(extents)), key=lambda i: extents[i] / least[i])

@@ -148,8 +148,8 @@ def tune(
     asked = TuneOptions.of(locals())
     level = effort_level(effort, seconds, candidates)
     backends = _check(asked)
-    known = stencil_of(program, "tune")
-    problem, numbers = problem_of(known, scalars, shape, steps, dtype, boundary)
+    definition = stencil_of(program, "tune")
+    problem, numbers = problem_of(definition, scalars, shape, steps, dtype, boundary)
     if effort != "none" and problem.steps == 0:
         raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
     warn_if_unstable(problem, numbers)
@@ -165,7 +165,7 @@ def tune(
     target = replace(backends, threads=count) if backends.on_device else read_target("auto", count)
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     tuning = Tuning(
-        program=known,
+        program=definition,
         problem=problem,
         machine=where,
         family_spaces=family_spaces(problem, where, model, metric, every=effort != "none"),
@@ -218,9 +218,9 @@ def _screened(tuning: Tuning) -> Plan:
     first = shortlist(tuning.family_spaces, tuning.effort.candidates)
     if not first:
         raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
-    found = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.asked.strict)
-    if found[0].outcome is not None:
-        raise ToolchainError(f"none of {len(found)} candidates can be run: {found[0].detail}", "try more --candidates")
+    cases = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.asked.strict)
+    if cases[0].outcome is not None:
+        raise ToolchainError(f"none of {len(cases)} candidates can be run: {cases[0].detail}", "try more --candidates")
     tried = [
         Tried(
             tiling=each.tiling,
@@ -231,7 +231,7 @@ def _screened(tuning: Tuning) -> Plan:
             bound_by="" if each.bound is None else said(each.bound),
             **_needed(each.resources),
         )
-        for each in found
+        for each in cases
     ]
     return _plan(tuning, tried, len(tried), None)
 
@@ -251,8 +251,8 @@ def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     if choice.winner is None:
         _raise_failure(choice)
     winner = _tried(tuning, choice.winner, scale, needs)
-    others = [_tried(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
-    tried = [winner, *sorted(others, key=_order)]
+    rest = [_tried(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
+    tried = [winner, *sorted(rest, key=_order)]
     remember(tuning, winner, choice, circumstances)
     return _plan(tuning, tried, len(tried), choice)
 
@@ -334,13 +334,13 @@ def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Search
 
 
 def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
-    found = interval(
+    bounds = interval(
         tried.tiling.family,
         tried.predicted_seconds,
         cpu=tuning.machine.kind == "cpu",
         threads=tuning.asked.model == "exact" and tuning.problem.program.rank > 1,
     )
-    return replace(tried, predicted_interval=(found.low, found.high))
+    return replace(tried, predicted_interval=(bounds.low, bounds.high))
 
 
 def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:

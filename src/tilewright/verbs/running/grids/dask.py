@@ -48,8 +48,8 @@ class Dask(Large):
     def results(self) -> Any:  # noqa: ANN401
         """Return the described arrays, of the kinds of the caller's."""
         kinds = dict(zip(self.program.fields, self.arrays, strict=True))
-        found = [[_like(each, flat((kinds[field],))[0]) for each in levels] for field, levels in self._found.items()]
-        return state_of(found, deep=self.options.levels)
+        arrays = [[_like(each, flat((kinds[field],))[0]) for each in levels] for field, levels in self._found.items()]
+        return state_of(arrays, deep=self.options.levels)
 
 
 def _lazy(value: Any) -> Any:  # noqa: ANN401
@@ -62,5 +62,5 @@ def _like(result: Any, original: Any) -> Any:  # noqa: ANN401
 
 
 def _values_of(array: Any, cells: Index) -> Any:  # noqa: ANN401
-    places = np.unravel_index(cells, array.shape)
-    return array.vindex[tuple(places)].compute() if len(cells) else np.zeros(0, array.dtype)
+    index = np.unravel_index(cells, array.shape)
+    return array.vindex[tuple(index)].compute() if len(cells) else np.zeros(0, array.dtype)
