@@ -74,14 +74,14 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
     @jax.custom_vjp
     @jax.jit
     def called(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401
-        return _called(forth, shapes(arrays), arrays, scalars)
+        return _call_with_out(forth, shapes(arrays), arrays, scalars)
 
     def forward(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401
         return called(arrays, scalars), (arrays, scalars)
 
     @jax.jit
     def backward(residuals: Any, cotangent: Any) -> Any:  # noqa: ANN401
-        return _called(back, jax.tree.map(_like, residuals), *residuals, cotangent)
+        return _call_with_out(back, jax.tree.map(_like, residuals), *residuals, cotangent)
 
     called.defvjp(forward, backward)
 
@@ -99,7 +99,7 @@ def _like(array: Any) -> Any:  # noqa: ANN401
     return jax.ShapeDtypeStruct(array.shape, array.dtype)  # type: ignore[no-untyped-call]
 
 
-def _called(function: Callable[..., None], like: Any, *arguments: Any) -> Any:  # noqa: ANN401
+def _call_with_out(function: Callable[..., None], like: Any, *arguments: Any) -> Any:  # noqa: ANN401
     """Call a function that writes into ``out=``: where JAX's buffers lie on the processor, else with copies."""
     leaves, form = jax.tree.flatten(arguments)
     outputs, form_of_results = jax.tree.flatten(like)

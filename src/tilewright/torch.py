@@ -69,7 +69,7 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
         results = operator([*flat, *numbers], list(levels), ",".join(values))
         return results[0] if len(results) == 1 else tuple(results)
 
-    operator = _registered(stencil, steps, options)
+    operator = _register(stencil, steps, options)
     return function
 
 
@@ -80,7 +80,7 @@ def _check(tensors: Sequence[Any]) -> None:
             raise UsageError(f"op takes tensors on the processor, got {where}", "call tensor.cpu()")
 
 
-def _registered(program: Program, steps: int, options: dict[str, Any]) -> Callable[..., list[Tensor]]:
+def _register(program: Program, steps: int, options: dict[str, Any]) -> Callable[..., list[Tensor]]:
     """Register the operator of a run, and that of its gradient.
 
     Both take all arrays, then all scalars; of each field how many time levels it was given as, 0 for one array; and the

@@ -69,10 +69,10 @@ class Accessor:
         own = tuple(self._array.dims)
         order = own if dims is None else tuple(dims) if isinstance(dims, Iterable) else (dims,)
         if not all(order.count(each) == 1 and each in own for each in order):
-            raise UsageError(f"dims are those of the array, {_listed(own)}, got {order!r:.60}")
+            raise UsageError(f"dims are those of the array, {_listing(own)}, got {order!r:.60}")
         if len(order) != rank:
             hint = f"name {rank} of them: dims={own[-rank:]}" if len(order) > rank else ""
-            raise ArrayError(f"the program has {rank} axes, got {len(order)} dimensions: {_listed(order)}", hint)
+            raise ArrayError(f"the program has {rank} axes, got {len(order)} dimensions: {_listing(order)}", hint)
         if "out" in options:
             raise UsageError("the accessor returns a new array, so it takes no out=", "call tilewright.run")
         if "axes" in options:
@@ -94,7 +94,7 @@ class Accessor:
         own, extra_dims = set(value.dims), [each for each in self._array.dims if each not in order]
         full = own == {*extra_dims, *order}
         if not full and own != set(order):
-            raise ArrayError(f"{name} has the dimensions {_listed(value.dims)}, not {_listed([*extra_dims, *order])}")
+            raise ArrayError(f"{name} has the dimensions {_listing(value.dims)}, not {_listing([*extra_dims, *order])}")
         try:
             xarray.align(self._array, value, join="exact", copy=False)
         except ValueError as error:
@@ -112,7 +112,7 @@ class Accessor:
         return result
 
 
-def _listed(names: Iterable[Hashable]) -> str:
+def _listing(names: Iterable[Hashable]) -> str:
     return ", ".join(map(str, names))
 
 
@@ -122,5 +122,5 @@ def _of_dims(boundary: BoundarySpec, order: tuple[Hashable, ...]) -> BoundarySpe
         return boundary
     unknown = sorted(map(str, set(boundary) - set(order)))
     if unknown:
-        raise UsageError(f"boundaries are of the dimensions {_listed(order)}, got {', '.join(unknown)} as well")
+        raise UsageError(f"boundaries are of the dimensions {_listing(order)}, got {', '.join(unknown)} as well")
     return cast("BoundarySpec", tuple(boundary.get(cast("str", name), "fixed") for name in order))

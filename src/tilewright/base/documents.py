@@ -197,7 +197,7 @@ def _fit(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     """Return a value as an annotation has it; lists become tuples, numbers stay as they are."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
-        return _checked(value, inner[0], inner[1:], where)
+        return _checked_value(value, inner[0], inner[1:], where)
     if origin in {Union, types.UnionType}:
         return _member(value, kind, where)
     if origin is tuple:
@@ -213,7 +213,7 @@ def _fit(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     return value
 
 
-def _checked(value: Any, kind: Any, extra: Sequence[object], where: str) -> Any:  # noqa: ANN401
+def _checked_value(value: Any, kind: Any, extra: Sequence[object], where: str) -> Any:  # noqa: ANN401
     """Return a value that passes what is demanded beyond its type; the last check describes it."""
     for each in extra:
         if isinstance(each, Read):

@@ -98,7 +98,7 @@ def check_fits(values: Any, dtype: str, subject: str) -> None:  # noqa: ANN401
     if len(bad):
         numbers = "numbers" if kind.kind == "c" else "real numbers" if is_rounded(dtype) else "whole numbers"
         first, last = (f"{each:.6g}" if isinstance(each, float) else str(each) for each in (low, high))
-        number = _shown(array.flat[bad[0]])
+        number = _number_text(array.flat[bad[0]])
         raise UsageError(
             f"{subject.replace('{}', number)} does not fit {dtype}", f"it holds {numbers} from {first} to {last}"
         )
@@ -141,7 +141,7 @@ def _large_fits(value: Any, kind: np.dtype[Any]) -> bool:  # noqa: ANN401
         return False
 
 
-def _shown(value: Any) -> str:  # noqa: ANN401
+def _number_text(value: Any) -> str:  # noqa: ANN401
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and value.bit_length() > np.iinfo(np.int64).bits:
         return f"(a whole number of {value.bit_length()} bits)"

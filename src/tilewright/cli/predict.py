@@ -88,7 +88,7 @@ def predict(
             parts.append(energies.explanation(why))
         if result.tiling.family.hexagons and result.model == "exact":
             parts += _terms(result, _stencil(definition), machine)
-        parts += _exported([result], shown.export, document)
+        parts += _export_notes([result], shown.export, document)
         output.show(document, lambda: parts, as_json)
         return
     document, rivals = many.to_dict(), None
@@ -98,7 +98,7 @@ def predict(
         compared = options.SupertuneOptions.of(replace(selected, steps=asked.steps).keywords())
         rivals = supertune(_stencil(definition), **compared.keywords()).to_dict()
         document["strategies"] = rivals
-    parts = _ranked(many, rivals, selected.within) + _exported(many, shown.export, document)
+    parts = _ranking(many, rivals, selected.within) + _export_notes(many, shown.export, document)
     output.show(document, lambda: parts, as_json)
 
 
@@ -138,7 +138,7 @@ def _stencil(program: "Named") -> "Program":
     return program
 
 
-def _ranked(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
+def _ranking(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
     """Make the table of ranked tilings, and of the strategies if they were compared."""
     from tilewright.report import energy as energies
     from tilewright.report import tables
@@ -149,7 +149,7 @@ def _ranked(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, wi
     return [shown, *ranked[0].notes, *([] if rivals is None else [energies.strategies(rivals)])]
 
 
-def _exported(ranked: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
+def _export_notes(ranked: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
     """Write the kernels of the predicted tilings if asked, and say where they are and which have none."""
     if path is None:
         return []
@@ -243,7 +243,7 @@ def energy(
 
     if files.fit is not None:
         options.refuse("--fit", asked, compared, metered, files)
-        document = _fitted(files.fit, asked.machine, fitted, files.save)
+        document = _fit_result(files.fit, asked.machine, fitted, files.save)
         output.show(document, lambda: tables.fit(document), as_json)
         return
     options.refuse("an energy without a fit", fitted, files)
@@ -251,7 +251,7 @@ def energy(
         raise typer.BadParameter("give a program and its shape, such as: tilewright energy jacobi2d --shape 4096x4096")
     if metered.meter is not None:
         options.refuse("--meter", asked, compared)
-        _metered(program, asked, metered, files.append, as_json=as_json)
+        _show_metered(program, asked, metered, files.append, as_json=as_json)
         return
     options.refuse("an energy that is not metered", metered, files)
     from tilewright.programs.stencil.program import Program
@@ -269,7 +269,7 @@ def energy(
     output.show({**result, "comparison": many}, lambda: (tables.metered(result), tables.comparison(many)), as_json)
 
 
-def _metered(
+def _show_metered(
     program: str, asked: options.EnergyOptions, metered: options.MeterOptions, append: Path | None, *, as_json: bool
 ) -> None:
     """Run a program under a power meter, or take a recorded trace, and possibly keep the run."""
@@ -282,7 +282,7 @@ def _metered(
     output.tell(run, as_json)
 
 
-def _fitted(path: Path, machine: "MachineLike", fitted: options.FitOptions, save: Path | None) -> dict[str, object]:
+def _fit_result(path: Path, machine: "MachineLike", fitted: options.FitOptions, save: Path | None) -> dict[str, object]:
     """Fit the runs of a file and possibly write the machine."""
     from tilewright.verbs.energy import runs as api
 

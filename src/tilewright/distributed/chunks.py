@@ -85,7 +85,7 @@ def run(
         ]
         task = Task(
             problem=replace(problem, steps=now),
-            computer=replace(computer, threads=1, make=_prepared),
+            computer=replace(computer, threads=1, make=_kernel),
             bounds=tuple(tuple(itertools.accumulate(sizes, initial=0)) for sizes in chunks),
             lead=tuple(max(pair) - pair[0] if kind.get(axis) == "periodic" else 0 for axis, pair in enumerate(pairs)),
             done=start,
@@ -162,7 +162,7 @@ def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, A
 
 
 @functools.lru_cache(maxsize=64)
-def _prepared(
+def _kernel(
     problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
 ) -> Kernel:
     return prepare(problem, target, tiling, strict=strict, copies=copies)

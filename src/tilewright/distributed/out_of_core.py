@@ -221,7 +221,7 @@ class _Files:
         size = self._job.problem.cells * self._job.problem.itemsize
         created = sum(len(values) for values in self._job.targets.values()) - len(self._there)
         names = [name for each in self._sets_of(chosen) for names in each.values() for name in names]
-        scratch = sum(size - _allocated(self._path(name)) for name in names)
+        scratch = sum(size - _allocated_bytes(self._path(name)) for name in names)
         needed = created * size + sum(rows.missing_bytes for rows in self._there.values()) + scratch + traces
         free = shutil.disk_usage(self.folder.parent).free
         if needed > free:
@@ -303,7 +303,7 @@ class _Files:
         return self.folder / (name + self._ending)
 
 
-def _allocated(path: Path) -> int:
+def _allocated_bytes(path: Path) -> int:
     files = [path] if path.is_file() else list(path.rglob("*")) if path.is_dir() else []
     return sum(each.stat().st_blocks * 512 for each in files)
 

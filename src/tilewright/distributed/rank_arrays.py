@@ -246,7 +246,7 @@ def together(comm: Any, work: Callable[[], T]) -> T:  # noqa: ANN401
         result = work()
     except Exception as caught:  # noqa: BLE001  (whatever it is, the others must not wait for this rank)
         error = caught
-    failures = comm.allgather(None if error is None else _said(error))
+    failures = comm.allgather(None if error is None else _sentence(error))
     if isinstance(error, TilewrightError):
         raise error
     for rank, text in enumerate(failures):
@@ -255,7 +255,7 @@ def together(comm: Any, work: Callable[[], T]) -> T:  # noqa: ANN401
     return result
 
 
-def _said(error: Exception) -> str:
+def _sentence(error: Exception) -> str:
     text = str(error).partition("\n")[0]
     return text if isinstance(error, TilewrightError | OSError) else f"{type(error).__name__}: {text}"
 

@@ -115,10 +115,10 @@ def choose(  # noqa: PLR0913
     def counted(steps: int) -> tuple[Exchange, tuple[int, ...]]:
         # A rank in the middle has the largest halo; where blocks differ, the first ones are the largest.
         every = {rank: halo(problem, layout, rank, steps) for rank in sorted({0, layout.size // 2, layout.size - 1})}
-        rank, busiest = max(every.items(), key=lambda each: (_received(each[0], each[1]), -each[0]))
+        rank, busiest = max(every.items(), key=lambda each: (_received_cells(each[0], each[1]), -each[0]))
         exchange = Exchange(
             messages=sum(len(parts) for owner, parts in busiest.parts.items() if owner != rank),
-            cells=_received(rank, busiest),
+            cells=_received_cells(rank, busiest),
             window=busiest.window.problem.shape,
             packed=packed_cells(busiest, rank, problem.itemsize),
         )
@@ -149,7 +149,7 @@ def choose(  # noqa: PLR0913
     return exchanges(problem.steps, size, link, counted, seconds, apart, fixed=steps, around=around, levels=levels)
 
 
-def _received(rank: int, halo: Halo) -> int:
+def _received_cells(rank: int, halo: Halo) -> int:
     return sum(part.cells for owner, parts in halo.parts.items() if owner != rank for part in parts)
 
 
@@ -166,12 +166,12 @@ def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, t
     if job.points is not None:
         data = job.points
         points = looked(job.arrays, comm, lambda look: GridPoints(problem, data, look))
-    decision = together(comm, lambda: _decided(job, machine, computer) if comm.Get_rank() == 0 else None)
+    decision = together(comm, lambda: _decision(job, machine, computer) if comm.Get_rank() == 0 else None)
     steps, overlapped = comm.bcast(decision, root=0)
     return _Advance(job, computer, points, steps, overlapped=overlapped).run()
 
 
-def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, bool]:
+def _decision(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, bool]:
     problem, layout = job.problem, job.first.layout
     if job.steps is not None and job.overlapped is not None:
         return max(1, min(job.steps, problem.steps)), job.overlapped

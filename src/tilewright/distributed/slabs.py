@@ -74,7 +74,7 @@ def plan(  # noqa: PLR0913
             for each in shapes.values()
             for count in {chosen.steps, last}
         ]
-        needed = _taken(Buffers.bytes(problem, chosen.rows, places)) + max(map(_taken, sessions))
+        needed = _allocation_bytes(Buffers.bytes(problem, chosen.rows, places)) + max(map(_allocation_bytes, sessions))
         needed += 0 if points is None else points.bytes(chosen.steps)
         if needed <= memory:
             return chosen
@@ -92,7 +92,7 @@ def _session_rows(problem: Problem) -> float:
     return _ROW_PADDING * around * sum(problem.program.analysis.copies)
 
 
-def _taken(size: int) -> int:
+def _allocation_bytes(size: int) -> int:
     """Return what an allocation takes, which for large ones is whole huge pages."""
     return size if size < HUGE_PAGE else round_up(size, HUGE_PAGE)
 

@@ -151,7 +151,7 @@ def gather(
     full = with_truths(full, flags) if flags else full
     shape = _shape_of(full, versions)
     versions |= {
-        field: tuple(_repeated(array, shape) for array in versions[field])
+        field: tuple(_repeated_array(array, shape) for array in versions[field])
         for field in full.fields
         if field not in full.updated
     }
@@ -339,7 +339,7 @@ def _shape_of(program: Program, versions: Mapping[str, tuple[Array, ...]]) -> tu
     return versions[next(first, program.fields[0])][0].shape
 
 
-def _repeated(array: Array, shape: tuple[int, ...]) -> Array:
+def _repeated_array(array: Array, shape: tuple[int, ...]) -> Array:
     """Return an array that is only read as NumPy repeats it over a grid, or as it is where that cannot be."""
     if isinstance(array, DeviceView) or array.shape == shape:
         return array
@@ -379,7 +379,7 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
     numbers = [*scalars.values(), *([] if program.complex_constant is None else [1j])]
     if dtype is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
         return _PLAIN[first]
-    natural = _promoted([array.dtype for _, array in every], numbers)
+    natural = _promoted_type([array.dtype for _, array in every], numbers)
     if natural.kind in "biu":
         natural = np.result_type(natural, 1 if is_integral(program) else 1.0)
     if dtype is None:
@@ -399,7 +399,7 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
     return name
 
 
-def _promoted(types: Sequence[np.dtype[Any]], numbers: Sequence[Any]) -> np.dtype[Any]:
+def _promoted_type(types: Sequence[np.dtype[Any]], numbers: Sequence[Any]) -> np.dtype[Any]:
     """Return NumPy's promotion; a number of Python's widens bfloat16 as little as it does any type of NumPy's own."""
     if any(each.name == "bfloat16" for each in types):
         numbers = [number for number in numbers if type(number) not in {bool, int, float}]

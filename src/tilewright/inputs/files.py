@@ -51,7 +51,7 @@ def planes(
     inputs: dict[str, tuple[Levels, ...]] = {field: (levels,) for field, levels in states.items()}
     inputs |= {field: read_planes(path) for field, path in zip(unnamed, paths, strict=True)}
     for field, parts in inputs.items():
-        shape_ = _newest(parts[0]).shape
+        shape_ = _newest_level(parts[0]).shape
         if extents is not None and shape_ != extents:
             path = next(filter(holds_state, files)) if field in states else paths[unnamed.index(field)]
             raise ArrayError(
@@ -121,7 +121,7 @@ def _read_state(path: Path, program: Program) -> dict[str, Levels]:
     return fields
 
 
-def _newest(levels: Levels) -> Array:
+def _newest_level(levels: Levels) -> Array:
     return levels[0] if isinstance(levels, tuple) else levels
 
 
@@ -146,7 +146,7 @@ def random_arrays(program: Program, shape: tuple[int, ...], dtype: str, seed: in
             f"{program.name!r} has {program.rank} dimension{plural}, got the shape {format_shape(shape)}",
             f"write --shape {format_shape((256,) * program.rank)}",
         )
-    kind = _numeric(dtype)
+    kind = _numeric_type(dtype)
     cells = int(np.prod(shape, dtype=object))
     check_memory(cells * kind.itemsize * (len(program.fields) + 1))
     generator = np.random.default_rng(seed)
@@ -191,7 +191,7 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     return values
 
 
-def _numeric(dtype: str) -> np.dtype[Any]:
+def _numeric_type(dtype: str) -> np.dtype[Any]:
     try:
         kind = numpy_type(dtype)
     except UsageError:

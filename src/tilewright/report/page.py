@@ -85,7 +85,7 @@ def _section(study: Study, plots: Mapping[str, str], rows: int) -> str:
         parts.append(as_html(Table(("the same tile with", ">speed"), tuple(gains))))
     drawn = "".join(f"<figure>{svg}</figure>" for name, svg in plots.items() if name != "tile")
     parts.append(f'<div class="plots">{drawn}</div>' if drawn else "")
-    parts.append(_ranked(study.candidates, rows))
+    parts.append(_ranking_table(study.candidates, rows))
     if study.families:
         parts.append("<h3>The best of every family</h3>" + _choices(study.families))
     if study.front:
@@ -97,7 +97,7 @@ def _small(text: str) -> str:
     return f'<p class="small">{html.escape(text)}.</p>\n' if text else ""
 
 
-def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
+def _ranking_table(candidates: Sequence[StudiedTiling], most: int) -> str:
     measured = any(each.measured is not None for each in candidates)
     times = (">measured", ">measured / predicted") if measured else ()
     columns = (">", "tiling", ">predicted", *times, ">off chip", ">joules", "outcome" if measured else "bound by")
@@ -105,7 +105,7 @@ def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
         (
             str(place),
             each.tiling,
-            _predicted(each),
+            _prediction_cell(each),
             *(_times(each) if measured else ()),
             "-" if each.dram_bytes is None else format_bytes(each.dram_bytes),
             "-" if each.joules is None else f"{each.joules:.4g}",
@@ -116,7 +116,7 @@ def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
     return f"<h3>Candidates</h3>{as_html(Table(columns, tuple(rows)), most)}"
 
 
-def _predicted(each: StudiedTiling) -> str:
+def _prediction_cell(each: StudiedTiling) -> str:
     return _with_range(each.predicted, each.interval) if each.known else "-"
 
 

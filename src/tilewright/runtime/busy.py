@@ -56,17 +56,17 @@ def unoccupied(threads: int) -> int:
 def running_elsewhere() -> int | None:
     """Return how many threads of other processes run or wait for a CPU, or None where the system does not say."""
     try:
-        running = _running()
+        running = _running_count()
         if running <= 1:
             return 0
         own = sum(_runs(task) for task in _TASKS.iterdir())
         # Own threads may have stopped since the first look.
-        return max(0, min(running, _running()) - own)
+        return max(0, min(running, _running_count()) - own)
     except (OSError, ValueError, IndexError):
         return None
 
 
-def _running() -> int:
+def _running_count() -> int:
     return int(_LOAD.read_text().split()[3].partition("/")[0])
 
 

@@ -49,15 +49,15 @@ def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
     if inputs.points is not None and bytes_of(problem) * problem.steps > MOST_BYTES:
         return False
     arrays = [version for versions in inputs.arrays.values() for version in versions]
-    if any(not _plain(array, problem) for array in arrays):
+    if any(not _is_plain(array, problem) for array in arrays):
         return False
     targets = list((inputs.out or {}).values())
-    if any(not _plain(target, problem) for target in targets):
+    if any(not _is_plain(target, problem) for target in targets):
         return False
     return not overlap(targets, arrays)
 
 
-def _plain(array: Array, problem: Problem) -> bool:
+def _is_plain(array: Array, problem: Problem) -> bool:
     return array.dtype == np.dtype(problem.dtype) and array.flags.c_contiguous and array.flags.aligned
 
 

@@ -88,7 +88,7 @@ class KeptField:
         return [first, (*first[:axis], rest, *first[axis + 1 :])]
 
 
-def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] | None, *, padded: bool) -> KeptField:
+def _field(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] | None, *, padded: bool) -> KeptField:
     """Lay out a field: with as many cells as reads reach into the middle, where kernels have it in place."""
     extent = problem.shape[part.axis]
     if inner is None:
@@ -129,7 +129,7 @@ class IndexTables:
         if any(isinstance(node, Inside) for node in layout.placed):
             inner = _middle(layout, self._arrays, whole, subdomains)
             self.parts = {
-                field: _kept(part, field, whole, inner[part.axis] if layout.packed else None, padded=padded)
+                field: _field(part, field, whole, inner[part.axis] if layout.packed else None, padded=padded)
                 for field, part in subdomains
             }
             numbers = [

@@ -422,7 +422,7 @@ def _lead(problem: Problem, storage: Storage) -> int:
     return -firsts.pop() * problem.itemsize % CACHE_LINE if aligned else 0
 
 
-def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:
+def _needed_cells(problem: Problem, field: str) -> tuple[slice, ...] | None:
     """Return the cells of a field that matter, None if all may: a sum over a region is no other cell's business."""
     if field not in dict(problem.regions) or problem.program.history(field) > 1:
         return None
@@ -441,7 +441,7 @@ def _copies_in(
     boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
     for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
         if count:
-            yield field, 0, _needed(problem, field), 0
+            yield field, 0, _needed_cells(problem, field), 0
         if field in dict(storage.subdomains):
             yield from ((field, age, None, min(age, history - 1)) for age in range(1, count))
             continue

@@ -89,7 +89,7 @@ def numbered(
 def _call(number: int, addresses: Any, message: int, room: int) -> int:  # noqa: ANN401
     """Call a function; an error becomes a sentence, since none may pass through C."""
     try:
-        _known(number)(addresses)
+        _function_of(number)(addresses)
     except BaseException as error:  # noqa: BLE001
         sentence = (str(error) or type(error).__name__)[: room // 4 - 1].encode(errors="replace") + b"\0"
         ctypes.memmove(message, sentence, len(sentence))
@@ -97,7 +97,7 @@ def _call(number: int, addresses: Any, message: int, room: int) -> int:  # noqa:
     return 0
 
 
-def _known(number: int) -> Callable[[Any], None]:
+def _function_of(number: int) -> Callable[[Any], None]:
     if number not in _calls:
         raise UsageError("compiled code calls a function of another process", "compile it in this one")
     return _calls[number]

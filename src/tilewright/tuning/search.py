@@ -149,7 +149,7 @@ def search(  # noqa: PLR0913
         effort=effort,
         watch=watch,
         begin=watch.clock(),
-        score=_predicted if by_prediction else _measured,
+        score=_predicted_seconds if by_prediction else _measured_seconds,
         recorded=recorded or {},
         at_once=at_once,
     )
@@ -215,11 +215,11 @@ def _join(before: Measurement | None, now: Measurement) -> Measurement:
     return replace(before, seconds=(*before.seconds, *now.seconds))
 
 
-def _measured(trial: Trial) -> float:
+def _measured_seconds(trial: Trial) -> float:
     return trial.measurement.median
 
 
-def _predicted(trial: Trial) -> float:
+def _predicted_seconds(trial: Trial) -> float:
     return trial.candidate.predicted
 
 
@@ -270,7 +270,7 @@ def _repeat(state: _State) -> None:
     limit = _FINAL_BAND * order[min(1, len(order) - 1)].measurement.seconds[0]
     finalists = [trial for trial in order[: state.effort.finalists] if trial.measurement.seconds[0] <= limit]
     tilings = {trial.candidate.tiling for trial in finalists}
-    peers = [trial for trial in _compared(correct) if trial.candidate.tiling not in tilings]
+    peers = [trial for trial in _compared_trials(correct) if trial.candidate.tiling not in tilings]
     if isinstance(state.meter, Farm):
         _repeat_on_one_node(state, state.meter, [trial.candidate.tiling for trial in (*finalists, *peers)])
         return
@@ -294,9 +294,9 @@ def _repeat_on_one_node(state: _State, meter: Farm, tilings: Sequence[Tiling]) -
         state.trials[tiling] = replace(state.trials[tiling], measurement=measured)
 
 
-def _compared(trials: Sequence[Trial]) -> list[Trial]:
+def _compared_trials(trials: Sequence[Trial]) -> list[Trial]:
     """What a winner is compared with: no time tiling, and the model's first choice."""
-    first = min(trials, key=_predicted)
+    first = min(trials, key=_predicted_seconds)
     return [trial for trial in trials if trial is first or trial.candidate.tiling == NONE]
 
 

@@ -368,7 +368,7 @@ def _tileable(name: str) -> Program:
 
 def calibrate_disk(folder: str | Path, output: str | Path | None = None) -> Measured:
     """Measure a folder's disk by a file of 256 MiB, deleted after, and keep its bandwidths with ``host``."""
-    return _measured(disk_bandwidths(Path(folder)), output)
+    return _measured_machine(disk_bandwidths(Path(folder)), output)
 
 
 def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Measured | None:  # noqa: ANN401
@@ -380,10 +380,10 @@ def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Mea
             raise UsageError("messages between ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
         comm = MPI.COMM_WORLD
     values = network(comm)
-    return _measured(values, output) if comm.Get_rank() == 0 else None
+    return _measured_machine(values, output) if comm.Get_rank() == 0 else None
 
 
-def _measured(values: dict[str, Quantity], output: str | Path | None) -> Measured:
+def _measured_machine(values: dict[str, Quantity], output: str | Path | None) -> Measured:
     machine = replace(hosts.host(), **values)  # type: ignore[arg-type]  # (names of its quantities)
     return Measured(machine=machine, path=_keep(machine, None if output is None else Path(output)), found=values)
 

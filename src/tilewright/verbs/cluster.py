@@ -68,10 +68,10 @@ class ClusterPrediction(Record):
         return self.one / (self.ranks * self.best.seconds)
 
     def _best(self) -> dict[str, object]:
-        return _exchanged(self.best)
+        return _exchange_facts(self.best)
 
     def _every(self) -> dict[str, object]:
-        return _exchanged(self.every)
+        return _exchange_facts(self.every)
 
     def _interval(self) -> Interval:
         return unmeasured(self.seconds)
@@ -102,7 +102,7 @@ class ClusterPrediction(Record):
         )
 
 
-def _exchanged(exchanges: Exchanges) -> dict[str, object]:
+def _exchange_facts(exchanges: Exchanges) -> dict[str, object]:
     return {
         "seconds": exchanges.seconds,
         "steps_per_exchange": exchanges.steps,

@@ -79,14 +79,14 @@ def diagnose() -> Diagnosis:
     """Look at Python, its packages, the compiler, the CPU, memory and the kernel cache."""
     probes: list[Callable[[], tuple[Check, ...]]] = [
         _python,
-        _required,
+        _required_packages,
         _compiler,
         _cpu,
         _calibration,
         _threads,
         _memory,
         _cache,
-        _optional,
+        _optional_packages,
         _petsc,
         _gpus,
     ]
@@ -102,11 +102,11 @@ def _python() -> tuple[Check, ...]:
     return (Check(name="python", state="ok" if is_recent else "fault", detail=detail, fix=fix),)
 
 
-def _required() -> tuple[Check, ...]:
+def _required_packages() -> tuple[Check, ...]:
     return tuple(_package(name, "fault") for name in _REQUIRED)
 
 
-def _optional() -> tuple[Check, ...]:
+def _optional_packages() -> tuple[Check, ...]:
     return tuple(_package(name, "absent", f"; {use}") for name, use in _OPTIONAL.items())
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.verbs.kernel_files import KernelText
 
 
-def _sourced(quantity: Quantity) -> dict[str, object]:
+def _source_facts(quantity: Quantity) -> dict[str, object]:
     return {key: getattr(quantity, key) for key in ("value", "source", "low", "high", "note")}
 
 
@@ -133,10 +133,10 @@ class Prediction(Studied):
         return self.problem.dtype
 
     def _iteration(self) -> dict[str, object]:
-        return _sourced(self.c_iter) | self._code()
+        return _source_facts(self.c_iter) | self._code()
 
     def _bandwidth(self) -> dict[str, object]:
-        return _sourced(self.hardware.dram_bandwidth)
+        return _source_facts(self.hardware.dram_bandwidth)
 
     @property
     def expected(self) -> str:

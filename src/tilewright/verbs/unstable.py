@@ -119,7 +119,7 @@ def _growth_near(
     """Return the wave that grows around a cell, or around the middle of the cells like it, and where; or nothing."""
     rank = problem.program.rank
     sizes = list(zip(_AROUND[rank], _STEPS, strict=True))
-    for around, steps, at in dict.fromkeys((n, s, at) for n, s in sizes for at in (cell, _middle(arrays, cell, n))):
+    for around, steps, at in dict.fromkeys((n, s, at) for n, s in sizes for at in (cell, _centre(arrays, cell, n))):
         wave = stability.growth(problem.program, tuple(scalars.items()), _values(arrays, at))
         factor = 0.0 if wave is None else _growth_around(problem, scalars, arrays, at, around, steps)
         if wave is not None and factor ** (steps / 2) > _LEAST_RATIO:
@@ -127,7 +127,7 @@ def _growth_near(
     return []
 
 
-def _middle(arrays: Mapping[str, Array], cell: tuple[int, ...], around: int) -> tuple[int, ...]:
+def _centre(arrays: Mapping[str, Array], cell: tuple[int, ...], around: int) -> tuple[int, ...]:
     """Return the cell of the sample that has the most cells around whose coefficients are like a cell's."""
     like: Array = np.zeros(())
     for array in arrays.values():

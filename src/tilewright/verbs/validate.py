@@ -111,7 +111,7 @@ def validate(
     every, results = None, []
     if model == "published":
         refuse("a validation of the published model", asked)
-        results = [_published(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
+        results = [_published_result(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
     else:
         gpu = thread_numbers(where)
         picks = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
@@ -122,7 +122,7 @@ def validate(
             if held_out and points and len(cases) > 1:
                 fitted = calibrate([part for i, part in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
             constants = fitted.constants if fitted else GpuConstants()
-            results.append(_scored(case, seconds, picks[number], gpu, constants, off))
+            results.append(_exact_result(case, seconds, picks[number], gpu, constants, off))
     return Validation(
         machine=where.name,
         model=model,
@@ -213,7 +213,7 @@ def case_of(log: TuningLog) -> selector.TilingBatch:
     return selector.make_case(program, sizes, threads, facts)
 
 
-def _scored(
+def _exact_result(
     case: selector.TilingBatch, seconds: Floats, picks: Ints, gpu: Numbers, constants: GpuConstants, off: Sequence[str]
 ) -> StencilValidation:
     terms = selector.evaluate(case, gpu, constants, off)
@@ -223,7 +223,7 @@ def _scored(
     return _result(case, terms.seconds * scale, seconds, picks, shared, resident=resident, scale=scale)
 
 
-def _published(
+def _published_result(
     case: selector.TilingBatch, seconds: Floats, machine: Machine, points: int, seed: tuple[int, int]
 ) -> StencilValidation:
     setting = make_setting(case.facts.problem, machine)

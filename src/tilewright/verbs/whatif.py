@@ -129,7 +129,7 @@ def whatif(
     request = Request(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
     work = workload_of(program, scalars, request, where)
     base = _best(work, metric)[0]
-    rows = [_row(factor, *_varied(work, vary, factor), base, metric) for factor in scales]
+    rows = [_row(factor, *_varied_work(work, vary, factor), base, metric) for factor in scales]
     return WhatIf(
         program=work.problem.program.name,
         machine=where.name,
@@ -233,7 +233,7 @@ def _cost(costs: Costs | None, metric: str) -> float | None:
     return None if costs is None else float(choices.of_costs([costs], metric)[0])
 
 
-def _varied(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
+def _varied_work(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
     problem = work.problem
     if vary == "size":
         shape = tuple(max(1, round(extent * factor)) for extent in problem.shape)
@@ -257,13 +257,13 @@ def _varied_machine(machine: Machine, vary: str, factor: float) -> tuple[Machine
     if vary == "clock":
         changed = at_clock(machine, factor)
         return changed, f"{changed.clock.value / 1e6:.0f} MHz"
-    values = {name: _scaled(getattr(machine, name), factor) for name in _FIELDS[vary] if getattr(machine, name)}
+    values = {name: _scale(getattr(machine, name), factor) for name in _FIELDS[vary] if getattr(machine, name)}
     changed = dataclasses.replace(settled(machine), **values)  # type: ignore[arg-type]
     first = values[_FIELDS[vary][0]]
     return changed, f"{first.value:g}" if first.unit == "1" else f"{first.value:.4g} {first.unit}"
 
 
-def _scaled(quantity: Quantity, factor: float) -> Quantity:
+def _scale(quantity: Quantity, factor: float) -> Quantity:
     """Scale a quantity; counts and bytes stay whole and at least 1."""
     value = factor * quantity.value
     if quantity.unit in {"1", "B"}:

@@ -274,7 +274,7 @@ def _total(values: Sequence[Value]) -> Value:
     return functools.reduce(lambda a, b: a + b, values)
 
 
-def _imaged(value: Value, surfaces: Sequence[tuple[int, int, Sequence[str]]]) -> Value:
+def _with_images(value: Value, surfaces: Sequence[tuple[int, int, Sequence[str]]]) -> Value:
     """Change the sign of reads beyond free surfaces: each an axis, a side and the fields that it is changed of."""
 
     def leaf(node: Leaf) -> Value:
@@ -369,7 +369,7 @@ class _Parts:
             (axis, side, [field for field, each in fields.items() if each.turned])
             for (axis, side), fields in met.items()
         ]
-        self.values = {field: _imaged(value, turned) for field, value in self.values.items()}
+        self.values = {field: _with_images(value, turned) for field, value in self.values.items()}
         fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()))
         return WaveEquation(
             program=stencil(name, len(self.spacing), self.values, fields=fields, subdomains=self.subdomains),

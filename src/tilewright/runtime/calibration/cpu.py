@@ -242,7 +242,7 @@ def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine)
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)
         kernel, tiling, problem = kernels[index], series.tilings[index], make_problem(series.program, shape, 1)
-        cells = shape if streams else _updated(problem)
+        cells = shape if streams else _updated_extents(problem)
         vectors = math.prod(cells) / machine.vector_width.value
         steps = max(least, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
         steps -= steps % (2 * tiling.time)
@@ -363,7 +363,7 @@ def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -
     return (max(4, round(rest / middle)) + around[0], middle + around[1], innermost)
 
 
-def _updated(problem: Problem) -> tuple[int, ...]:
+def _updated_extents(problem: Problem) -> tuple[int, ...]:
     """The extents of what is updated."""
     boxes = [problem.update_box(statement) for statement in problem.program.statements]
     return tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))

@@ -133,7 +133,7 @@ def read(path: Path) -> Saved:
     return saved
 
 
-def _complete(steps: Array) -> Array:
+def _complete_steps(steps: Array) -> Array:
     """Return the steps without the last one if its record was cut off, so that it holds what fills the array."""
     cut_off = (steps[-1:] < 0).any() or (np.diff(steps[-2:]) <= 0).any()
     return steps[:-1] if cut_off else steps
@@ -202,7 +202,7 @@ class _Zarr(_Appending):
 
     def add(self, step: int, values: Mapping[str, Array]) -> None:
         steps = self._group[STEP]
-        count = len(_complete(steps[...]))
+        count = len(_complete_steps(steps[...]))
         for name, each in values.items():
             array = self._group[name]
             array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
@@ -217,7 +217,7 @@ class _Zarr(_Appending):
         dims = tuple(values[names[0]].metadata.dimension_names[1:])
         arrays = {name: each[...] for name, each in self._group.arrays() if name not in {*names, STEP}}
         layout = _layout(dims, arrays, attrs)
-        return Saved(steps=_complete(self._group[STEP][...]), values=values, layout=layout)
+        return Saved(steps=_complete_steps(self._group[STEP][...]), values=values, layout=layout)
 
 
 def _store(path: Path) -> Any:  # noqa: ANN401
@@ -263,11 +263,11 @@ class _Hdf5(_Appending):
             for name, scale in scales.items():
                 scale.make_scale(name)
             for name, values in layout.constant.items():
-                _scaled(file.create_dataset(name, data=values), layout.dims, scales)
+                _attach_scales(file.create_dataset(name, data=values), layout.dims, scales)
             for name, values in first.items():
                 shape, chunks = (0, *values.shape), (1, *_chunk(values))
                 dataset = file.create_dataset(name, shape, values.dtype, maxshape=(None, *values.shape), chunks=chunks)
-                _scaled(dataset, (STEP, *layout.dims), scales)
+                _attach_scales(dataset, (STEP, *layout.dims), scales)
         return cls(path)
 
     def add(self, step: int, values: Mapping[str, Array]) -> None:
@@ -291,10 +291,10 @@ class _Hdf5(_Appending):
             values = {name: file[name][...] for name in names}
             dims = tuple(dim.keys()[0] for dim in list(file[names[0]].dims)[1:])
             arrays = {name: file[name][...] for name in file if name not in {*names, STEP}}
-            return Saved(steps=_complete(file[STEP][...]), values=values, layout=_layout(dims, arrays, attrs))
+            return Saved(steps=_complete_steps(file[STEP][...]), values=values, layout=_layout(dims, arrays, attrs))
 
 
-def _scaled(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> None:  # noqa: ANN401
+def _attach_scales(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> None:  # noqa: ANN401
     for axis, name in enumerate(dims):
         dataset.dims[axis].attach_scale(scales[name])
 

@@ -71,12 +71,12 @@ def schedule(steps: int, slots: int, *, on_disk: bool = False) -> tuple[Forward 
     (Reverse(begin=3, steps=2), Forward(at=(0, 1)), Reverse(begin=1, steps=2), Reverse(begin=0, steps=1))
     """
     lengths = _equal(steps, ceil_div(steps, slots)) if on_disk else segments(steps, slots)
-    first, *rest = _reversed(0, lengths, slots, on_disk=on_disk)
+    first, *rest = _actions(0, lengths, slots, on_disk=on_disk)
     assert isinstance(first, Forward)  # noqa: S101  (as of every run that is cut)
     return Forward((*first.at, steps)), *rest
 
 
-def _reversed(begin: int, lengths: tuple[int, ...], slots: int, *, on_disk: bool = False) -> list[Forward | Reverse]:
+def _actions(begin: int, lengths: tuple[int, ...], slots: int, *, on_disk: bool = False) -> list[Forward | Reverse]:
     """Take back segments from a state on, with so many states in memory."""
     *at, _ = itertools.accumulate(lengths, initial=begin)
     actions: list[Forward | Reverse] = [Forward(tuple(at))]
@@ -85,7 +85,7 @@ def _reversed(begin: int, lengths: tuple[int, ...], slots: int, *, on_disk: bool
         if _fits(lengths[number], free):
             actions.append(Reverse(at[number], lengths[number]))
         else:
-            actions += _reversed(at[number], segments(lengths[number], free), free)
+            actions += _actions(at[number], segments(lengths[number], free), free)
     return actions
 
 

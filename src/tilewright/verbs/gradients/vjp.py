@@ -122,10 +122,10 @@ def vjp(
     def pullback(cotangent: Any) -> Gradients:  # noqa: ANN401
         """Return the gradients of the inner product of a cotangent with the result."""
         if traces is None:
-            return _pulled(call, states, cotangent, None)
+            return _pull_back(call, states, cotangent, None)
         if not isinstance(cotangent, tuple) or len(cotangent) != 2:
             raise ArrayError("with receivers a cotangent is a pair: of the state, and a mapping of those of traces")
-        return _pulled(call, states, *cotangent)
+        return _pull_back(call, states, *cotangent)
 
     return several if traces is None else (several, traces), pullback
 
@@ -150,7 +150,7 @@ def gradients(
     own = {name: options.pop(name) for name in GradientOptions.__dataclass_fields__ if name in options}
     call = _call(program, arrays, options, GradientOptions(steps=steps, **own))
     states = call.run.forward(call.run.start)[1] if call.run.needs_states else []
-    return _pulled(call, states, cotangent, None)
+    return _pull_back(call, states, cotangent, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ def _call(program: ProgramLike, arrays: Sequence[Any], scalars: Mapping[str, Any
     return _Call(run=DifferentiatedRun(given, boundary, options), arrays=arrays, scalars=scalars)
 
 
-def _pulled(call: _Call, states: Sequence[State], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
+def _pull_back(call: _Call, states: Sequence[State], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
     run = call.run
     points = run.pulled(of_traces)
     cotangents = run.backward(run.cotangents(of_state), states, points)
@@ -236,7 +236,7 @@ def _gradients(call: _Call, cotangents: Mapping[str, Array]) -> Gradients:
             gradient = tuple(like(each, array) for each in levels)
             of_arrays.append(gradient if isinstance(array, tuple) else gradient[0])
         elif field in adjoint.sums:
-            of_arrays.append(like(_summed(cotangents[adjoint.sums[field]], np.shape(array)), array))
+            of_arrays.append(like(_sum_to(cotangents[adjoint.sums[field]], np.shape(array)), array))
         else:
             of_arrays.append(None)
     by_name: dict[str, Any] = {}
@@ -245,14 +245,14 @@ def _gradients(call: _Call, cotangents: Mapping[str, Array]) -> Gradients:
             continue
         total = cotangents[adjoint.sums[name]]
         by_name[name] = (
-            like(_summed(total, np.shape(scalars[name])), scalars[name])
+            like(_sum_to(total, np.shape(scalars[name])), scalars[name])
             if name in fields
             else float(total.sum(dtype=np.float64))
         )
     return tuple(of_arrays), by_name
 
 
-def _summed(total: Array, shape: tuple[int, ...]) -> Array:
+def _sum_to(total: Array, shape: tuple[int, ...]) -> Array:
     if total.shape == shape:
         return total
     missing = total.ndim - len(shape)

@@ -100,7 +100,7 @@ def gather_points(
             raise UsageError(f"receivers are tw.Points, got {points!r:.60}", 'write {"u": tw.Points([(8.5, 3.0)])}')
         if points.values is not None:
             raise UsageError("receivers have no values", "give points with values as sources=")
-        weighting = _typed(weights(points, problem.shape, problem.sides(field)), problem.dtype)
+        weighting = _typed_weights(weights(points, problem.shape, problem.sides(field)), problem.dtype)
         recorded.append(Receivers(field=field, weights=weighting, every=points.every or every or 1))
     data = PointData(sources=tuple(each for each in added if each.weights.points), receivers=tuple(recorded))
     return data if data.sources or data.receivers else None
@@ -138,8 +138,8 @@ def _sources(
         raise UsageError(f"sources are tw.Points or pairs of a cell and values, got {entries!r:.60}")
     for entry in [entries] if isinstance(entries, Points) else entries:
         if isinstance(entry, Points):
-            weighting = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
-            parts.append((_scaled(problem, entry, weighting, look), _values(problem, entry)))
+            weighting = _typed_weights(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
+            parts.append((_scaled_weights(problem, entry, weighting, look), _values(problem, entry)))
             if isinstance(entry.scale, str):
                 scaled.append((entry.scale, Sources(field=field, weights=weighting, values=parts[-1][1])))
         else:
@@ -159,7 +159,7 @@ def _sources(
     return Sources(field=field, weights=union, values=values, scaled=tuple(scaled))
 
 
-def _typed(weighting: Weights, dtype: str) -> Weights:
+def _typed_weights(weighting: Weights, dtype: str) -> Weights:
     """Return weights for an element type: fields of whole numbers take points on their cells only."""
     if is_rounded(dtype):
         return weighting
@@ -186,7 +186,7 @@ def _values(problem: Problem, points: Points) -> Array:
     return np.broadcast_to(rows, (steps, count))
 
 
-def _scaled(problem: Problem, points: Points, weighting: Weights, look: Look) -> Weights:
+def _scaled_weights(problem: Problem, points: Points, weighting: Weights, look: Look) -> Weights:
     """Return the weights of sources, times what they are scaled by at their cells."""
     scale = points.scale
     if scale is None:

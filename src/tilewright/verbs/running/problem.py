@@ -118,7 +118,7 @@ def warn_if_at_rest(given: Given, *, files: bool = False) -> None:
 
 def warn_if_kept(problem: Problem) -> None:
     """Warn, once, of fields no cell of which a step changes: all have a read beyond a ``fixed`` side."""
-    for statement in _kept(problem) if problem.steps else ():
+    for statement in _kept_statements(problem) if problem.steps else ():
         least = tuple(low + high + 1 for low, high in problem.margins(statement))
         warn_once(
             f"no cell of {statement.field!r} is updated: on a grid of {format_shape(problem.shape)} every cell of "
@@ -128,7 +128,7 @@ def warn_if_kept(problem: Problem) -> None:
 
 
 @fact
-def _kept(problem: Problem) -> tuple[Statement, ...]:
+def _kept_statements(problem: Problem) -> tuple[Statement, ...]:
     """Return the statements that update no cell."""
     boxes = ((statement, problem.update_box(statement)) for statement in problem.program.statements)
     return tuple(statement for statement, box in boxes if not all(low < high for low, high in box))

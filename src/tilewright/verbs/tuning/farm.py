@@ -160,7 +160,7 @@ class FarmMeter(meter.Meter):
             try:
                 under_way[_submit(self._executor, *calls[number])] = number
             except Exception as error:  # noqa: BLE001  (any executor's own)
-                answers[number] = _lost(error)
+                answers[number] = _lost_answer(error)
 
         for number, call in enumerate(requests):
             calls.append(call)
@@ -172,12 +172,12 @@ class FarmMeter(meter.Meter):
                 number = under_way.pop(future)
                 if not futures:
                     future.cancel()
-                    answers[number] = _lost(TimeoutError(f"nothing was answered for {patience:.0f} s"))
+                    answers[number] = _lost_answer(TimeoutError(f"nothing was answered for {patience:.0f} s"))
                     continue
                 try:
-                    answer, node = _checked(future.result(), calls[number])
+                    answer, node = _checked_answer(future.result(), calls[number])
                 except Exception as error:  # noqa: BLE001  (any executor's own)
-                    answers[number] = _lost(error)
+                    answers[number] = _lost_answer(error)
                     continue
                 if node.kind == self._kind:
                     self.nodes[node.name] = self.nodes.get(node.name, 0) + len(answer.measurements)
@@ -202,7 +202,7 @@ def _once(_name: str, work: Callable[..., Any], *arguments: Any) -> Any:  # noqa
     return work(*arguments)
 
 
-def _checked(answer: object, call: tuple[Any, ...]) -> tuple[meter.Answer, meter.Node]:
+def _checked_answer(answer: object, call: tuple[Any, ...]) -> tuple[meter.Answer, meter.Node]:
     """Return what a node answered and the node, if it is an answer to what it was asked."""
     count = len(call[1]) if isinstance(call[1], list) else 1
     if isinstance(answer, meter.Answer) and isinstance(answer.node, meter.Node):
@@ -212,6 +212,6 @@ def _checked(answer: object, call: tuple[Any, ...]) -> tuple[meter.Answer, meter
     raise TypeError(f"it answered {answer!r:.60}, which is no measurement")
 
 
-def _lost(error: BaseException) -> meter.Answer:
+def _lost_answer(error: BaseException) -> meter.Answer:
     why = f"its worker was lost: {type(error).__name__}: {error}"
     return meter.Answer(measurements=(meter.ended(Outcome.CRASH, why),))

@@ -99,7 +99,7 @@ def screen(
     if unlisted:
         warn_once(f"candidates for {machine.name} are ranked without the bound by machine code: {unlisted}")
     pairs = zip(compilable, replies, strict=True)
-    screened = [_judged(problem, machine, tiling, reply) for tiling, reply in pairs]
+    screened = [_verdict(problem, machine, tiling, reply) for tiling, reply in pairs]
     return tuple(sorted(screened, key=lambda each: (each.outcome is not None, each.expected_seconds)))
 
 
@@ -123,7 +123,7 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine, loops=loops))
 
 
-def _judged(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) -> Screened:
+def _verdict(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) -> Screened:
     verdict = Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=reply.outcome, detail=reply.detail)
     if reply.value is None:
         return verdict
@@ -133,7 +133,7 @@ def _judged(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) ->
         seconds = time_model.predict(problem, tiling, machine, resources=needs).seconds
     except TilewrightError as error:
         return replace(verdict, outcome=Outcome.LAUNCH, detail=error.message)
-    result = _bounded(problem, machine, reply.value, replace(verdict, predicted_seconds=seconds))
+    result = _with_bound(problem, machine, reply.value, replace(verdict, predicted_seconds=seconds))
     limit = int((machine.block_shared_bytes or machine.shared_bytes).value)
     if (needs.shared_bytes or 0) > limit:
         detail = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
@@ -144,7 +144,7 @@ def _judged(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) ->
     return result
 
 
-def _bounded(problem: Problem, machine: Machine, built: Built, verdict: Screened) -> Screened:
+def _with_bound(problem: Problem, machine: Machine, built: Built, verdict: Screened) -> Screened:
     demand = work(problem, gpu_schedule(problem, verdict.tiling))
     if built.steady is None or demand is None or not built.steady.blocks:
         return verdict

@@ -47,7 +47,7 @@ def of_case(
     from tilewright.verbs.energy.energy import compared
 
     problem, machine = work.problem, work.machine
-    filled = tuple(_filled(work, each) if place < _FILLED else each for place, each in enumerate(candidates))
+    filled = tuple(_filled_tiling(work, each) if place < _FILLED else each for place, each in enumerate(candidates))
     try:
         prediction = predicted(work, parse(filled[0].tiling))
     except TilewrightError as error:
@@ -57,7 +57,7 @@ def of_case(
     why, front = explain(prediction), compared(problem, machine, model=work.model).front
     return Study(
         title=prediction.title,
-        facts=prediction.facts() + _measured(filled[0], prediction),
+        facts=prediction.facts() + _measured_facts(filled[0], prediction),
         candidates=filled,
         roof=prediction.roof,
         front=tuple(StudiedTiling(tiling=str(p.tiling), predicted=p.seconds, joules=p.joules) for p in front),
@@ -89,7 +89,7 @@ def known_program(name: str) -> Program | None:
     return catalogue.program(name) if name in catalogue.names() else None
 
 
-def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
+def _filled_tiling(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
     if each.dram_bytes is not None:
         return each
     try:
@@ -106,7 +106,7 @@ def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
     )
 
 
-def _measured(chosen: StudiedTiling, prediction: Prediction) -> tuple[tuple[str, str], ...]:
+def _measured_facts(chosen: StudiedTiling, prediction: Prediction) -> tuple[tuple[str, str], ...]:
     if not chosen.measured:
         return ()
     speed = prediction.costs.gcells_per_second * prediction.costs.seconds / chosen.measured

@@ -177,14 +177,14 @@ def tune(
         numbers=numbers,
     )
     if effort == "none":
-        return _planned(tuning)
+        return _plan_by_model(tuning)
     if where.kind != "cpu" and device is None:
         raise UsageError(
             f"only this machine's CPU can be measured, got the machine {where.name!r}",
             "leave --machine out, or plan without measuring by --effort none",
         )
     farm = None if executor is None or node is None else (executor, node)
-    return _measured(tuning, farm)
+    return _plan_by_times(tuning, farm)
 
 
 def _check(asked: TuneOptions) -> Target:
@@ -195,12 +195,12 @@ def _check(asked: TuneOptions) -> Target:
     return target
 
 
-def _planned(tuning: Tuning) -> Plan:
+def _plan_by_model(tuning: Tuning) -> Plan:
     """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
     if tuning.target.backend == "cuda" and tuning.machine.kind == "gpu":
         reason = unscreened(tuning.machine)
         if not reason:
-            return _screened(tuning)
+            return _plan_by_code(tuning)
         warn_once(f"candidates for {tuning.machine.name} are not screened by a compiler: {reason}")
     best = ranked(tuning.family_spaces, tuning.effort.candidates)
     if not best:
@@ -213,7 +213,7 @@ def _planned(tuning: Tuning) -> Plan:
     return _plan(tuning, tried, 0, None)
 
 
-def _screened(tuning: Tuning) -> Plan:
+def _plan_by_code(tuning: Tuning) -> Plan:
     """Return the best by machine code of the model's choices whose code neither spills nor asks for too much."""
     first = shortlist(tuning.family_spaces, tuning.effort.candidates)
     if not first:
@@ -229,14 +229,14 @@ def _screened(tuning: Tuning) -> Plan:
             detail=each.detail,
             bound_seconds=each.bound_seconds,
             bound_by="" if each.bound is None else said(each.bound),
-            **_needed(each.resources),
+            **_needs_of(each.resources),
         )
         for each in cases
     ]
     return _plan(tuning, tried, len(tried), None)
 
 
-def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
+def _plan_by_times(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     if farm is not None:
         circumstances = farm[1].kind
     else:
@@ -250,8 +250,8 @@ def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     scale = tuning.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
-    winner = _tried(tuning, choice.winner, scale, needs)
-    rest = [_tried(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
+    winner = _tried_tiling(tuning, choice.winner, scale, needs)
+    rest = [_tried_tiling(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
     tried = [winner, *sorted(rest, key=_order)]
     remember(tuning, winner, choice, circumstances)
     return _plan(tuning, tried, len(tried), choice)
@@ -343,7 +343,7 @@ def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
     return replace(tried, predicted_interval=(bounds.low, bounds.high))
 
 
-def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
+def _tried_tiling(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
     samples = trial.measurement.seconds if trial.ok else ()
     return Tried(
         tiling=trial.candidate.tiling,
@@ -355,7 +355,7 @@ def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
         spread=trial.spread if len(samples) > 1 else None,
         unstable=trial.ok and is_unstable(trial),
         range_seconds=(scale * min(samples), scale * max(samples)) if samples else None,
-        **_needed(needs.get(trial.candidate.tiling)),
+        **_needs_of(needs.get(trial.candidate.tiling)),
     )
 
 
@@ -417,7 +417,7 @@ def log_path(tuning: Tuning, steps: int, circumstances: wisdom.Circumstances) ->
     return folder / f"{key}.jsonl"
 
 
-def _needed(code: Resources | None) -> dict[str, Any]:
+def _needs_of(code: Resources | None) -> dict[str, Any]:
     """What the compiler says of a candidate's code, by the names of :class:`Tried`."""
     if code is None:
         return {}

@@ -32,7 +32,7 @@ def kind_of(arrays: Sequence[Any], scalars: Mapping[str, Any], options: RunOptio
         kind = "Dask"
     elif targets and not on_disk and writes_series(options):
         kind = "Series"
-    elif on_disk or _asks_for_disk(options, targets) or (_mapped(sources) and _mapped(targets)):
+    elif on_disk or _asks_for_disk(options, targets) or (_any_mapped(sources) and _any_mapped(targets)):
         kind = "Disk"
     elif options.axes is not None:
         kind = "Batch"
@@ -59,7 +59,7 @@ def _asks_for_disk(options: RunOptions, targets: Sequence[Any]) -> bool:
     return options.memory is not None or options.resume or any(map(only_on_disk, targets))
 
 
-def _mapped(values: Sequence[Any]) -> bool:
+def _any_mapped(values: Sequence[Any]) -> bool:
     return any(isinstance(each, np.memmap) for each in values)
 
 
