@@ -44,8 +44,8 @@ def real_numbers(value: Any, name: str) -> npt.NDArray[Any]:  # noqa: ANN401
     except (TypeError, ValueError):
         array = np.empty(0, object)
     if array.dtype.kind not in "biuf":
-        got = f"{array.dtype} values" if array.dtype.kind == "c" else f"{value!r:.60}"
-        raise ArrayError(f"{name!r} holds real numbers, got {got}")
+        text = f"{array.dtype} values" if array.dtype.kind == "c" else f"{value!r:.60}"
+        raise ArrayError(f"{name!r} holds real numbers, got {text}")
     return native(array)
 
 

@@ -145,10 +145,10 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
     block = kernel.halo(problem)
     shape = problem.shape if block is None else block.problem.shape
     plan = layout(shape, problem.itemsize)
-    history, moved = max(map(problem.program.history, problem.program.updated)), 0
+    history, swap = max(map(problem.program.history, problem.program.updated)), 0
     if max(code.copies) > 2 and problem.steps % history:  # levels change places before a last step of its own
-        moved = history * math.prod(shape) * problem.itemsize
-    return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads + moved
+        swap = history * math.prod(shape) * problem.itemsize
+    return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads + swap
 
 
 def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies: bool = True) -> float:
@@ -157,8 +157,8 @@ def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies
         workload = on_machine(problem, machine)
         tiling, costs = workload.costs(None if copies else choose_tiling(problem, machine, copies=False))
         return whole_seconds(tiling.family, costs.seconds, workload.setting) if copies else costs.seconds
-    moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
-    return machine.sm_count.value * moved / machine.dram_bandwidth.value
+    traffic = problem.program.loads * problem.cells * problem.steps * problem.itemsize
+    return machine.sm_count.value * traffic / machine.dram_bandwidth.value
 
 
 def copied_seconds(problem: Problem, machine: Machine, backend: str) -> float:

@@ -128,8 +128,8 @@ def _groups(axes: "Axes", table: Comparison, **style: Any) -> None:  # noqa: ANN
     for group in dict.fromkeys(table.configurations):
         part = table.take(names == group)
         axes.loglog(part.predicted, part.measured, "o", label=group, **style)
-    both = [*table.predicted, *table.measured]
-    axes.loglog([min(both), max(both)], [min(both), max(both)], "-", color="0.6", linewidth=1, label="equal")
+    ends = [*table.predicted, *table.measured]
+    axes.loglog([min(ends), max(ends)], [min(ends), max(ends)], "-", color="0.6", linewidth=1, label="equal")
 
 
 def draw_scaling(lines: Mapping[str, Mapping[str, Line]], path: Path, title: str) -> Path:

@@ -20,7 +20,7 @@ Update = Callable[[int, int, str], None]  # called with what is done, what there
 def bar(title: str, shown: bool | None = None) -> Iterator[Update]:
     """Show a progress bar while a block runs, by default on a terminal; yield what moves it."""
     if not (sys.stderr.isatty() if shown is None else shown):
-        yield lambda _done, _total, _text: None
+        yield lambda _count, _total, _text: None
         return
     from rich import progress as rich
     from rich.console import Console

@@ -155,10 +155,10 @@ def validate_here(
         seconds=3600.0,
         executor=executor,
     )
-    both = [(c.predicted_seconds, c.measured_seconds) for c in plan.candidates if c.measured_seconds]
-    if len(both) < 2:
+    pairs = [(c.predicted_seconds, c.measured_seconds) for c in plan.candidates if c.measured_seconds]
+    if len(pairs) < 2:
         raise UsageError(f"fewer than two tilings of {program!r} ran, so there is nothing to compare")
-    predicted, measured = np.array(both, dtype=float).T
+    predicted, measured = np.array(pairs, dtype=float).T
     stencil = StencilValidation(
         name=plan.program.name,
         scores=Comparison(predicted=predicted, measured=measured).score(),

@@ -178,8 +178,8 @@ def _elastic(parts: "_Parts") -> "WaveEquation":
     coefficients = (*(f"b{a}" for a in names), "l", "n", *(f"m{each}" for each in shears))
 
     def beyond(a: str) -> dict[str, Beyond]:
-        met = {f"s{each}": Beyond("reflect", turned=True) for each in shears if a in each}
-        return {f"s{a}{a}": Beyond("mirror", turned=True), **met}
+        stresses = {f"s{each}": Beyond("reflect", turned=True) for each in shears if a in each}
+        return {f"s{a}{a}": Beyond("mirror", turned=True), **stresses}
 
     return parts.equation(f"elastic{rank}d", waves, coefficients, beyond)
 
@@ -364,15 +364,15 @@ class _Parts:
         between: float = 0.5,
     ) -> WaveEquation:
         """The program, and its boundaries at free surfaces along an axis, by the axis's name."""
-        met = {(axis, side): beyond(self.names[axis]) for axis, side in self.free}
+        mirrors = {(axis, side): beyond(self.names[axis]) for axis, side in self.free}
         turned = [
             (axis, side, [field for field, each in fields.items() if each.turned])
-            for (axis, side), fields in met.items()
+            for (axis, side), fields in mirrors.items()
         ]
         self.values = {field: _with_images(value, turned) for field, value in self.values.items()}
         fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()))
         return WaveEquation(
             program=stencil(name, len(self.spacing), self.values, fields=fields, subdomains=self.subdomains),
-            surfaces={side: {field: each.kind for field, each in fields.items()} for side, fields in met.items()},
+            surfaces={side: {field: each.kind for field, each in fields.items()} for side, fields in mirrors.items()},
             between=between,
         )

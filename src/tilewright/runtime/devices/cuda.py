@@ -48,7 +48,7 @@ class CudaDevice:
         with _cuda_errors("could not be asked for a device"):
             self._properties = library().core.Device(number).properties
             self.name = _name(number)
-            self.memory_bytes = int(_values_of(library().driver.cuDeviceTotalMem(number)))
+            self.memory_bytes = int(_values(library().driver.cuDeviceTotalMem(number)))
         self.number = number
         self._lock = threading.Lock()
         self._opened: tuple[Any, Any, Any] | None = None
@@ -70,7 +70,7 @@ class CudaDevice:
         """Say what the driver knows about the device."""
         own = self._properties
         with _cuda_errors("was asked for a device"):
-            bus = _values_of(library().driver.cuDeviceGetPCIBusId(32, self.number))
+            bus = _values(library().driver.cuDeviceGetPCIBusId(32, self.number))
         return GpuDescription(
             name=self.name,
             **{key: int(getattr(own, name)) for key, name in _DESCRIBED.items()},  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ class CudaDevice:
                 if each.room_bytes:
                     most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                     handle = driver.CUkernel(int(kernel.handle))
-                    _values_of(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self.number))
+                    _values(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self.number))
                 kernels.append(kernel)
         return kernels
 
@@ -123,7 +123,7 @@ class CudaDevice:
     def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
         """Copy a contiguous array in; when this returns, it may be overwritten."""
         with self.current("could not copy to the device"):
-            _values_of(
+            _values(
                 library().driver.cuMemcpyHtoDAsync(
                     _address(buffer, offset), array.ctypes.data, array.nbytes, self.stream.handle
                 )
@@ -133,7 +133,7 @@ class CudaDevice:
     def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
         """Copy into a contiguous array, when all work of the stream before is done."""
         with self.current("could not copy to the host"):
-            _values_of(
+            _values(
                 library().driver.cuMemcpyDtoHAsync(
                     array.ctypes.data, _address(buffer, offset), array.nbytes, self.stream.handle
                 )
@@ -143,7 +143,7 @@ class CudaDevice:
     def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
         """Copy on the device, in turn with the kernels."""
         with self.current("could not copy on the device"):
-            _values_of(library().driver.cuMemcpyDtoDAsync(_address(*target), _address(*source), size, self.stream.handle))
+            _values(library().driver.cuMemcpyDtoDAsync(_address(*target), _address(*source), size, self.stream.handle))
 
     def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
         """Copy a part of a grid to a disjoint one, along three axes at most, in turn with the kernels."""
@@ -160,7 +160,7 @@ class CudaDevice:
         depth, height, width = (1, *extents)[-3:]
         job.WidthInBytes, job.Height, job.Depth = width * target[1].itemsize, height, depth
         with self.current("could not copy on the device"):
-            _values_of(driver.cuMemcpy3DAsync(job, self.stream.handle))
+            _values(driver.cuMemcpy3DAsync(job, self.stream.handle))
 
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
@@ -252,7 +252,7 @@ class CudaDevice:
             stream = self.stream
             # Work in other streams than the one here, and in one that may be gone, cannot be followed.
             if readers - {int(stream.handle)} or (self._caller is not None and not self._caller[0].lasting):
-                _values_of(library().driver.cuCtxSynchronize())
+                _values(library().driver.cuCtxSynchronize())
                 stream = self._open()[1]
             buffer.close(stream)
 
@@ -275,7 +275,7 @@ class CudaDevice:
     @contextlib.contextmanager
     def _pushed(self, context: Any) -> Iterator[Any]:  # noqa: ANN401
         core, driver = library()
-        _values_of(driver.cuCtxPushCurrent(context))
+        _values(driver.cuCtxPushCurrent(context))
         try:
             device = core.Device(self.number)
             device.set_current()  # it counts threads in which this was never called as without a context
@@ -288,7 +288,7 @@ class CudaDevice:
             with self._lock:
                 if self._opened is None:
                     core, driver = library()
-                    context = _values_of(driver.cuDevicePrimaryCtxRetain(self.number))
+                    context = _values(driver.cuDevicePrimaryCtxRetain(self.number))
                     with self._pushed(context) as device:
                         # It waits for the legacy default stream, and that for it: some libraries know no other one.
                         own = device.create_stream(options=core.StreamOptions(nonblocking=False))
@@ -297,7 +297,7 @@ class CudaDevice:
                         else:
                             pool = core.DeviceMemoryResource(self.number, core.DeviceMemoryResourceOptions())
                             threshold = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-                            _values_of(driver.cuMemPoolSetAttribute(pool.handle, threshold, driver.cuuint64_t(_KEPT)))
+                            _values(driver.cuMemPoolSetAttribute(pool.handle, threshold, driver.cuuint64_t(_KEPT)))
                     self._opened = context, own, pool
         return self._opened
 
@@ -399,7 +399,7 @@ def versions() -> tuple[str, str]:
     import cuda.bindings
 
     with _cuda_errors("did not say its version"):
-        number = int(_values_of(driver.cuDriverGetVersion()))
+        number = int(_values(driver.cuDriverGetVersion()))
     return str(cuda.bindings.__version__), f"{number // 1000}.{number % 1000 // 10}"
 
 
@@ -431,7 +431,7 @@ def opened(number: int) -> CudaDevice:
 
 def _name(number: int) -> str:
     with _cuda_errors("could not be asked for a device"):
-        name: bytes = _values_of(library().driver.cuDeviceGetName(256, number))
+        name: bytes = _values(library().driver.cuDeviceGetName(256, number))
     return name.partition(b"\0")[0].decode(errors="replace")
 
 
@@ -445,7 +445,7 @@ def _address(buffer: Any, offset: int) -> int:  # noqa: ANN401
     return int(getattr(buffer, "handle", buffer)) + offset
 
 
-def _values_of(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401
+def _values(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401
     """What a call of the driver returned besides its status."""
     status, *values = answer
     if int(status):

@@ -237,8 +237,8 @@ class GpuSession:
         if not self._plain:
             low = [each for each, _ in self._halo.around] if self._halo else [0] * len(self.problem.shape)
             coordinates = np.unravel_index(cells, self.problem.shape)
-            moved = tuple(place + more for place, more in zip(coordinates, low, strict=True))
-            cells = np.ravel_multi_index(moved, self._room)
+            indices = tuple(place + more for place, more in zip(coordinates, low, strict=True))
+            cells = np.ravel_multi_index(indices, self._room)
         offset = self._offset(field, self._version) // self._dtype.itemsize
         return self._reductions.at(Cells(self._buffers[self._number(field)], offset, math.prod(self._room)), cells)
 

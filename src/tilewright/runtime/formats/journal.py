@@ -103,20 +103,20 @@ class HeldBack:
 @contextmanager
 def _signals_held() -> Iterator[None]:
     """Answer signals behind the block: what a handler raises in a function that HDF5 calls is lost."""
-    came: list[tuple[int, FrameType | None]] = []
+    signals: list[tuple[int, FrameType | None]] = []
     before: dict[int, Callable[[int, FrameType | None], object]] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
             if callable(handler):
                 before[number] = handler
-                signal.signal(number, lambda *each: came.append(each))
+                signal.signal(number, lambda *each: signals.append(each))
     try:
         yield
     finally:
         for which, former in before.items():
             signal.signal(which, former)
-        for which, frame in came:
+        for which, frame in signals:
             before[which](which, frame)
 
 

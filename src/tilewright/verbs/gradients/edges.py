@@ -56,8 +56,8 @@ class EdgeSums:
             problem = self._part(slab, {rim: _within(box, slab) for rim, box in boxes.items()})
             state = {}
             for each in self.sums:
-                both = [[level[slab] for level in version[each.field]] for version in versions]
-                state[each.field] = self._read(each, axis, both, last=last)
+                slabs = [[level[slab] for level in version[each.field]] for version in versions]
+                state[each.field] = self._read(each, axis, slabs, last=last)
             for name in problem.program.fields:
                 if name not in state:
                     state[name] = [np.asarray(constant(name)[slab], problem.dtype)]

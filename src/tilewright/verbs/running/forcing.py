@@ -30,8 +30,8 @@ def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
     if isinstance(mask, DeviceView):  # a mask is a field of the kernels' element type, made here once
         mask = fetched(mask)
     if mask.shape != given.shape:
-        got = format_shape(mask.shape) or "()"
-        raise ArrayError(f"the mask 'where' must have the shape {format_shape(given.shape)}, got {got}")
+        size = format_shape(mask.shape) or "()"
+        raise ArrayError(f"the mask 'where' must have the shape {format_shape(given.shape)}, got {size}")
     if mask.dtype.kind == "c":
         raise ArrayError("the mask 'where' is an array of truth values, got complex numbers")
     program, name = masked(given.program)

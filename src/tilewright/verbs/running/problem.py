@@ -108,12 +108,12 @@ def warn_if_at_rest(given: Given, *, files: bool = False) -> None:
         check_memory(oldest.nbytes)  # of a view that repeats one value: a run of it is refused, and it is not read
         if not any(oldest[first : first + _ROWS].any() for first in range(0, len(oldest), _ROWS)):
             continue
-        got = "one array stands for all of them" if len(versions) == 1 else f"the last of {len(versions)} repeats"
+        clause = "one array stands for all of them" if len(versions) == 1 else f"the last of {len(versions)} repeats"
         names = ", ".join(level_names(given.program, field))
         hint = f"pass ({names}), as levels=True returns it, or ({', '.join([field] * history)}) for a start at rest"
         if files:
             hint = f"give a .npz file that holds {names}, as --output state.npz writes it"
-        warn(f"{field!r} of {given.program.name!r} has {history} time levels, and {got} (hint: {hint})")
+        warn(f"{field!r} of {given.program.name!r} has {history} time levels, and {clause} (hint: {hint})")
 
 
 def warn_if_kept(problem: Problem) -> None:

@@ -57,7 +57,7 @@ def read_history(path: Path | None) -> History:
     samples: list[tuple[Tiling, Measurement]] = []
     confirmed: dict[Tiling, Measurement] = {}
     open_ones: dict[Tiling, int] = {}
-    gone: set[str] = set()
+    names: set[str] = set()
     for record in [] if path is None else store.read(path):
         kind = record.get("kind")
         if kind == "restart":
@@ -65,7 +65,7 @@ def read_history(path: Path | None) -> History:
         if kind == "stopped":
             open_ones = {tiling: count - 1 for tiling, count in open_ones.items()}
         if is_gone(record.get("tiling")):
-            gone.add(str(record["tiling"]))
+            names.add(str(record["tiling"]))
             continue
         entry = _parse(record)
         if entry is None:
@@ -79,7 +79,7 @@ def read_history(path: Path | None) -> History:
         elif kind == "confirm":
             confirmed[tiling] = measurement
     if path is not None:
-        warn_skipped(len(gone), path.name)
+        warn_skipped(len(names), path.name)
     died = Measurement(outcome=Outcome.CRASH, detail="several sessions ended while it was measured")
     samples += [(tiling, died) for tiling, count in open_ones.items() if count >= _FATAL]
     return History(measurements=merge(samples), confirmed=confirmed)

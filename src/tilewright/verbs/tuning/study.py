@@ -125,11 +125,11 @@ def above(roof: Roofline | None, many: Sequence[StudiedTiling]) -> tuple[str, ..
     if roof is None:
         return ()
     remarks = []
-    moved = [_over(each, each.predicted, roof) for each in many if each.known]
-    beyond = [over for over in moved if over > 1.0005]
+    rates = [_over(each, each.predicted, roof) for each in many if each.known]
+    beyond = [over for over in rates if over > 1.0005]
     if beyond:
         remarks.append(
-            f"{len(beyond)} of {len(moved)} predictions lie above the memory roof, by up to {max(beyond) - 1:.0%}: the "
+            f"{len(beyond)} of {len(rates)} predictions lie above the memory roof, by up to {max(beyond) - 1:.0%}: the "
             "roof is what the machine file calls sustained; models of thread blocks take 95 % of the data sheet's, and "
             "the time model charges every tile of a GPU the whole device's, as its paper prints it"
         )

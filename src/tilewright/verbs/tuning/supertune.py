@@ -100,8 +100,8 @@ class Supertuning(Record):
         more = {name: value - parts.get(name, 0.0) for name, value in entry.parts}
         worst = max(more, key=lambda name: more[name])
         if entry.loss < 0:
-            less = f"it says {-entry.loss:.1%} less"
-            return f"{entry.tiling.family} stands behind, since its model knows no thread blocks: {less}"
+            clause = f"it says {-entry.loss:.1%} less"
+            return f"{entry.tiling.family} stands behind, since its model knows no thread blocks: {clause}"
         text = f"{self.winner.tiling.family} beats {entry.tiling.family} by {100 * entry.loss:.1f} %"
         if entry.loss <= 0 or more[worst] <= 0:
             return f"{entry.tiling.family} costs the same as {self.winner.tiling.family}"

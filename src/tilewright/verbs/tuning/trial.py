@@ -227,5 +227,5 @@ def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Ar
 def _nudge(array: Array, eps: float) -> Array:
     """Change every value by about one rounding, up and down in turn."""
     signs = np.where(np.arange(array.size) % 2, 1 + eps, 1 - eps).reshape(array.shape)
-    moved: Array = (array * signs).astype(array.dtype)
-    return moved
+    result: Array = (array * signs).astype(array.dtype)
+    return result
