@@ -46,16 +46,16 @@ def prepare(
     storage: Storage = PLAIN,  # where the fields' versions and cells lie; NumPy and GPUs have them all
 ) -> Kernel:
     """Make a problem ready to run: the first plan's kernel that spills no registers, else the last one's."""
-    *others, last = plans(problem, target, tiling, strict=strict, copies=copies, storage=storage)
-    for plan in others:
+    *candidates, last = plans(problem, target, tiling, strict=strict, copies=copies, storage=storage)
+    for plan in candidates:
         with suppress(TilewrightError):
             kernel = make(plan)
             if kernel.fits:
                 return kernel
-    made = call.or_by_numpy(functools.partial(make, last), fallback=target.fallback)
-    if made is None:
+    outcome = call.or_by_numpy(functools.partial(make, last), fallback=target.fallback)
+    if outcome is None:
         return load(replace(last, target=replace(target, backend="numpy"), schedule=None, block=None), None)
-    return made
+    return outcome
 
 
 def make(plan: Plan) -> Kernel:

@@ -60,28 +60,28 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
             field: each[0] if isinstance(each, tuple) else each
             for field, each in zip(stencil.fields, arrays, strict=True)
         }
-        found = tuple(_like(first[field]) for field in stencil.updated)
-        return found[0] if len(found) == 1 else found
+        results = tuple(_like(first[field]) for field in stencil.updated)
+        return results[0] if len(results) == 1 else results
 
     def forth(arrays: tuple[Any, ...], scalars: dict[str, Any], out: Any) -> None:  # noqa: ANN401
         run(stencil, *arrays, steps=steps, out=out, **plain, **scalars)
 
     def back(arrays: tuple[Any, ...], scalars: dict[str, Any], cotangent: Any, out: Any) -> None:  # noqa: ANN401
         of_arrays, of_scalars = gradients(stencil, cotangent, *arrays, steps=steps, **options, **scalars)
-        found = of_arrays, {name: of_scalars[name] for name in scalars}
-        jax.tree.map(lambda into, each: np.copyto(into, each, casting="unsafe"), out, found)
+        gradient = of_arrays, {name: of_scalars[name] for name in scalars}
+        jax.tree.map(lambda into, each: np.copyto(into, each, casting="unsafe"), out, gradient)
 
     @jax.custom_vjp
     @jax.jit
     def called(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401
-        return _called(forth, shapes(arrays), arrays, scalars)
+        return _call_with_out(forth, shapes(arrays), arrays, scalars)
 
     def forward(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401
         return called(arrays, scalars), (arrays, scalars)
 
     @jax.jit
-    def backward(kept: Any, cotangent: Any) -> Any:  # noqa: ANN401
-        return _called(back, jax.tree.map(_like, kept), *kept, cotangent)
+    def backward(residuals: Any, cotangent: Any) -> Any:  # noqa: ANN401
+        return _call_with_out(back, jax.tree.map(_like, residuals), *residuals, cotangent)
 
     called.defvjp(forward, backward)
 
@@ -99,25 +99,25 @@ def _like(array: Any) -> Any:  # noqa: ANN401
     return jax.ShapeDtypeStruct(array.shape, array.dtype)  # type: ignore[no-untyped-call]
 
 
-def _called(function: Callable[..., None], like: Any, *given: Any) -> Any:  # noqa: ANN401
+def _call_with_out(function: Callable[..., None], like: Any, *arguments: Any) -> Any:  # noqa: ANN401
     """Call a function that writes into ``out=``: where JAX's buffers lie on the processor, else with copies."""
-    leaves, form = jax.tree.flatten(given)
-    wanted, form_of_results = jax.tree.flatten(like)
+    leaves, form = jax.tree.flatten(arguments)
+    outputs, form_of_results = jax.tree.flatten(like)
 
     def call(views: Sequence[Any], targets: Sequence[Any]) -> None:
         function(*jax.tree.unflatten(form, views), out=jax.tree.unflatten(form_of_results, targets))
 
     def copied(*leaves: Any) -> Any:  # noqa: ANN401
-        def callback(*given: Any) -> Any:  # noqa: ANN401
-            targets = [np.empty(each.shape, each.dtype) for each in wanted]
-            call([np.asarray(each) for each in given], targets)
+        def callback(*arrays: Any) -> Any:  # noqa: ANN401
+            targets = [np.empty(each.shape, each.dtype) for each in outputs]
+            call([np.asarray(each) for each in arrays], targets)
             return targets
 
-        return jax.pure_callback(callback, wanted, *leaves)
+        return jax.pure_callback(callback, outputs, *leaves)
 
     def handed_over(*leaves: Any) -> Any:  # noqa: ANN401
-        specs = [[(each.shape, np.dtype(each.dtype)) for each in several] for several in (leaves, wanted)]
-        return jax.ffi.ffi_call(_TARGET, wanted)(*leaves, number=np.int64(xla.numbered(call, *specs)))
+        specs = [[(each.shape, np.dtype(each.dtype)) for each in several] for several in (leaves, outputs)]
+        return jax.ffi.ffi_call(_TARGET, outputs)(*leaves, number=np.int64(xla.numbered(call, *specs)))
 
     choice = jax.lax.platform_dependent(*leaves, cpu=handed_over, default=copied) if _hands_over() else copied(*leaves)
     return jax.tree.unflatten(form_of_results, choice)

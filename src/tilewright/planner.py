@@ -31,17 +31,17 @@ def plans(
 ) -> tuple[Plan, ...]:
     """Decide how a problem is computed; on a GPU, further plans are for code that spills or does not fit there."""
     _check_recurrence(problem)
-    asked = as_tiling(tiling)
+    request = as_tiling(tiling)
     if target.on_device:
-        return _on_device(problem, target, asked, strict=strict)
+        return _on_device(problem, target, request, strict=strict)
     if target.backend == "numpy":
-        if asked is not None:
-            _on_cpu(problem, asked, copies=copies)
+        if request is not None:
+            _on_cpu(problem, request, copies=copies)
         return (Plan(problem=problem, target=target, strict=strict),)
     usual = not storage.states and not problem.regions  # as what was tuned
-    learned = remembered(problem, thread_count(target.threads or None)) if asked is None and usual else None
-    chosen, block = _on_cpu(problem, asked or learned, copies=copies, storage=storage)
-    evidence = "asked" if asked else "wisdom" if learned else "model"
+    learned = remembered(problem, thread_count(target.threads or None)) if request is None and usual else None
+    chosen, block = _on_cpu(problem, request or learned, copies=copies, storage=storage)
+    evidence = "asked" if request else "wisdom" if learned else "model"
     computed = problem if block is None else block.problem
     schedule = cpu_schedule(computed, chosen, storage, strict=strict)
     return (Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence),)
@@ -54,26 +54,26 @@ def batch_plan(
     if target.backend != "c" or count < 2 or problem.varying:
         return None
     _check_recurrence(problem)
-    asked = as_tiling(tiling)
+    request = as_tiling(tiling)
     threads = thread_count(target.threads or None)
-    own = _one_each(problem, asked, host(), threads, ceil_div(count, threads) / count)
+    own = _one_each(problem, request, host(), threads, ceil_div(count, threads) / count)
     if own is None:
         return None
     chosen, block = own
     schedule = cpu_schedule(problem if block is None else block.problem, chosen, strict=strict, batch=True)
-    evidence = "asked" if asked else "model"
+    evidence = "asked" if request else "model"
     return Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence)
 
 
 @fact
 def _one_each(
-    problem: Problem, asked: Tiling | None, machine: Machine, threads: int, rounds: float
+    problem: Problem, request: Tiling | None, machine: Machine, threads: int, rounds: float
 ) -> tuple[Tiling, Extended | None] | None:
     """Return the tiling of one thread, if a share of its time is less than that of all threads on a grid."""
     alone, team = with_threads(machine, 1), with_threads(machine, threads)
-    chosen, block = _on_cpu(problem, asked, copies=True, machine=alone)
+    chosen, block = _on_cpu(problem, request, copies=True, machine=alone)
     if threads > 1:
-        together, _ = _on_cpu(problem, asked, copies=True, machine=team)
+        together, _ = _on_cpu(problem, request, copies=True, machine=team)
         if whole_run_seconds(problem, together, team) <= rounds * whole_run_seconds(problem, chosen, alone):
             return None
     return chosen, block
@@ -81,7 +81,7 @@ def _one_each(
 
 def _on_cpu(
     problem: Problem,
-    asked: Tiling | None,
+    request: Tiling | None,
     *,
     copies: bool,
     machine: Machine | None = None,
@@ -89,15 +89,15 @@ def _on_cpu(
 ) -> tuple[Tiling, Extended | None]:
     """Return the tiling of a run on this processor, and the extended grid where it wraps and is tiled in time."""
     machine = machine or host()
-    blocks = choose_blocks(problem, machine, asked, storage)
+    blocks = choose_blocks(problem, machine, request, storage)
     if blocks is not None:
         return blocks.tiling, blocks.extended
-    if asked is not None:
-        return catalogue.legal(problem, asked, storage), None
+    if request is not None:
+        return catalogue.legal(problem, request, storage), None
     return choose_tiling(problem, machine, storage, copies=copies), None
 
 
-def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
+def _on_device(problem: Problem, target: Target, request: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
     # What GPUs alone need is loaded when one is asked for.
     from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -107,11 +107,11 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
             f"{problem.program.rank}",
             "use backend='c'",
         )
-    if asked is not None:
-        asked = _asked_of_device(problem, asked)
+    if request is not None:
+        request = _tiling_of_device(problem, request)
     if problem.dtype not in GPU_COMPILED:
         raise UsageError(f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
-    decided, evidence = _tilings(problem, target, asked)
+    decided, evidence = _tilings(problem, target, request)
     return tuple(
         Plan(
             problem=problem,
@@ -126,13 +126,13 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
 
 
 def _tilings(
-    problem: Problem, target: Target, asked: Tiling | None
+    problem: Problem, target: Target, request: Tiling | None
 ) -> tuple[tuple[tuple[Tiling, Extended | None], ...], str]:
     """Return a GPU's tilings, with periodic grids' copies, and the evidence for them."""
     from tilewright.runtime.devices.drivers import circumstances, device_machine, open_device
 
-    if asked is not None:
-        return ((asked, plain_block(problem, asked)),), "asked"
+    if request is not None:
+        return ((request, plain_block(problem, request)),), "asked"
     device = open_device(target)
     if not wrapped_axes(problem):
         learned = remembered(problem, 1, target.backend, circumstances(device))
@@ -152,17 +152,17 @@ def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extende
     return (*blocked, *((each.tiling, None) for each in gpu_defaults(problem, machine)))
 
 
-def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
+def _tiling_of_device(problem: Problem, tiling: Tiling) -> Tiling:
     """Return a tiling for a GPU, complete and known to be legal, there with the threads of a streaming one."""
-    if not asked.family.gpu:
+    if not tiling.family.gpu:
         families = ", ".join(each for each in catalogue.families() if each.gpu)
-        raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {families}")
-    if asked.neighbours or asked.sums or asked.piece:
-        raise UsageError(f"neighbours, sums and piece say how code for CPUs is written, got {str(asked)!r} for a GPU")
-    if asked.family.streams:
-        asked = stream_block.threads_for(problem, asked)
-    block = plain_block(problem, asked, asked.time)
-    return catalogue.legal(problem if block is None else block.problem, asked)
+        raise UsageError(f"GPU backends have no kernels for {str(tiling)!r}", f"use {families}")
+    if tiling.neighbours or tiling.sums or tiling.piece:
+        raise UsageError(f"neighbours, sums and piece say how code for CPUs is written, got {str(tiling)!r} for a GPU")
+    if tiling.family.streams:
+        tiling = stream_block.threads_for(problem, tiling)
+    block = plain_block(problem, tiling, tiling.time)
+    return catalogue.legal(problem if block is None else block.problem, tiling)
 
 
 def remembered(

@@ -63,13 +63,13 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
             raise UsageError(f"{stencil.name!r} takes {', '.join(stencil.fields)}, got {len(tensors)} tensors")
         values = {**dict(stencil.defaults), **scalars}
         levels = tuple(len(each) if isinstance(each, tuple) else 0 for each in tensors)
-        flat = [one for each in tensors for one in (each if isinstance(each, tuple) else (each,))]
+        flat = [tensor for each in tensors for tensor in (each if isinstance(each, tuple) else (each,))]
         _check(flat)
         numbers = [torch.as_tensor(value, dtype=flat[0].dtype) for value in values.values()]
         results = operator([*flat, *numbers], list(levels), ",".join(values))
         return results[0] if len(results) == 1 else tuple(results)
 
-    operator = _registered(stencil, steps, options)
+    operator = _register(stencil, steps, options)
     return function
 
 
@@ -80,7 +80,7 @@ def _check(tensors: Sequence[Any]) -> None:
             raise UsageError(f"op takes tensors on the processor, got {where}", "call tensor.cpu()")
 
 
-def _registered(program: Program, steps: int, options: dict[str, Any]) -> Callable[..., list[Tensor]]:
+def _register(program: Program, steps: int, options: dict[str, Any]) -> Callable[..., list[Tensor]]:
     """Register the operator of a run, and that of its gradient.
 
     Both take all arrays, then all scalars; of each field how many time levels it was given as, 0 for one array; and the
@@ -89,22 +89,22 @@ def _registered(program: Program, steps: int, options: dict[str, Any]) -> Callab
     plain = {name: value for name, value in options.items() if name in _OPTIONS}
     number, count = next(_numbers), len(program.updated)
 
-    def given(tensors: Sequence[Tensor], levels: Sequence[int], names: str) -> tuple[list[Any], dict[str, Any]]:
+    def arguments_of(tensors: Sequence[Tensor], levels: Sequence[int], names: str) -> tuple[list[Any], dict[str, Any]]:
         arrays = iter([each.detach().numpy() for each in tensors])
         fields = [tuple(itertools.islice(arrays, many)) if many else next(arrays) for many in levels]
         return fields, {name: _scalar(value) for name, value in zip(_split(names), arrays, strict=True)}
 
     def forward(tensors: list[Tensor], levels: list[int], names: str) -> list[Tensor]:
-        fields, scalars = given(tensors, levels, names)
-        found = run(program, *fields, steps=steps, **plain, **scalars)
-        return [torch.from_numpy(each) for each in (found if isinstance(found, tuple) else (found,))]
+        fields, scalars = arguments_of(tensors, levels, names)
+        results = run(program, *fields, steps=steps, **plain, **scalars)
+        return [torch.from_numpy(each) for each in (results if isinstance(results, tuple) else (results,))]
 
     def backward(tensors: list[Tensor], levels: list[int], names: str, cotangents: list[Tensor]) -> list[Tensor]:
-        fields, scalars = given(tensors, levels, names)
+        fields, scalars = arguments_of(tensors, levels, names)
         values = tuple(each.detach().contiguous().numpy() for each in cotangents)
         cotangent = values if count > 1 else values[0]
         of_arrays, of_scalars = gradients(program, cotangent, *fields, steps=steps, **options, **scalars)
-        flat = [one for each in of_arrays for one in (each if isinstance(each, tuple) else (each,))]
+        flat = [array for each in of_arrays for array in (each if isinstance(each, tuple) else (each,))]
         every = [*flat, *(of_scalars[name] for name in _split(names))]
         return [torch.as_tensor(np.asarray(a)).to(b.dtype) for a, b in zip(every, tensors, strict=True)]
 
@@ -138,8 +138,8 @@ def _registered(program: Program, steps: int, options: dict[str, Any]) -> Callab
         return back(list(ctx.saved_tensors), *ctx.form, list(cotangents)), None, None
 
     called.register_autograd(take_back, setup_context=keep)
-    found: Callable[..., list[Tensor]] = called
-    return found
+    operator: Callable[..., list[Tensor]] = called
+    return operator
 
 
 def _split(names: str) -> list[str]:

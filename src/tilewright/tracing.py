@@ -73,7 +73,7 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
             )
         result = _body(function, title, arguments, StencilGrid(grid.rank))
     values = updates(result, arguments, title)
-    indexed = _indexed(values)
+    indexed = _index_counts(values)
     fields = tuple(argument for argument in arguments if argument in indexed or argument in values)
     summary = (inspect.getdoc(function) or "").partition("\n")[0]
     program = stencil(title, _rank(indexed, title), values, fields=fields, summary=summary)
@@ -183,7 +183,7 @@ def updates(result: object, arguments: list[str], title: str) -> Mapping[str, Va
     return {argument: as_value(value) for argument, value in zip(arguments, values, strict=False)}
 
 
-def _indexed(values: Mapping[str, Value]) -> dict[str, int]:
+def _index_counts(values: Mapping[str, Value]) -> dict[str, int]:
     """Every field that is read, with its number of indices."""
     return {read.field: len(read.offset) for value in values.values() for read in reads(flatten(value))}
 

@@ -69,10 +69,10 @@ class Accessor:
         own = tuple(self._array.dims)
         order = own if dims is None else tuple(dims) if isinstance(dims, Iterable) else (dims,)
         if not all(order.count(each) == 1 and each in own for each in order):
-            raise UsageError(f"dims are those of the array, {_listed(own)}, got {order!r:.60}")
+            raise UsageError(f"dims are those of the array, {_listing(own)}, got {order!r:.60}")
         if len(order) != rank:
             hint = f"name {rank} of them: dims={own[-rank:]}" if len(order) > rank else ""
-            raise ArrayError(f"the program has {rank} axes, got {len(order)} dimensions: {_listed(order)}", hint)
+            raise ArrayError(f"the program has {rank} axes, got {len(order)} dimensions: {_listing(order)}", hint)
         if "out" in options:
             raise UsageError("the accessor returns a new array, so it takes no out=", "call tilewright.run")
         if "axes" in options:
@@ -91,28 +91,28 @@ class Accessor:
             return tuple(self._turned(each, order, name) for each in value)
         if not isinstance(value, xarray.DataArray):
             return value
-        own, others = set(value.dims), [each for each in self._array.dims if each not in order]
-        full = own == {*others, *order}
+        own, extra_dims = set(value.dims), [each for each in self._array.dims if each not in order]
+        full = own == {*extra_dims, *order}
         if not full and own != set(order):
-            raise ArrayError(f"{name} has the dimensions {_listed(value.dims)}, not {_listed([*others, *order])}")
+            raise ArrayError(f"{name} has the dimensions {_listing(value.dims)}, not {_listing([*extra_dims, *order])}")
         try:
             xarray.align(self._array, value, join="exact", copy=False)
         except ValueError as error:
             raise ArrayError(f"{name} has other coordinates: {error}", "align the arrays: xarray.align") from None
-        return value.transpose(*(others if full else ()), *order)
+        return value.transpose(*(extra_dims if full else ()), *order)
 
-    def _back(self, found: Any) -> Any:  # noqa: ANN401
+    def _back(self, result: Any) -> Any:  # noqa: ANN401
         """Return results with the dimensions in this array's order, wherever they stand."""
-        if isinstance(found, xarray.DataArray):
-            return found.transpose(*self._array.dims)
-        if isinstance(found, Run):
-            return dataclasses.replace(found, state=self._back(found.state), levels=self._back(found.levels))
-        if isinstance(found, tuple):
-            return tuple(self._back(each) for each in found)
-        return found
+        if isinstance(result, xarray.DataArray):
+            return result.transpose(*self._array.dims)
+        if isinstance(result, Run):
+            return dataclasses.replace(result, state=self._back(result.state), levels=self._back(result.levels))
+        if isinstance(result, tuple):
+            return tuple(self._back(each) for each in result)
+        return result
 
 
-def _listed(names: Iterable[Hashable]) -> str:
+def _listing(names: Iterable[Hashable]) -> str:
     return ", ".join(map(str, names))
 
 
@@ -122,5 +122,5 @@ def _of_dims(boundary: BoundarySpec, order: tuple[Hashable, ...]) -> BoundarySpe
         return boundary
     unknown = sorted(map(str, set(boundary) - set(order)))
     if unknown:
-        raise UsageError(f"boundaries are of the dimensions {_listed(order)}, got {', '.join(unknown)} as well")
+        raise UsageError(f"boundaries are of the dimensions {_listing(order)}, got {', '.join(unknown)} as well")
     return cast("BoundarySpec", tuple(boundary.get(cast("str", name), "fixed") for name in order))

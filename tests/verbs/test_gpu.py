@@ -160,7 +160,7 @@ def test_code_that_nobody_lists_is_judged_without_its_bound(monkeypatch, said):
     assert built.resources.registers > 0
     assert built.steady is None
     assert built.unlisted == (said or "NVIDIA's disassembler nvdisasm is missing")
-    assert screening._judged(problem, as_machine("h200"), tiling, Reply(value=built)).outcome is None
+    assert screening._verdict(problem, as_machine("h200"), tiling, Reply(value=built)).outcome is None
 
 
 def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
@@ -176,7 +176,7 @@ def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
         ),
     }
     found = [
-        screening._judged(problem, machine, parse(tile), Reply(value=screening.Built(resources=each)))
+        screening._verdict(problem, machine, parse(tile), Reply(value=screening.Built(resources=each)))
         for tile, each in needs.items()
     ]
     assert [each.outcome for each in found] == [None, Outcome.SPILLS, Outcome.LAUNCH]

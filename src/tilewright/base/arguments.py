@@ -56,21 +56,21 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         parameters = inspect.signature(function).parameters
         every = {name: (each.kind, hints.get(name, Any)) for name, each in parameters.items()}
         order = [(name, hint) for name, (kind, hint) in every.items() if kind < inspect.Parameter.KEYWORD_ONLY]
-        others = [hint for kind, hint in every.values() if kind is inspect.Parameter.VAR_KEYWORD]
-        return order, {name: hint for name, (_, hint) in every.items()}, others[0] if others else Any
+        kwargs = [hint for kind, hint in every.values() if kind is inspect.Parameter.VAR_KEYWORD]
+        return order, {name: hint for name, (_, hint) in every.items()}, kwargs[0] if kwargs else Any
 
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        order, named, others = annotations()
+        order, named, kwarg = annotations()
         parameters = [order[min(number, len(order) - 1)] if order else ("", Any) for number in range(len(args))]
-        fitted = [_fitted(function, name, value, hint) for (name, hint), value in zip(parameters, args, strict=True)]
-        keywords = {name: _fitted(function, name, each, named.get(name, others)) for name, each in options.items()}
+        fitted = [_fit_value(function, name, value, hint) for (name, hint), value in zip(parameters, args, strict=True)]
+        keywords = {name: _fit_value(function, name, each, named.get(name, kwarg)) for name, each in options.items()}
         return function(*fitted, **keywords)
 
     return call
 
 
-def _fitted(function: Callable[..., Any], name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401
+def _fit_value(function: Callable[..., Any], name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401
     try:
         return _fit(value, hint)
     except _Unfit:
@@ -117,13 +117,13 @@ def _first_fit(value: Any, hints: Sequence[Any]) -> Any:  # noqa: ANN401
     raise _Unfit
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def _plain_value(value: Any) -> Any:  # noqa: ANN401
     """Return a number of Python's or an array of no axes as a scalar."""
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def _number(value: Any) -> float:  # noqa: ANN401
-    plain = _plain(value)
+    plain = _plain_value(value)
     if not isinstance(plain, numbers.Real) or isinstance(plain, bool):
         raise _Unfit
     try:
@@ -133,7 +133,7 @@ def _number(value: Any) -> float:  # noqa: ANN401
 
 
 def _whole(value: Any) -> int:  # noqa: ANN401
-    plain = _plain(value)
+    plain = _plain_value(value)
     if isinstance(plain, bool | np.bool_):
         raise _Unfit
     try:
@@ -149,7 +149,7 @@ def _whole(value: Any) -> int:  # noqa: ANN401
 
 
 def _truth(value: Any) -> bool:  # noqa: ANN401
-    plain = _plain(value)
+    plain = _plain_value(value)
     if not isinstance(plain, bool | np.bool_ | int) or plain not in {0, 1}:
         raise _Unfit
     return bool(plain)

@@ -68,28 +68,28 @@ def user_folder(kind: str, variable: str) -> Path:
     return Path(folders[kind]("tilewright", appauthor=False))
 
 
-def decode_text(data: bytes, what: str) -> str:
+def decode_text(data: bytes, subject: str) -> str:
     """Return a document's text."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{what} is not UTF-8 text") from None
+        raise UsageError(f"{subject} is not UTF-8 text") from None
 
 
-def decode_json(data: str | bytes, what: str, hint: str = "") -> Any:  # noqa: ANN401
+def decode_json(data: str | bytes, subject: str, hint: str = "") -> Any:  # noqa: ANN401
     """Return what a document in JSON holds."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:  # also no UTF-8, and whole numbers of thousands of digits
-        raise UsageError(f"{what} is not JSON: {error}", hint) from None
+        raise UsageError(f"{subject} is not JSON: {error}", hint) from None
 
 
-def decode_toml(data: str | bytes, what: str, hint: str = "") -> dict[str, Any]:
+def decode_toml(data: str | bytes, subject: str, hint: str = "") -> dict[str, Any]:
     """Return what a document in TOML holds."""
     try:
         return tomllib.loads(data if isinstance(data, str) else data.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # also no UTF-8, and whole numbers of thousands of digits
-        raise UsageError(f"{what} is not TOML: {error}", hint) from None
+        raise UsageError(f"{subject} is not TOML: {error}", hint) from None
 
 
 def read_rows(path: Path, most: int, kind: str, cls: type[T]) -> list[T]:
@@ -153,11 +153,11 @@ def parse(cls: type[T], data: object, where: str, *, complete: bool = False, alo
         raise UsageError(f"{where}: {error.message}", error.hint) from None
 
 
-def refuse_unknown(data: Mapping[str, object], known: Sequence[str] | Mapping[str, object], where: str) -> None:
+def refuse_unknown(data: Mapping[str, object], keys: Sequence[str] | Mapping[str, object], where: str) -> None:
     """Refuse keys that nobody knows, with those that may be meant."""
     for key in data:
-        if key not in known:
-            hint = meant(str(key), known, f"the keys are {', '.join(known)}")
+        if key not in keys:
+            hint = meant(str(key), keys, f"the keys are {', '.join(keys)}")
             raise UsageError(f"{where} has an unknown key {shortened(key)}", hint)
 
 
@@ -197,7 +197,7 @@ def _fit(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     """Return a value as an annotation has it; lists become tuples, numbers stay as they are."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
-        return _checked(value, inner[0], inner[1:], where)
+        return _checked_value(value, inner[0], inner[1:], where)
     if origin in {Union, types.UnionType}:
         return _member(value, kind, where)
     if origin is tuple:
@@ -213,7 +213,7 @@ def _fit(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     return value
 
 
-def _checked(value: Any, kind: Any, extra: Sequence[object], where: str) -> Any:  # noqa: ANN401
+def _checked_value(value: Any, kind: Any, extra: Sequence[object], where: str) -> Any:  # noqa: ANN401
     """Return a value that passes what is demanded beyond its type; the last check describes it."""
     for each in extra:
         if isinstance(each, Read):

@@ -44,8 +44,8 @@ def real_numbers(value: Any, name: str) -> npt.NDArray[Any]:  # noqa: ANN401
     except (TypeError, ValueError):
         array = np.empty(0, object)
     if array.dtype.kind not in "biuf":
-        got = f"{array.dtype} values" if array.dtype.kind == "c" else f"{value!r:.60}"
-        raise ArrayError(f"{name!r} holds real numbers, got {got}")
+        text = f"{array.dtype} values" if array.dtype.kind == "c" else f"{value!r:.60}"
+        raise ArrayError(f"{name!r} holds real numbers, got {text}")
     return native(array)
 
 
@@ -78,7 +78,7 @@ def limits(name: str) -> Any:  # noqa: ANN401
     return np.finfo(name)
 
 
-def check_fits(values: Any, dtype: str, what: str) -> None:  # noqa: ANN401
+def check_fits(values: Any, dtype: str, subject: str) -> None:  # noqa: ANN401
     """Check that numbers fit an element type: whole ones exactly, others as NumPy rounds its weak scalars.
 
     >>> check_fits(0.1, "float32", "the constant {}")
@@ -96,19 +96,19 @@ def check_fits(values: Any, dtype: str, what: str) -> None:  # noqa: ANN401
     array = array[(*(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides), ...)]
     bad = np.flatnonzero(~_fits(array, kind))
     if len(bad):
-        held = "numbers" if kind.kind == "c" else "real numbers" if is_rounded(dtype) else "whole numbers"
+        numbers = "numbers" if kind.kind == "c" else "real numbers" if is_rounded(dtype) else "whole numbers"
         first, last = (f"{each:.6g}" if isinstance(each, float) else str(each) for each in (low, high))
-        number = _shown(array.flat[bad[0]])
+        number = _number_text(array.flat[bad[0]])
         raise UsageError(
-            f"{what.replace('{}', number)} does not fit {dtype}", f"it holds {held} from {first} to {last}"
+            f"{subject.replace('{}', number)} does not fit {dtype}", f"it holds {numbers} from {first} to {last}"
         )
 
 
-def real_whole_numbers(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+def real_whole_numbers(array: npt.NDArray[Any], subject: str) -> npt.NDArray[Any]:
     """Return whole numbers beyond 64 bits, which NumPy keeps as objects, as real ones; other arrays as they are."""
     if array.dtype != object or not array.size or not all(isinstance(each, int) for each in array.flat):
         return array
-    check_fits(array, "float64", what)
+    check_fits(array, "float64", subject)
     return array.astype(np.float64)
 
 
@@ -141,7 +141,7 @@ def _large_fits(value: Any, kind: np.dtype[Any]) -> bool:  # noqa: ANN401
         return False
 
 
-def _shown(value: Any) -> str:  # noqa: ANN401
+def _number_text(value: Any) -> str:  # noqa: ANN401
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and value.bit_length() > np.iinfo(np.int64).bits:
         return f"(a whole number of {value.bit_length()} bits)"

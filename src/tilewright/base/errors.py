@@ -107,7 +107,7 @@ def one_of(name: str, value: object, choices: Iterable[object], hint: str = "") 
 
 
 @contextmanager
-def told(what: str, hint: str = "") -> Iterator[None]:
+def told(failure: str, hint: str = "") -> Iterator[None]:
     """Say what cannot be done, and the first line of why, where other libraries and the system fail at it.
 
     Raises:
@@ -124,10 +124,10 @@ def told(what: str, hint: str = "") -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001  (readers of files raise whatever their codecs do)
         reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0] or type(error).__name__
-        raise ArrayError(f"{what}: {reason}", hint) from None
+        raise ArrayError(f"{failure}: {reason}", hint) from None
 
 
-def meant(name: str, known: Iterable[str], otherwise: str = "") -> str:
+def meant(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
     """Return a hint at known names that are like one that is not, or what is to be said where there are none.
 
     A name whose consonants are those that a known one begins with is short for it; else what is alike is meant.
@@ -137,7 +137,7 @@ def meant(name: str, known: Iterable[str], otherwise: str = "") -> str:
     >>> meant("bnd", ["backend", "boundary"])
     'did you mean boundary?'
     """
-    names = list(known)
+    names = list(candidates)
     start = _consonants(name)
     short = [each for each in names if len(start) > 1 and _consonants(each).startswith(start)]
     close = difflib.get_close_matches(name, short, n=3, cutoff=0.0) or difflib.get_close_matches(name, names, n=3)
@@ -157,7 +157,7 @@ class MissingLibraryError(UsageError, ModuleNotFoundError):
 @contextmanager
 def needed(
     library: str,  # the name under which it is imported
-    what: str,  # what needs it
+    user: str,  # what needs it
     extra: str = "",  # of ``pyproject.toml``; named as the library by default
 ) -> Iterator[None]:
     """Say which extra brings a library, where the imports of a block do not find it.
@@ -177,7 +177,7 @@ def needed(
         absent = error.name == library or sys.modules.get(library) is None  # else it is too old
         state = "which is not installed" if absent else f"whose version here has no {error.name}"
         missing = MissingLibraryError(
-            f"{what} needs {library}, {state}", f'pip install "tilewright[{extra or library}]"'
+            f"{user} needs {library}, {state}", f'pip install "tilewright[{extra or library}]"'
         )
         missing.name = error.name
         raise missing from None

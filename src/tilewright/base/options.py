@@ -93,17 +93,17 @@ class Options:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.keywords().items())})"
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    def of(cls, items: Mapping[str, Any]) -> Self:
         """Take the fields out of the arguments of a verb, its ``locals()`` as it begins."""
         options = cls.__new__(cls)
-        options.__dict__.update({name: given[name] for name in cls.__dataclass_fields__})  # in a call that may be short
+        options.__dict__.update({name: items[name] for name in cls.__dataclass_fields__})  # in a call that may be short
         return options
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Self:
+    def read(cls, items: Mapping[str, Any]) -> Self:
         """Take the fields out of what a command was given; those that it does not offer keep their defaults."""
         fields = cls.__dataclass_fields__
-        return cls(**{name: offer.read(given[name], fields[name].default) for name, offer in cls.offers().items()})
+        return cls(**{name: offer.read(items[name], fields[name].default) for name, offer in cls.offers().items()})
 
     @classmethod
     def offers(cls) -> dict[str, Offer]:

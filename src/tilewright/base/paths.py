@@ -59,7 +59,7 @@ def replaced(path: Path, mode: int = 0o666, *, synchronize: bool = True, follow:
     target = Path(os.path.realpath(path)) if follow else path
     temporary = _beside(target)
     try:
-        if not _created(temporary, mode, status):
+        if not _create(temporary, mode, status):
             yield path
             return
         yield temporary
@@ -100,7 +100,7 @@ def _beside(target: Path) -> Path:
     return target.with_name(f".new-{secrets.token_hex(8)}{target.suffix}")
 
 
-def _created(temporary: Path, mode: int, status: os.stat_result | None) -> bool:
+def _create(temporary: Path, mode: int, status: os.stat_result | None) -> bool:
     """Make an empty file with the permissions of another; False where the folder forbids it and that one is there."""
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))

@@ -58,10 +58,10 @@ def at_signals() -> Iterator[None]:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     # A signal that whoever started the command has silenced stays silent.
-    taken = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) in _PLAIN]
-    before, woken = {number: signal.getsignal(number) for number in taken}, -1
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) in _PLAIN]
+    before, woken = {number: signal.getsignal(number) for number in numbers}, -1
     try:
-        for number in taken:
+        for number in numbers:
             signal.signal(number, answer)
         woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         threading.Thread(target=_watch, args=(reading, answered, answer), daemon=True).start()

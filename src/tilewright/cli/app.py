@@ -74,7 +74,7 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  (typer's)
         if name not in self._loaded:
-            self._loaded[name] = _loaded(name, COMMANDS[name])
+            self._loaded[name] = _load_command(name, COMMANDS[name])
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -84,7 +84,7 @@ class _Commands(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-def _loaded(name: str, module: str) -> Any:  # noqa: ANN401  (typer's)
+def _load_command(name: str, module: str) -> Any:  # noqa: ANN401  (typer's)
     home = import_module(f"tilewright.cli.{module}")
     typer_app = getattr(home, "app", None)
     if typer_app is None:
@@ -103,8 +103,8 @@ class _Group(TyperGroup):
 
     debug: ClassVar[str] = "tilewright.debug"
 
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401
-        super().__init__(**given | {"commands": _Commands()})
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(**settings | {"commands": _Commands()})
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
         return list(self.commands)
@@ -114,7 +114,7 @@ class _Group(TyperGroup):
         try:
             return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
         except Exception as error:
-            if not _of_typer(error) or _shown(error):
+            if not _of_typer(error) or _is_group_help(error):
                 raise
             raise typer.Exit(_report(error)) from None
 
@@ -124,7 +124,7 @@ class _Group(TyperGroup):
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as error:
-            if _shown(error):
+            if _is_group_help(error):
                 raise
             if ctx.meta[self.debug]:
                 traceback.print_exc()
@@ -161,7 +161,7 @@ def _of_typer(error: Exception) -> bool:
     return hasattr(error, "exit_code") and hasattr(error, "format_message")
 
 
-def _shown(error: Exception) -> bool:
+def _is_group_help(error: Exception) -> bool:
     """Whether it stands for the help of a group that was called without a command, which is on the screen by then."""
     return type(error).__name__ == "NoArgsIsHelpError"
 
@@ -175,8 +175,8 @@ def _help_of(error: Exception) -> str:
     return f"{commands and f'the commands are {commands}; '}{context.command_path} --help says what it takes"
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(flag: bool) -> None:
+    if flag:
         import tilewright
 
         typer.echo(f"tilewright {tilewright.__version__}")

@@ -26,15 +26,15 @@ def programs(
 
     if name is None:
         every = [catalogue.program(each) for each in catalogue.names()]
-        others = [each.listing() for each in serving()]
-        document = {"programs": [tables.program_dict(p) for p in every]} | {title: many for title, many, _ in others}
-        output.show(document, lambda: (tables.programs(every), *(listed for _, _, listed in others)), as_json)
+        listings = [each.listing() for each in serving()]
+        document = {"programs": [tables.program_dict(p) for p in every]} | {title: many for title, many, _ in listings}
+        output.show(document, lambda: (tables.programs(every), *(listed for _, _, listed in listings)), as_json)
         return
-    one = load_any(name)
-    if isinstance(one, Program):
-        output.show(tables.program_dict(one), lambda: tables.program(one), as_json)
+    definition = load_any(name)
+    if isinstance(definition, Program):
+        output.show(tables.program_dict(definition), lambda: tables.program(definition), as_json)
     else:
-        facts, shown = server_of(one).described(one)
+        facts, shown = server_of(definition).described(definition)
         output.show(facts, lambda: shown, as_json)
 
 
@@ -54,8 +54,8 @@ def machines(
         every = [as_machine(each) for each in names()]
         output.show({"machines": [m.to_dict() for m in every]}, lambda: tables.machines(every), as_json)
     else:
-        one = as_machine(name)
-        output.show(one.to_dict(), lambda: tables.machine(one), as_json)
+        machine = as_machine(name)
+        output.show(machine.to_dict(), lambda: tables.machine(machine), as_json)
 
 
 def tilings(

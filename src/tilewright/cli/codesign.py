@@ -46,14 +46,14 @@ def area(
     from tilewright.workloads.codesign import report as tables
 
     if check:
-        every = [[one.to_dict() for one in many] for many in api.check()]
-        output.show({"areas": [one for many in every for one in many]}, lambda: tables.check(every), as_json)
+        every = [[result.to_dict() for result in many] for many in api.check()]
+        output.show({"areas": [result for many in every for result in many]}, lambda: tables.check(every), as_json)
         return
     if machine is None:
         raise typer.BadParameter("give a machine, such as: tilewright area gtx980, or --check")
-    known = api.read_points(asked.points) if isinstance(asked.points, Path) else None
-    one = api.area(machine, **replace(asked, points=known).keywords())
-    output.show(one.to_dict(), one.shown, as_json)
+    points = api.read_points(asked.points) if isinstance(asked.points, Path) else None
+    result = api.area(machine, **replace(asked, points=points).keywords())
+    output.show(result.to_dict(), result.shown, as_json)
 
 
 def area_range(text: str) -> tuple[float, float]:
@@ -154,7 +154,7 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
     from tilewright.workloads.codesign import codesign as api
     from tilewright.workloads.codesign import files
 
-    wanted = _insights(asked.insight)
+    insights = _insights(asked.insight)
     if asked.tables is not None:
         result = files.load(asked.tables).between(*asked.area)
         result = result if asked.weights is None else result.reweighted(asked.weights)
@@ -167,14 +167,14 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
                 asked.workload,
                 axes=axes,
                 options=options,
-                progress=lambda done, total: update(done, total, ""),
+                progress=lambda count, total: update(count, total, ""),
                 **shared,
             )
     if asked.folder is not None:
         output.note("wrote " + ", ".join(str(path) for path in files.write(result, asked.folder)))
     if asked.save is not None:
         files.save(result, asked.save)
-    _show(result, wanted, asked.top, as_json)
+    _show(result, insights, asked.top, as_json)
 
 
 def _insights(names: Sequence[str]) -> tuple[str, ...]:
@@ -220,32 +220,32 @@ def axes_of(texts: Sequence[str], *, caches: bool) -> "Axes":
         name, separator, values = text.partition("=")
         if not separator or name not in _AXES:
             raise UsageError(f"an axis is NAME=VALUES with a name of {', '.join(_AXES)}, got {text!r}")
-        found: tuple[float, ...] = values_of(values)
+        numbers: tuple[float, ...] = values_of(values)
         if name in {"sm", "width"}:
-            if any(value != int(value) for value in found):
+            if any(value != int(value) for value in numbers):
                 raise UsageError(f"the axis {name} has whole numbers, got {values!r}")
-            found = tuple(int(value) for value in found)
-        changes[_AXES[name]] = found
+            numbers = tuple(int(value) for value in numbers)
+        changes[_AXES[name]] = numbers
     return replace(Axes(), **changes)
 
 
-def _number(text: str, what: str, hint: str = "") -> float:
+def _number(text: str, subject: str, hint: str = "") -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise UsageError(f"{what} is a number of at least 0, got {text!r}", hint)
+        raise UsageError(f"{subject} is a number of at least 0, got {text!r}", hint)
     return value
 
 
-def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) -> None:
+def _show(result: "Codesign", names: tuple[str, ...], top: int, as_json: bool) -> None:
     from tilewright.workloads.codesign import report as tables
 
     document = result.to_dict()
-    found = {name: result.insight(name) for name in wanted}
+    insights = {name: result.insight(name) for name in names}
     if as_json:
-        output.emit({**document, "insights": found})
+        output.emit({**document, "insights": insights})
         return
     front, best = document["pareto"], document["best"]
     shown = front[:: max(1, -(-len(front) // top))]
@@ -255,8 +255,8 @@ def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) 
         tables.designs([*shown, best], title),
         tables.stock(document["stock"]),
         tables.tilings(best["tilings"]),
-        *(tables.insight(name, rows) for name, rows in found.items()),
+        *(tables.insight(name, rows) for name, rows in insights.items()),
     ]
-    if found:
+    if insights:
         parts.append("note: docs/codesign.md (Insights) says which of the thesis' answers do not reproduce, and why")
     output.show(None, lambda: parts, as_json=False)

@@ -110,8 +110,8 @@ def validate(
         result = api.validate_here(program, **measured.keywords())
     else:
         raise typer.BadParameter("give --log FILE and --machine M, or --program P, --shape S and --steps T")
-    rows = [*((one.name, one.scores) for one in result.stencils), ("mean", result.overall)]
-    compared = [(one.name, one.strategies) for one in result.stencils if one.strategies]
+    rows = [*((stencil.name, stencil.scores) for stencil in result.stencils), ("mean", result.overall)]
+    compared = [(stencil.name, stencil.strategies) for stencil in result.stencils if stencil.strategies]
     parts = [report.score_table(rows), *([report.strategy_table(compared)] if compared else [])]
     output.show(result.to_dict(), lambda: parts, as_json)
     if result.skipped:
@@ -119,6 +119,6 @@ def validate(
     if plots is not None:
         from tilewright.report.figures import draw_validation
 
-        made = draw_validation(result.stencils, plots)
+        drawings = draw_validation(result.stencils, plots)
         report.write_scores(plots / "scores.csv", rows)
-        output.note(f"wrote {', '.join(path.name for path in made)} and scores.csv to {plots}")
+        output.note(f"wrote {', '.join(path.name for path in drawings)} and scores.csv to {plots}")

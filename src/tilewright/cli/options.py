@@ -17,10 +17,10 @@ def whole(text: str | int) -> int:
         return text
     try:
         number = float(text)
-        good = number.is_integer()
+        is_whole = number.is_integer()
     except ValueError:
-        good = False
-    if not good:
+        is_whole = False
+    if not is_whole:
         raise typer.BadParameter(f"a whole number such as 1000 or 1e3 is wanted, got {text!r}")
     return int(text) if text.lstrip("+-").isdecimal() else int(number)
 
@@ -46,9 +46,9 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     if not records:
         return command
 
-    def called(**given: Any) -> None:  # noqa: ANN401
-        read = {name: record.read(given) for name, record in records.items()}
-        command(**{each.name: given[each.name] for each in own}, **read)
+    def called(**values: Any) -> None:  # noqa: ANN401
+        read = {name: record.read(values) for name, record in records.items()}
+        command(**{each.name: values[each.name] for each in own}, **read)
 
     shown = [*own[:-1], *common.values(), own[-1], *rare.values()]
     called.__name__, called.__doc__ = command.__name__, command.__doc__

@@ -26,7 +26,7 @@ def tell(result: Any, as_json: bool) -> None:  # noqa: ANN401
 
 def emit(document: object) -> None:
     """Print one JSON document on standard output; numbers that JSON cannot hold become null."""
-    typer.echo(json.dumps(_plain(document), indent=2, allow_nan=False))
+    typer.echo(json.dumps(_plain_value(document), indent=2, allow_nan=False))
 
 
 def note(text: str) -> None:
@@ -42,19 +42,19 @@ def _columns(stream: TextIO) -> int | None:
     """Return how wide a terminal is, or None where the stream is none."""
     if not stream.isatty():
         return None
-    asked = os.environ.get("COLUMNS", "")
+    width = os.environ.get("COLUMNS", "")
     try:
-        return int(asked) if asked.isdecimal() and int(asked) else os.get_terminal_size(stream.fileno()).columns or 80
+        return int(width) if width.isdecimal() and int(width) else os.get_terminal_size(stream.fileno()).columns or 80
     except OSError:
         return 80
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     """Replace what JSON cannot hold: non-finite numbers become null, tuples lists."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     return value

@@ -72,23 +72,23 @@ def predict(
         return
     options.refuse("a prediction of one machine", asked, shown)
     if not ranking and by_time:
-        one = api.predict(definition, **asked.keywords())
+        result = api.predict(definition, **asked.keywords())
     else:
         top = selected.top if ranking else 1
         many = api.select(definition, **replace(selected, steps=asked.steps, top=top).keywords())
-        one = many[0]
+        result = many[0]
     if not ranking and (by_time or shown.explain):
-        title = f"{definition.name} {format_shape(asked.shape)}, {asked.steps} steps on {one.machine}"
-        document = one.to_dict()
-        costs = tables.prediction(str(one.tiling), one.costs, one.interval, one.constants, title)
-        parts: list[Shown] = [costs, *one.notes]
+        title = f"{definition.name} {format_shape(asked.shape)}, {asked.steps} steps on {result.machine}"
+        document = result.to_dict()
+        costs = tables.prediction(str(result.tiling), result.costs, result.interval, result.constants, title)
+        parts: list[Shown] = [costs, *result.notes]
         if shown.explain:
-            why = explanation(one).to_dict()
+            why = explanation(result).to_dict()
             document["explanation"] = why
             parts.append(energies.explanation(why))
-        if one.tiling.family.hexagons and one.model == "exact":
-            parts += _terms(one, _stencil(definition), machine)
-        parts += _exported([one], shown.export, document)
+        if result.tiling.family.hexagons and result.model == "exact":
+            parts += _terms(result, _stencil(definition), machine)
+        parts += _export_notes([result], shown.export, document)
         output.show(document, lambda: parts, as_json)
         return
     document, rivals = many.to_dict(), None
@@ -98,7 +98,7 @@ def predict(
         compared = options.SupertuneOptions.of(replace(selected, steps=asked.steps).keywords())
         rivals = supertune(_stencil(definition), **compared.keywords()).to_dict()
         document["strategies"] = rivals
-    parts = _ranked(many, rivals, selected.within) + _exported(many, shown.export, document)
+    parts = _ranking(many, rivals, selected.within) + _export_notes(many, shown.export, document)
     output.show(document, lambda: parts, as_json)
 
 
@@ -138,7 +138,7 @@ def _stencil(program: "Named") -> "Program":
     return program
 
 
-def _ranked(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
+def _ranking(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
     """Make the table of ranked tilings, and of the strategies if they were compared."""
     from tilewright.report import energy as energies
     from tilewright.report import tables
@@ -149,32 +149,32 @@ def _ranked(ranked: Sequence["Prediction"], rivals: dict[str, object] | None, wi
     return [shown, *ranked[0].notes, *([] if rivals is None else [energies.strategies(rivals)])]
 
 
-def _exported(ranked: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
+def _export_notes(ranked: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
     """Write the kernels of the predicted tilings if asked, and say where they are and which have none."""
     if path is None:
         return []
     from tilewright.verbs.kernel_files import export
 
-    done = export([each.kernel for each in ranked], path, ranked[0].dialect)
-    document["export"] = done.to_dict()
-    reasons = [f"no code of {tiling}: {reason}" for tiling, reason in done.left_out]
-    return [*reasons, f"{len(done.tilings)} of {len(ranked)} tilings written to {path}"]
+    exports = export([each.kernel for each in ranked], path, ranked[0].dialect)
+    document["export"] = exports.to_dict()
+    reasons = [f"no code of {tiling}: {reason}" for tiling, reason in exports.left_out]
+    return [*reasons, f"{len(exports.tilings)} of {len(ranked)} tilings written to {path}"]
 
 
-def _terms(one: "Prediction", program: "Program", machine: "MachineLike") -> list[Shown]:
+def _terms(prediction: "Prediction", program: "Program", machine: "MachineLike") -> list[Shown]:
     """Say what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
     from tilewright.report import tables
     from tilewright.verbs.predict import as_machine, gpu_terms
 
-    if as_machine(machine).kind != "gpu" or len(one.shape) == 1:
+    if as_machine(machine).kind != "gpu" or len(prediction.shape) == 1:
         return []
     terms = gpu_terms(
         program,
-        shape=one.shape,
-        steps=one.steps,
+        shape=prediction.shape,
+        steps=prediction.steps,
         machine=machine,
-        tiling=one.tiling,
-        dtype=one.dtype,
+        tiling=prediction.tiling,
+        dtype=prediction.dtype,
     )
     facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}
     return [Pairs(facts, "terms of the time, seconds by part")]
@@ -206,9 +206,9 @@ def whatif(program: ProgramName, asked: options.WhatIfOptions, more: WhatIfOutpu
     parts: list[Shown] = [tables.sweep(document)]
     if more.reuse is not None:
         names = [load_program(name) for name in (program, *more.reuse.split(","))]
-        lost = api.reuse(names, **options.ReuseOptions.of(asked.keywords()).keywords())
-        document["reuse"] = lost
-        parts.append(tables.losses(lost))
+        losses = api.reuse(names, **options.ReuseOptions.of(asked.keywords()).keywords())
+        document["reuse"] = losses
+        parts.append(tables.losses(losses))
     if more.plot is not None:
         from tilewright.report.figures import draw_sweep
 
@@ -243,7 +243,7 @@ def energy(
 
     if files.fit is not None:
         options.refuse("--fit", asked, compared, metered, files)
-        document = _fitted(files.fit, asked.machine, fitted, files.save)
+        document = _fit_result(files.fit, asked.machine, fitted, files.save)
         output.show(document, lambda: tables.fit(document), as_json)
         return
     options.refuse("an energy without a fit", fitted, files)
@@ -251,7 +251,7 @@ def energy(
         raise typer.BadParameter("give a program and its shape, such as: tilewright energy jacobi2d --shape 4096x4096")
     if metered.meter is not None:
         options.refuse("--meter", asked, compared)
-        _metered(program, asked, metered, files.append, as_json=as_json)
+        _show_metered(program, asked, metered, files.append, as_json=as_json)
         return
     options.refuse("an energy that is not metered", metered, files)
     from tilewright.programs.stencil.program import Program
@@ -261,15 +261,15 @@ def energy(
     definition = load_any(program)
     if asked.tiling is not None:
         options.refuse("an energy of one tiling", compared)
-    one = api.energy(definition, **asked.keywords()).to_dict()
+    result = api.energy(definition, **asked.keywords()).to_dict()
     if asked.tiling is not None or not isinstance(definition, Program):
-        output.show(one, lambda: tables.metered(one), as_json)
+        output.show(result, lambda: tables.metered(result), as_json)
         return
     many = api.compare(definition, **compared.keywords()).to_dict()
-    output.show({**one, "comparison": many}, lambda: (tables.metered(one), tables.comparison(many)), as_json)
+    output.show({**result, "comparison": many}, lambda: (tables.metered(result), tables.comparison(many)), as_json)
 
 
-def _metered(
+def _show_metered(
     program: str, asked: options.EnergyOptions, metered: options.MeterOptions, append: Path | None, *, as_json: bool
 ) -> None:
     """Run a program under a power meter, or take a recorded trace, and possibly keep the run."""
@@ -282,7 +282,7 @@ def _metered(
     output.tell(run, as_json)
 
 
-def _fitted(path: Path, machine: "MachineLike", fitted: options.FitOptions, save: Path | None) -> dict[str, object]:
+def _fit_result(path: Path, machine: "MachineLike", fitted: options.FitOptions, save: Path | None) -> dict[str, object]:
     """Fit the runs of a file and possibly write the machine."""
     from tilewright.verbs.energy import runs as api
 

@@ -29,7 +29,7 @@ class PageContent(Options):
 
 def report(
     file: PageFile,
-    known: FileDefaults,
+    context: FileDefaults,
     content: PageContent,
     results: Annotated[
         list[Path] | None,
@@ -50,12 +50,12 @@ def report(
     from tilewright.verbs import report as api
     from tilewright.verbs.load import load_program
 
-    if not results and known.program is None:
+    if not results and context.program is None:
         raise typer.BadParameter("give a RESULT, or --program P, --shape S and --steps T")
     if results:
         refuse("a page of files", content)
-    chosen = None if known.program is None else load_program(str(known.program))
-    defaults = replace(known, program=chosen)
+    chosen = None if context.program is None else load_program(str(context.program))
+    defaults = replace(context, program=chosen)
     studies = [api.of_file(path, defaults) for path in results or []]
     if not studies and chosen is not None:
         studies = [api.of_problem(chosen, defaults, content.top)]

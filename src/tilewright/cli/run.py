@@ -33,9 +33,9 @@ def run(program: ProgramName, files: RunFiles, options: RunOptions, as_json: Jso
 
     once = replace(options, steps=1 if options.steps is None else options.steps)
     if files.distributed:
-        done = run_files_on_ranks(load_program(program), once, files)
-        if done is not None:  # the first rank tells
-            output.tell(done, as_json)
+        result = run_files_on_ranks(load_program(program), once, files)
+        if result is not None:  # the first rank tells
+            output.tell(result, as_json)
         return
     refuse("a run on one process", options, files)
     definition = load_run(program, options.steps)
@@ -59,7 +59,7 @@ class TuneOutput(Options):
     )
 
 
-def tune(program: ProgramName, asked: TuneOptions, made: TuneOutput, as_json: Json = False) -> None:
+def tune(program: ProgramName, asked: TuneOptions, extras: TuneOutput, as_json: Json = False) -> None:
     """Rank tilings by the model, measure the best, and remember the winner for `run`.
 
     Example: tilewright tune heat2d --shape 2048x2048 --steps 256 --seconds 60
@@ -72,12 +72,12 @@ def tune(program: ProgramName, asked: TuneOptions, made: TuneOutput, as_json: Js
     from tilewright.verbs.tuning import tune as api
 
     definition = stencil_of(load_any(program), "tune")
-    values: dict[str, Any] = dict(scalar_values(definition, made.scalars)) if made.scalars else {}
+    values: dict[str, Any] = dict(scalar_values(definition, extras.scalars)) if extras.scalars else {}
     plan = api.tune(definition, **asked.keywords() | {"steps": steps_of(definition, asked.steps)}, **values)
-    if made.export is not None:
-        plan.export(made.export)
-    if made.plot is not None:
-        plan.plot(made.plot)
+    if extras.export is not None:
+        plan.export(extras.export)
+    if extras.plot is not None:
+        plan.plot(extras.plot)
     times = ("tiling", ">predicted", f"{SHARE:.0%} interval", ">bound", ">measured", ">spread")
     columns = (*times, ">registers", ">spills", ">on chip", "outcome")
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]

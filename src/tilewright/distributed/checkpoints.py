@@ -65,14 +65,14 @@ class Checkpoints:
             together(like.comm, lambda: self._read(like, blocks, traces))
         return self._last
 
-    def due(self, done: int, steps: int, total: int) -> bool:
+    def due(self, step: int, steps: int, total: int) -> bool:
         """Whether a checkpoint is to be made after so many steps, an exchange being made every ``steps`` steps."""
-        return done < total and done - self._last >= (self.every or _EXCHANGES * steps)
+        return step < total and step - self._last >= (self.every or _EXCHANGES * steps)
 
-    def keep(self, done: int, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
+    def keep(self, step: int, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
         """Make a checkpoint; every rank calls this and writes one chunk."""
         comm, layout = like.comm, like.layout
-        path, rank = self._path(done), comm.Get_rank()
+        path, rank = self._path(step), comm.Get_rank()
         largest = tuple(max(high - low for low, high in layout.ranges(axis)) for axis in range(like.ndim))
         extents = (len(blocks), *largest)
 
@@ -81,7 +81,7 @@ class Checkpoints:
                 array = disk.create_zarr(path, (layout.size, *extents), blocks[0].dtype.name, (1, *extents))
                 array.attrs["topology"] = list(layout.topology)
                 for field, trace in traces.items():
-                    with self._trace(done, field).open("wb") as file:
+                    with self._trace(step, field).open("wb") as file:
                         np.save(ArrayStream(file), trace)
 
         def write() -> None:
@@ -92,13 +92,13 @@ class Checkpoints:
 
         def name() -> None:
             if rank == 0:
-                progress = journal.RunProgress(run=self._run, steps=self.every or 1, done=done)
+                progress = journal.RunProgress(run=self._run, steps=self.every or 1, done=step)
                 journal.write(self.folder, progress)
-                self._clear(but=done)
+                self._clear(but=step)
 
         for work in (create, write, name):
             together(comm, work)
-        self._last = done
+        self._last = step
 
     def _read(self, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
         where = f"the checkpoint of step {self._last} in {str(self.folder)!r} cannot be read"
@@ -112,24 +112,24 @@ class Checkpoints:
             if tuple(array.shape[:2]) != (old.size, len(blocks)):
                 raise ValueError(f"it has the shape {tuple(array.shape)}")
             for rank in range(old.size):
-                theirs = old.block(rank)
-                common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True))
+                part = old.block(rank)
+                common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(part, like.box, strict=True))
                 if all(low < high for low, high in common):
-                    values = array[(rank, slice(None), *slices(common, theirs))]
+                    values = array[(rank, slice(None), *slices(common, part))]
                     for number, block in enumerate(blocks):
                         block[slices(common, like.box)] = values[number]
             for field, trace in traces.items():
                 with self._trace(self._last, field).open("rb") as file:
-                    held = np.lib.format.read_array(ArrayStream(file), allow_pickle=False)
-                if held.shape != trace.shape or held.dtype != trace.dtype:
-                    raise ValueError(f"what receivers recorded has the shape {held.shape} of {held.dtype}")
-                trace[...] = held
+                    record = np.lib.format.read_array(ArrayStream(file), allow_pickle=False)
+                if record.shape != trace.shape or record.dtype != trace.dtype:
+                    raise ValueError(f"what receivers recorded has the shape {record.shape} of {record.dtype}")
+                trace[...] = record
 
-    def _path(self, done: int) -> Path:
-        return self.folder / f"state-{done}.zarr"
+    def _path(self, step: int) -> Path:
+        return self.folder / f"state-{step}.zarr"
 
-    def _trace(self, done: int, field: str) -> Path:
-        return self.folder / f"trace-{done}-{field}.npy"
+    def _trace(self, step: int, field: str) -> Path:
+        return self.folder / f"trace-{step}-{field}.npy"
 
     def _clear(self, but: int | None) -> None:
         """Delete checkpoints other than that of a step; the journal, too, where none is left."""

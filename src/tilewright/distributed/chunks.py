@@ -76,8 +76,8 @@ def run(
     names = [(name, age) for name in program.updated for age in range(program.history(name))]
     kind = {axis: "periodic" if axis in wrapped else "none" for axis in cut}
     # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
-    for done in range(0, max(1, problem.steps), steps):
-        now = min(steps, problem.steps - done)
+    for start in range(0, max(1, problem.steps), steps):
+        now = min(steps, problem.steps - start)
         pairs = depths(problem, max(1, now))
         around = {axis: max(pairs[axis]) if axis in wrapped else pairs[axis] for axis in cut}  # Dask wraps as far
         extended = [
@@ -85,10 +85,10 @@ def run(
         ]
         task = Task(
             problem=replace(problem, steps=now),
-            computer=replace(computer, threads=1, make=_prepared),
+            computer=replace(computer, threads=1, make=_kernel),
             bounds=tuple(tuple(itertools.accumulate(sizes, initial=0)) for sizes in chunks),
             lead=tuple(max(pair) - pair[0] if kind.get(axis) == "periodic" else 0 for axis, pair in enumerate(pairs)),
-            done=done,
+            done=start,
             points=points,
         )
         result = da.map_blocks(
@@ -147,22 +147,22 @@ def _steps(problem: Problem, chunks: tuple[tuple[int, ...], ...], machine: Machi
 
 def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, Any]] | None = None) -> Array:
     assert block_info is not None  # noqa: S101  (Dask gives it to whoever has the argument)
-    places = zip(task.bounds, block_info[0]["chunk-location"], strict=True)
-    box = tuple((bounds[place], bounds[place + 1]) for bounds, place in places)
+    locations = zip(task.bounds, block_info[0]["chunk-location"], strict=True)
+    box = tuple((bounds[place], bounds[place + 1]) for bounds, place in locations)
     own = window(task.problem, box, max(1, task.problem.steps))
     problem, program = replace(own.problem, steps=task.problem.steps), task.problem.program
     cells = tuple(slice(lead, lead + extent) for lead, extent in zip(task.lead, problem.shape, strict=True))
-    given = iter(blocks)
-    arrays = {name: [np.asarray(next(given))[cells] for _ in range(program.history(name))] for name in program.fields}
+    source = iter(blocks)
+    arrays = {name: [np.asarray(next(source))[cells] for _ in range(program.history(name))] for name in program.fields}
     levels = [(name, range(program.history(name))) for name in program.updated]
     results = {name: [np.empty(problem.shape, problem.dtype) for _ in ages] for name, ages in levels}
     points = None if task.points is None else task.points.within(own.span)
     replace(task.computer).run(problem, arrays, results, task.done, points)  # one of its own: tasks run side by side
-    return np.stack([each[own.inner] for found in results.values() for each in found])
+    return np.stack([each[own.inner] for grids in results.values() for each in grids])
 
 
 @functools.lru_cache(maxsize=64)
-def _prepared(
+def _kernel(
     problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
 ) -> Kernel:
     return prepare(problem, target, tiling, strict=strict, copies=copies)

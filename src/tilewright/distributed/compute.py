@@ -78,7 +78,7 @@ class Computer:
         problem: Problem,
         arrays: Mapping[str, Sequence[Array]],  # by field its levels, newest first; they are only read
         results: Mapping[str, Sequence[Array]],  # by updated field as many levels as are wanted, newest first
-        done: int = 0,  # steps of the run before these
+        start: int = 0,  # steps of the run before these
         points: PointData | None = None,
         table: Mapping[str, Array] = {},  # for what receivers record, see :meth:`GridPoints.table`
         *,
@@ -91,7 +91,7 @@ class Computer:
         workspace = self._workspace(kernel)
         first = {name: levels[0] for name, levels in results.items()}
         inputs = Inputs(
-            arrays=arrays, scalars=self.scalars, out=first, points=points, traces=table, first=done, traced_from=done
+            arrays=arrays, scalars=self.scalars, out=first, points=points, traces=table, first=start, traced_from=start
         )
         if isinstance(kernel, CpuKernel) and not copied:
             kernels.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.halo(problem))
@@ -145,10 +145,10 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
     block = kernel.halo(problem)
     shape = problem.shape if block is None else block.problem.shape
     plan = layout(shape, problem.itemsize)
-    history, moved = max(map(problem.program.history, problem.program.updated)), 0
+    history, swap = max(map(problem.program.history, problem.program.updated)), 0
     if max(code.copies) > 2 and problem.steps % history:  # levels change places before a last step of its own
-        moved = history * math.prod(shape) * problem.itemsize
-    return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads + moved
+        swap = history * math.prod(shape) * problem.itemsize
+    return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads + swap
 
 
 def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies: bool = True) -> float:
@@ -157,8 +157,8 @@ def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies
         workload = on_machine(problem, machine)
         tiling, costs = workload.costs(None if copies else choose_tiling(problem, machine, copies=False))
         return whole_seconds(tiling.family, costs.seconds, workload.setting) if copies else costs.seconds
-    moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
-    return machine.sm_count.value * moved / machine.dram_bandwidth.value
+    traffic = problem.program.loads * problem.cells * problem.steps * problem.itemsize
+    return machine.sm_count.value * traffic / machine.dram_bandwidth.value
 
 
 def copied_seconds(problem: Problem, machine: Machine, backend: str) -> float:

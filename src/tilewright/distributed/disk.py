@@ -161,12 +161,12 @@ class FileRows(RowArray):
         """Read or write rows, and yield which bytes of the file passed through the page cache."""
         at, view = self._offset + low * self._row, values.view(np.uint8).reshape(-1)
         for first, last, direct in self._spans(at, view):
-            done = first
-            while done < last:
-                moved = self._move(transfer, view[done:last], at + done, direct=direct)
-                if moved == 0:
+            position = first
+            while position < last:
+                count = self._move(transfer, view[position:last], at + position, direct=direct)
+                if count == 0:
                     raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
-                done += moved
+                position += count
             if not direct:
                 yield at + first, last - first
 

@@ -83,10 +83,10 @@ def runs(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[i
     return size, axes[::-1]
 
 
-def packed_cells(found: Halo, rank: int, itemsize: int) -> int:
+def packed_cells(halo: Halo, rank: int, itemsize: int) -> int:
     """Return how many cells of each level of a rank's halo are packed on their way."""
-    strides = [itemsize * each for each in layout(found.window.problem.shape, itemsize).strides]
-    boxes = [part for owner, parts in found.parts.items() if owner != rank for part in parts]
+    strides = [itemsize * each for each in layout(halo.window.problem.shape, itemsize).strides]
+    boxes = [part for owner, parts in halo.parts.items() if owner != rank for part in parts]
     shapes = [(part.cells, tuple(high - low for low, high in part.box)) for part in boxes]
     return sum(cells for cells, shape in shapes if runs(shape, strides, itemsize)[0] < _RUN_BYTES)
 
@@ -109,11 +109,11 @@ class Ghosts:
         self.own = own = halos[self._rank]
         self.count = self.messages = self.bytes = 0  # exchanges so far, and what this rank received in them
         self._memory: dict[tuple[str, int], npt.NDArray[np.uint8]] = {}
-        span, others = own.window.span, [rank for rank in range(like.layout.size) if rank != self._rank]
-        self._coming = [(other, part.target) for other in others for part in own.parts.get(other, ())]
+        span, peers = own.window.span, [rank for rank in range(like.layout.size) if rank != self._rank]
+        self._coming = [(other, part.target) for other in peers for part in own.parts.get(other, ())]
         # This rank's block lies at its place in the window: what others need is cut from there.
         self._going = [
-            (other, slices(part.box, span)) for other in others for part in halos[other].parts.get(self._rank, ())
+            (other, slices(part.box, span)) for other in peers for part in halos[other].parts.get(self._rank, ())
         ]
         self._copied = [
             (part.target, slices(part.box, span)) for part in own.parts[self._rank] if part.target != own.window.inner

@@ -62,9 +62,9 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, Ar
         past = journal.read(files.folder) if job.resume else None
         meanwhile, usable = files.transfer_bytes(), int(_USABLE * job.memory)
         if meanwhile > usable:
-            needed, given = format_over(2 * meanwhile, job.memory)
+            needed, budget = format_over(2 * meanwhile, job.memory)
             raise ArrayError(
-                f"reading and writing chunks needs {needed} of memory, got memory={given}",
+                f"reading and writing chunks needs {needed} of memory, got memory={budget}",
                 "give more memory, or smaller chunks along the first axis",
             )
         fixed = past.steps if past else None
@@ -158,14 +158,14 @@ def _passes(
     points: GridPoints | None,
 ) -> None:
     for number in range(progress.done, chosen.count):
-        remaining, begin, done = chosen.count - 1 - number, time.perf_counter(), chosen.steps * number
+        remaining, begin, start = chosen.count - 1 - number, time.perf_counter(), chosen.steps * number
         source = {**job.given, **files.written(remaining + 1)} if number else job.given
         target = files.written(remaining)
-        steps = chosen.steps if remaining else job.problem.steps - done
-        stream(steps, source, target, done)
+        steps = chosen.steps if remaining else job.problem.steps - start
+        stream(steps, source, target, start)
         if points is not None:
             for field, file in files.traces.items():
-                rows = points.rows(field, done, steps)
+                rows = points.rows(field, start, steps)
                 file.write(rows.start, points.traces[field][rows])
         for each in itertools.chain(files.traces.values(), *target.values()):
             each.sync()
@@ -202,9 +202,9 @@ class _Files:
                     raise UsageError(f"the folder of out={str(path)!r} does not exist")
                 if path.suffix == ".zarr":
                     disk.import_zarr()
-        given = {rows.place.rpartition("@")[0] for levels in job.given.values() for rows in levels}
-        places = [rows.place.rpartition("@")[0] for rows in self._there.values()]
-        if given & set(places) or len(set(places)) < len(places):
+        sources = {rows.place.rpartition("@")[0] for levels in job.given.values() for rows in levels}
+        targets = [rows.place.rpartition("@")[0] for rows in self._there.values()]
+        if sources & set(targets) or len(set(targets)) < len(targets):
             raise UsageError(
                 "out is one of the inputs, or twice the same file", "an input stays whole until the run is over"
             )
@@ -221,7 +221,7 @@ class _Files:
         size = self._job.problem.cells * self._job.problem.itemsize
         created = sum(len(values) for values in self._job.targets.values()) - len(self._there)
         names = [name for each in self._sets_of(chosen) for names in each.values() for name in names]
-        scratch = sum(size - _allocated(self._path(name)) for name in names)
+        scratch = sum(size - _allocated_bytes(self._path(name)) for name in names)
         needed = created * size + sum(rows.missing_bytes for rows in self._there.values()) + scratch + traces
         free = shutil.disk_usage(self.folder.parent).free
         if needed > free:
@@ -237,7 +237,7 @@ class _Files:
                 self._there.get((field, age)) or self._opened(value, "out") for age, value in enumerate(values)
             ]
 
-    def make_scratch(self, chosen: Passes, traces: Mapping[str, Array], done: int) -> None:
+    def make_scratch(self, chosen: Passes, traces: Mapping[str, Array], number: int) -> None:
         """Make what the run needs meanwhile, or open what an earlier part of it left, whose traces are read."""
         even, odd = (
             {field: [self._opened(self._path(name), name) for name in names] for field, names in each.items()}
@@ -248,7 +248,7 @@ class _Files:
             path = self.folder / f"trace-{field}.npy"
             if not trace.size:
                 continue
-            if not path.exists() or not done:
+            if not path.exists() or not number:
                 disk.create_npy(path, trace.shape, trace.dtype.name)
             self.traces[field] = self._opened(path, "traces")
             self.traces[field].read(0, len(trace), trace)
@@ -291,19 +291,19 @@ class _Files:
 
     def _sets_of(self, chosen: Passes) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         """Name by field the levels of one set, and those by which the results are fewer than the other."""
-        kept = {
+        counts = {
             field: (len(values), self._job.problem.program.history(field))
             for field, values in self._job.targets.items()
         }
-        even = {f: [f"{f}-{age}-even" for age in range(n) if chosen.count > 1] for f, (_, n) in kept.items()}
-        odd = {f: [f"{f}-{age}-odd" for age in range(out, n) if chosen.count > 2] for f, (out, n) in kept.items()}
+        even = {f: [f"{f}-{age}-even" for age in range(n) if chosen.count > 1] for f, (_, n) in counts.items()}
+        odd = {f: [f"{f}-{age}-odd" for age in range(out, n) if chosen.count > 2] for f, (out, n) in counts.items()}
         return even, odd
 
     def _path(self, name: str) -> Path:
         return self.folder / (name + self._ending)
 
 
-def _allocated(path: Path) -> int:
+def _allocated_bytes(path: Path) -> int:
     files = [path] if path.is_file() else list(path.rglob("*")) if path.is_dir() else []
     return sum(each.stat().st_blocks * 512 for each in files)
 
@@ -319,5 +319,5 @@ def _chunks(job: OutOfCoreRun) -> tuple[int, ...]:
 
 
 def _key(job: OutOfCoreRun, out: Mapping[str, Sequence[RowArray]], computer: Computer) -> str:
-    places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
-    return fingerprint(job.problem, computer.numbers, places, fingerprint_of(job.points))
+    paths = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
+    return fingerprint(job.problem, computer.numbers, paths, fingerprint_of(job.points))

@@ -38,8 +38,8 @@ def fingerprint_of(data: PointData | None) -> str:
         (field, *(digest(np.ascontiguousarray(a).tobytes()) for a in (w.point, w.cell, w.weight, w.constant)))
         for field, w in every
     ]
-    values = [digest(np.ascontiguousarray(one.values).tobytes()) for one in data.sources]
-    return fingerprint(each, values, [one.every for one in data.receivers])
+    values = [digest(np.ascontiguousarray(source.values).tobytes()) for source in data.sources]
+    return fingerprint(each, values, [receiver.every for receiver in data.receivers])
 
 
 class GridPoints:

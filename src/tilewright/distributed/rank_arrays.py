@@ -169,10 +169,10 @@ class Array:
         """
 
         def read() -> None:
-            found = disk.open_array(path)
-            if tuple(found.shape) != self.shape:
-                raise ArrayError(f"{str(path)!r} has the shape {tuple(found.shape)}, expected {self.shape}")
-            self.local[...] = found[slices(self.box)]
+            array = disk.open_array(path)
+            if tuple(array.shape) != self.shape:
+                raise ArrayError(f"{str(path)!r} has the shape {tuple(array.shape)}, expected {self.shape}")
+            self.local[...] = array[slices(self.box)]
 
         together(self.comm, read)
         return self
@@ -211,28 +211,28 @@ class Array:
             together(self.comm, write if turn == rank else lambda: None)
 
 
-def _numbers_of(given: Any, name: str, low: int, high: int) -> tuple[int, ...]:  # noqa: ANN401
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise UsageError(f"{name} has a number per axis, got {given!r:.60}")
-    return tuple(whole_number(each, f"a number of {name}", low, high) for each in given)
+def _numbers_of(numbers: Any, name: str, low: int, high: int) -> tuple[int, ...]:  # noqa: ANN401
+    if isinstance(numbers, str | bytes) or not isinstance(numbers, Iterable):
+        raise UsageError(f"{name} has a number per axis, got {numbers!r:.60}")
+    return tuple(whole_number(each, f"a number of {name}", low, high) for each in numbers)
 
 
-def _number_type(given: Any) -> np.dtype[Any]:  # noqa: ANN401
+def _number_type(dtype: Any) -> np.dtype[Any]:  # noqa: ANN401
     try:
-        kind: np.dtype[Any] = np.dtype(given)
+        kind: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError):
         kind = np.dtype(object)
     if not is_number(kind):
-        raise UsageError(f"an array over ranks has an element type of numbers, got {given!r:.60}", "such as float32")
+        raise UsageError(f"an array over ranks has an element type of numbers, got {dtype!r:.60}", "such as float32")
     return kind
 
 
-def _topology(asked: tuple[int, ...] | None, rank: int, size: int) -> tuple[int, ...]:
+def _topology(topology: tuple[int, ...] | None, rank: int, size: int) -> tuple[int, ...]:
     from mpi4py import MPI
 
-    numbers = (-1,) * rank if asked is None else _numbers_of(asked, "a topology", -1, 2**31 - 1)
+    numbers = (-1,) * rank if topology is None else _numbers_of(topology, "a topology", -1, 2**31 - 1)
     if len(numbers) != rank or 0 in numbers:
-        raise UsageError(f"a topology has {rank} numbers of ranks, or -1 where MPI decides, got {asked!r:.60}")
+        raise UsageError(f"a topology has {rank} numbers of ranks, or -1 where MPI decides, got {topology!r:.60}")
     product = int(np.prod([each for each in numbers if each > 0], dtype=np.int64))
     if size % product or (-1 not in numbers and product != size):
         raise UsageError(f"the topology {numbers} does not fit the {size} ranks of its communicator")
@@ -246,7 +246,7 @@ def together(comm: Any, work: Callable[[], T]) -> T:  # noqa: ANN401
         result = work()
     except Exception as caught:  # noqa: BLE001  (whatever it is, the others must not wait for this rank)
         error = caught
-    failures = comm.allgather(None if error is None else _said(error))
+    failures = comm.allgather(None if error is None else _sentence(error))
     if isinstance(error, TilewrightError):
         raise error
     for rank, text in enumerate(failures):
@@ -255,7 +255,7 @@ def together(comm: Any, work: Callable[[], T]) -> T:  # noqa: ANN401
     return result
 
 
-def _said(error: Exception) -> str:
+def _sentence(error: Exception) -> str:
     text = str(error).partition("\n")[0]
     return text if isinstance(error, TilewrightError | OSError) else f"{type(error).__name__}: {text}"
 

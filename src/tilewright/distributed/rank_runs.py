@@ -87,10 +87,10 @@ def looked(arrays: Levels, comm: Any, work: Callable[[Look], T]) -> T:  # noqa: 
     answers = iter(zip(*(parts for _, parts in every), strict=True))
 
     def answer(field: str, cells: Index) -> Grid:
-        found = np.zeros(len(cells), arrays[field][0].dtype)
+        result = np.zeros(len(cells), arrays[field][0].dtype)
         for where, values in next(answers):
-            found[where] = values
-        return found
+            result[where] = values
+        return result
 
     return work(answer)
 
@@ -115,14 +115,14 @@ def choose(  # noqa: PLR0913
     def counted(steps: int) -> tuple[Exchange, tuple[int, ...]]:
         # A rank in the middle has the largest halo; where blocks differ, the first ones are the largest.
         every = {rank: halo(problem, layout, rank, steps) for rank in sorted({0, layout.size // 2, layout.size - 1})}
-        rank, busiest = max(every.items(), key=lambda each: (_received(each[0], each[1]), -each[0]))
-        one = Exchange(
+        rank, busiest = max(every.items(), key=lambda each: (_received_cells(each[0], each[1]), -each[0]))
+        exchange = Exchange(
             messages=sum(len(parts) for owner, parts in busiest.parts.items() if owner != rank),
-            cells=_received(rank, busiest),
+            cells=_received_cells(rank, busiest),
             window=busiest.window.problem.shape,
             packed=packed_cells(busiest, rank, problem.itemsize),
         )
-        return one, tuple(high - low for low, high in layout.block(rank))
+        return exchange, tuple(high - low for low, high in layout.block(rank))
 
     stays = not problem.points and not any(
         wrap and ranks == 1 for wrap, ranks in zip(wraps, layout.topology, strict=True)
@@ -149,8 +149,8 @@ def choose(  # noqa: PLR0913
     return exchanges(problem.steps, size, link, counted, seconds, apart, fixed=steps, around=around, levels=levels)
 
 
-def _received(rank: int, found: Halo) -> int:
-    return sum(part.cells for owner, parts in found.parts.items() if owner != rank for part in parts)
+def _received_cells(rank: int, halo: Halo) -> int:
+    return sum(part.cells for owner, parts in halo.parts.items() if owner != rank for part in parts)
 
 
 def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
@@ -166,17 +166,17 @@ def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, t
     if job.points is not None:
         data = job.points
         points = looked(job.arrays, comm, lambda look: GridPoints(problem, data, look))
-    found = together(comm, lambda: _decided(job, machine, computer) if comm.Get_rank() == 0 else None)
-    steps, overlapped = comm.bcast(found, root=0)
+    decision = together(comm, lambda: _decision(job, machine, computer) if comm.Get_rank() == 0 else None)
+    steps, overlapped = comm.bcast(decision, root=0)
     return _Advance(job, computer, points, steps, overlapped=overlapped).run()
 
 
-def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, bool]:
+def _decision(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, bool]:
     problem, layout = job.problem, job.first.layout
     if job.steps is not None and job.overlapped is not None:
         return max(1, min(job.steps, problem.steps)), job.overlapped
-    given = computer.threads, computer.target.backend, job.steps
-    chosen = choose(problem, layout, machine, *given, overlapped=job.overlapped)
+    arguments = computer.threads, computer.target.backend, job.steps
+    chosen = choose(problem, layout, machine, *arguments, overlapped=job.overlapped)
     overlapped = chosen.overlapped if job.overlapped is None else job.overlapped
     LOGGER.info(
         "%s %s, %d steps, %s on %s ranks: an exchange every %d steps, %s; a rank receives %d messages, %s; "
@@ -192,9 +192,9 @@ def _agree(job: RankRun, computer: Computer) -> None:
     first = job.first
     arrays = [each for levels in job.arrays.values() for each in levels]
     same = all(each.layout == first.layout and each.comm == first.comm for each in arrays)
-    kept = None if job.checkpoints is None else job.checkpoints.key
-    mine = fingerprint(job.key, computer.numbers, computer.strict, job.steps, job.overlapped, kept)
-    keys = first.comm.allgather(mine if same else None)
+    checkpoints = None if job.checkpoints is None else job.checkpoints.key
+    key = fingerprint(job.key, computer.numbers, computer.strict, job.steps, job.overlapped, checkpoints)
+    keys = first.comm.allgather(key if same else None)
     if None in keys:
         raise UsageError("the arrays of a run have one communicator and one topology, and these have not")
     if len(set(keys)) > 1:
@@ -239,23 +239,23 @@ class _Advance:
             blocks = [grid[inner] for grid in moved]
             begin = self._first_row = checkpoints.begin(self._key, self._job.first, blocks, self._traces)
         # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
-        for done in range(begin, max(1, problem.steps), self._steps):
-            now = min(self._steps, problem.steps - done)
+        for start in range(begin, max(1, problem.steps), self._steps):
+            now = min(self._steps, problem.steps - start)
             with ending(self._comm):
-                messages = self._ghosts.begin(moved if done > begin else moved + still)
+                messages = self._ghosts.begin(moved if start > begin else moved + still)
                 if self._state is None:
-                    self._compute_apart(messages, current, spare, now, done)
+                    self._compute_apart(messages, current, spare, now, start)
                 else:
                     self._ghosts.finish(messages)
-                    if done == begin:
+                    if start == begin:
                         self._state.settle(begin)
                     self._state.advance(now)
                     current = self._shown()
                 moved = [grid for name in program.updated for grid in current[name]]
-            if checkpoints is not None and checkpoints.due(done + now, self._steps, problem.steps):
+            if checkpoints is not None and checkpoints.due(start + now, self._steps, problem.steps):
                 with ending(self._comm):
-                    self._hand_over(done + now)
-                checkpoints.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces)
+                    self._hand_over(start + now)
+                checkpoints.keep(start + now, self._job.first, [grid[inner] for grid in moved], self._traces)
         with ending(self._comm):
             self._hand_over(problem.steps)
             results = {name: tuple(map(self._result, current[name])) for name in program.updated}
@@ -303,24 +303,24 @@ class _Advance:
         return result
 
     def _compute_apart(
-        self, messages: Messages, current: dict[str, list[Grid]], spare: dict[str, list[Grid]], now: int, done: int
+        self, messages: Messages, current: dict[str, list[Grid]], spare: dict[str, list[Grid]], now: int, start: int
     ) -> None:
         """Compute some steps in memory apart from the grids, the interior while messages travel if there is one."""
-        table = {} if self._points is None else self._points.table(done, now)
+        table = {} if self._points is None else self._points.table(start, now)
         if self._interior is not None:
             with moving(messages):
-                self._compute(self._interior, current, spare, now, done, table)
+                self._compute(self._interior, current, spare, now, start, table)
         self._ghosts.finish(messages)
         for each in self._rest:
-            self._compute(each, current, spare, now, done, table)
-        for name, found in spare.items():
-            current[name], spare[name] = found, current[name]
+            self._compute(each, current, spare, now, start, table)
+        for name, grids in spare.items():
+            current[name], spare[name] = grids, current[name]
         if self._points is None:
             return
         for field, values in table.items():
             self._tables.setdefault(field, []).append(values[:, self._columns[field]])
-        if sum(each.nbytes for each in table.values()) // max(1, now) * (done + now - self._first_row) > _TABLE_BYTES:
-            self._hand_over(done + now)
+        if sum(each.nbytes for each in table.values()) // max(1, now) * (start + now - self._first_row) > _TABLE_BYTES:
+            self._hand_over(start + now)
 
     def _compute(
         self,
@@ -328,7 +328,7 @@ class _Advance:
         current: Mapping[str, Sequence[Grid]],
         spare: Mapping[str, Sequence[Grid]],
         now: int,
-        done: int,
+        start: int,
         table: Mapping[str, Grid],
     ) -> None:
         window, points = part
@@ -341,22 +341,22 @@ class _Advance:
                 name: [SHARED.lend_grid(window.problem.shape, window.problem.dtype) for _ in grids]
                 for name, grids in spare.items()
             }
-        self._computer.run(replace(window.problem, steps=now), arrays, results, done, points, table)
+        self._computer.run(replace(window.problem, steps=now), arrays, results, start, points, table)
         if not whole:
             for name, grids in spare.items():
                 for grid, values in zip(grids, results[name], strict=True):
                     grid[place][window.inner] = values[window.inner]
 
-    def _hand_over(self, done: int) -> None:
+    def _hand_over(self, end: int) -> None:
         """Give every rank what receivers recorded on the others since it was last done, and take its sums."""
         points = self._points
-        if points is None or done == self._first_row:
+        if points is None or end == self._first_row:
             return
-        first, steps = self._first_row, done - self._first_row
+        first, steps = self._first_row, end - self._first_row
         table = points.table(first, steps)
-        mine = {field: (self._columns[field], np.concatenate(parts)) for field, parts in self._tables.items()}
-        for each in self._comm.allgather(mine):
+        tables = {field: (self._columns[field], np.concatenate(parts)) for field, parts in self._tables.items()}
+        for each in self._comm.allgather(tables):
             for field, (columns, values) in each.items():
                 table[field][:, columns] = values
         points.finish(table, first)
-        self._tables, self._first_row = {}, done
+        self._tables, self._first_row = {}, end

@@ -60,9 +60,9 @@ def plan(  # noqa: PLR0913
         if chosen is None:
             rows = min(problem.shape[0], sum(depths(problem, steps or min(case.steps, case.unit))[0]) + 1)
             least = rows * case.held_bytes + memory - case.memory
-            wanted, available = format_over(math.ceil(least), memory)
+            need, available = format_over(math.ceil(least), memory)
             raise ArrayError(
-                f"a slab of this run needs {wanted} of memory, and has {available}",
+                f"a slab of this run needs {need} of memory, and has {available}",
                 "slabs are cut along the first axis: put the longest one there",
             )
         if chosen.seconds >= within:
@@ -74,7 +74,7 @@ def plan(  # noqa: PLR0913
             for each in shapes.values()
             for count in {chosen.steps, last}
         ]
-        needed = _taken(Buffers.bytes(problem, chosen.rows, places)) + max(map(_taken, sessions))
+        needed = _allocation_bytes(Buffers.bytes(problem, chosen.rows, places)) + max(map(_allocation_bytes, sessions))
         needed += 0 if points is None else points.bytes(chosen.steps)
         if needed <= memory:
             return chosen
@@ -92,7 +92,7 @@ def _session_rows(problem: Problem) -> float:
     return _ROW_PADDING * around * sum(problem.program.analysis.copies)
 
 
-def _taken(size: int) -> int:
+def _allocation_bytes(size: int) -> int:
     """Return what an allocation takes, which for large ones is whole huge pages."""
     return size if size < HUGE_PAGE else round_up(size, HUGE_PAGE)
 
@@ -100,16 +100,16 @@ def _taken(size: int) -> int:
 def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
     """Cut a grid into slabs with windows of equally many rows, but perhaps the last, for at most ``chosen.steps``."""
     extent, windows = problem.shape[0], []
-    others = tuple((0, size) for size in problem.shape[1:])
+    cross_section = tuple((0, size) for size in problem.shape[1:])
     if chosen.rows >= extent:
-        return [window(problem, ((0, extent), *others), steps)]
+        return [window(problem, ((0, extent), *cross_section), steps)]
     below, above = depths(problem, chosen.steps)[0]
     wraps = 0 in wrapped_axes(problem)
     low = 0
     while low < extent:
         inner = chosen.rows - above - (below if wraps else min(low, below))
         high = extent if not wraps and low - min(low, below) + chosen.rows >= extent else min(extent, low + inner)
-        each = window(problem, ((low, high), *others), chosen.steps)
+        each = window(problem, ((low, high), *cross_section), chosen.steps)
         windows.append(replace(each, problem=replace(each.problem, steps=steps)))
         low = high
     return windows
@@ -122,10 +122,10 @@ class Slabs:
         self._problem, self._chosen, self._computer, self._points = problem, chosen, computer, points
         self._buffers = Buffers(problem, chosen.rows, 1 if computer.copies(problem) else 2)
 
-    def stream(self, steps: int, source: Levels, target: Levels, done: int) -> None:
-        """Make one pass, after ``done`` steps."""
+    def stream(self, steps: int, source: Levels, target: Levels, start: int) -> None:
+        """Make one pass, after ``start`` steps."""
         points, windows = self._points, slabs(self._problem, self._chosen, steps)
-        table = {} if points is None else points.table(done, steps)
+        table = {} if points is None else points.table(start, steps)
         coming = [each.span[0] for each in windows]
         with Transfers(coming, self._problem.shape[0], source, target, self._buffers) as files:
             for each in windows:
@@ -137,7 +137,7 @@ class Slabs:
                     files.write_behind()
                 results = files.results(each.span[0])
                 own = None if points is None else points.window(each.span, each.box)
-                self._computer.run(each.problem, arrays, results, done, own, table, turns=turns)
+                self._computer.run(each.problem, arrays, results, start, own, table, turns=turns)
                 files.write(each.box[0][0], {f: [level[rows] for level in levels] for f, levels in results.items()})
         if points is not None:
-            points.finish(table, done)
+            points.finish(table, start)

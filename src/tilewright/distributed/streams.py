@@ -58,10 +58,10 @@ class Buffers:
 
     def read(self, number: int, rows: Range, source: Levels) -> Rows:
         """Return where some rows are read into, the ``number``-th to be read."""
-        found = self._cut(self._read[number % self.places], rows, source)
+        views = self._cut(self._read[number % self.places], rows, source)
         return {
             field: [*levels, *levels[-1:] * (len(self._read[0][field]) - len(levels))]
-            for field, levels in found.items()
+            for field, levels in views.items()
         }
 
     def written(self, number: int, rows: Range, target: Levels) -> Rows:
@@ -134,8 +134,8 @@ class Transfers:
         self._held = self._buffers.read(number, rows, self._source)
         for field, levels in self._held.items():
             for age, (file, values) in enumerate(zip(self._source[field], levels, strict=False)):
-                known = (self._coming[number - 1], before[field][age]) if number else None
-                _read(file, rows, self._extent, values, known)
+                overlap = (self._coming[number - 1], before[field][age]) if number else None
+                _read(file, rows, self._extent, values, overlap)
         return self._held
 
     def _store(self, low: int, results: Rows) -> None:
@@ -150,9 +150,9 @@ def _read(file: RowArray, rows: Range, extent: int, target: Array, before: tuple
     if before is not None and before[0][0] <= first < before[0][1]:
         shared = min(before[0][1], rows[1]) - first
         at = first - before[0][0]
-        kept = before[1][at : at + shared]
+        overlap = before[1][at : at + shared]
         # The same memory perhaps, at another place: NumPy would copy the rows to a third one.
-        ctypes.memmove(target.ctypes.data, kept.ctypes.data, kept.nbytes)
+        ctypes.memmove(target.ctypes.data, overlap.ctypes.data, overlap.nbytes)
         first += shared
     for (low, high), at in pieces((first, rows[1]), extent):
         start = first - rows[0] + at

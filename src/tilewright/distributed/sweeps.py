@@ -81,8 +81,8 @@ def applies(problem: Problem, computer: Computer) -> bool:
 
 
 def _families(problem: Problem, computer: Computer) -> tuple[Family, ...]:
-    asked = as_tiling(computer.tiling)
-    named = space.families(problem, cpu=True) if asked is None else (asked.family,)
+    tiling = as_tiling(computer.tiling)
+    named = space.families(problem, cpu=True) if tiling is None else (tiling.family,)
     return tuple(each for each in named if each.sweeps)
 
 
@@ -96,8 +96,8 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
     def ascending(count: int) -> Iterator[tuple[float, Tiling]]:
         """Yield the seconds that a pass of so many steps takes, copies included, with a tiling, the fastest first."""
         like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
-        known = ranked.get(like) or _tilings(replace(problem, steps=like), machine, computer)
-        ranked[like], again = itertools.tee(known)
+        tilings = ranked.get(like) or _tilings(replace(problem, steps=like), machine, computer)
+        ranked[like], again = itertools.tee(tilings)
         for seconds, copied, tiling in itertools.islice(again, _MOST_TRIED):
             yield seconds * count / like + copied, tiling
 
@@ -127,9 +127,9 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
 def _tilings(problem: Problem, machine: Machine, computer: Computer) -> Iterator[tuple[float, float, Tiling]]:
     """Yield what the models expect of computing and of copies by tilings that may sweep, the fastest first."""
     workload = on_machine(problem, machine)
-    setting, copied, asked = workload.setting, copy_seconds(workload.setting), as_tiling(computer.tiling)
-    if asked is not None:
-        tiling, costs = workload.costs(catalogue.complete(problem, asked))
+    setting, copied, request = workload.setting, copy_seconds(workload.setting), as_tiling(computer.tiling)
+    if request is not None:
+        tiling, costs = workload.costs(catalogue.complete(problem, request))
         yield float(costs.seconds), copied, tiling
         return
 
@@ -146,8 +146,8 @@ def _tilings(problem: Problem, machine: Machine, computer: Computer) -> Iterator
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:
     """Return the bytes of memory that a sweep takes, ``parts`` of it at a time."""
-    held = sweep_bytes(problem, problem.program.analysis.copies, _rows(problem, cut, parts))
-    return held + Buffers.bytes(problem, _turn(problem, cut, parts)) + HUGE_PAGE
+    size = sweep_bytes(problem, problem.program.analysis.copies, _rows(problem, cut, parts))
+    return size + Buffers.bytes(problem, _turn(problem, cut, parts)) + HUGE_PAGE
 
 
 def _turn(problem: Problem, cut: Parts, parts: int) -> int:
@@ -180,14 +180,14 @@ def sweep_bytes(problem: Problem, copies: Sequence[int], rows: int) -> int:
 def stages(problem: Problem, cut: Parts, parts: int) -> Iterator[Stage]:
     """Cut a sweep into stages of ``parts`` parts each."""
     extent, turn = problem.shape[0], _turn(problem, cut, parts)
-    there = gone = 0
+    front = rear = 0
     for begin in range(0, cut.count, parts):
         end = min(cut.count, begin + parts)
-        gone_next, need = min(extent, cut.ends(end)), min(extent, cut.begins(end))
+        rear_next, need = min(extent, cut.ends(end)), min(extent, cut.begins(end))
         if end == cut.count:
-            gone_next = need = extent
-        yield Stage(put=_ranges(there, need, turn), parts=(begin, end), finish=_ranges(gone, gone_next, turn))
-        there, gone = max(there, need), max(gone, gone_next)
+            rear_next = need = extent
+        yield Stage(put=_ranges(front, need, turn), parts=(begin, end), finish=_ranges(rear, rear_next, turn))
+        front, rear = max(front, need), max(rear, rear_next)
 
 
 def _ranges(low: int, high: int, most: int) -> tuple[Range, ...]:
@@ -240,8 +240,8 @@ class Sweep(Session):
         high = low + len(next(iter(levels.values()))[0])
         pairs = []
         for field, age, part, source in self._static.copies_in:
-            given = levels[field]
-            values, target = given[min(source, len(given) - 1)], self._slot(field, age)
+            versions = levels[field]
+            values, target = versions[min(source, len(versions) - 1)], self._slot(field, age)
             first, last = (low, high) if part is None else (max(low, part[0].start), min(high, part[0].stop))
             if first < last:
                 inner = () if part is None else part[1:]
@@ -286,11 +286,11 @@ class Sweeper:
         cut = _cut(replace(problem, steps=swept.passes.steps), swept.tiling)
         self._buffers = Buffers(problem, _turn(problem, cut, swept.parts))
 
-    def stream(self, steps: int, source: Levels, target: Levels, done: int) -> None:
-        """Make one pass, after ``done`` steps."""
+    def stream(self, steps: int, source: Levels, target: Levels, start: int) -> None:
+        """Make one pass, after ``start`` steps."""
         assert isinstance(self._kernel, CpuKernel)  # noqa: S101  (a sweep is made for a processor)
         problem, computer = replace(self._problem, steps=steps), self._computer
-        inputs = Inputs(arrays={}, scalars=computer.scalars, first=done)
+        inputs = Inputs(arrays={}, scalars=computer.scalars, first=start)
         state = Sweep(self._kernel.compiled, problem, inputs, computer.threads)
         every = list(stages(problem, _cut(problem, self._swept.tiling), self._swept.parts))
         coming = [each for stage in every for each in stage.put]

@@ -104,7 +104,7 @@ class _Creep:
             field: max([0, *(read.offset[axis] * (1 if side else -1) for read in statement.reads)])
             for field, statement in zip(self._reads, problem.program.statements, strict=True)
         }
-        self._wrong = {field: [0, *[held] * (problem.program.history(field) - 1)] for field, held in self._held.items()}
+        self._wrong = {field: [0, *[edge] * (problem.program.history(field) - 1)] for field, edge in self._held.items()}
         self._known = [0]
         self._lock = threading.Lock()
 
@@ -173,11 +173,11 @@ def placed(window: Problem, problem: Problem, start: Sequence[int]) -> Problem:
 
 def part(problem: Problem, shape: tuple[int, ...], steps: int, ends: Sequence[tuple[bool, bool]]) -> Problem:
     """Return the problem on a window; ``ends`` says, below and above per axis, where the grid ends and is not cut."""
-    boundaries = tuple(tuple(map(_cut, sides, ends)) for sides in problem.boundaries)
+    boundaries = tuple(tuple(map(_cut_sides, sides, ends)) for sides in problem.boundaries)
     return replace(problem, shape=shape, steps=steps, boundaries=boundaries)
 
 
-def _cut(pair: tuple[Boundary, Boundary], ends: tuple[bool, bool]) -> tuple[Boundary, Boundary]:
+def _cut_sides(pair: tuple[Boundary, Boundary], ends: tuple[bool, bool]) -> tuple[Boundary, Boundary]:
     """Return the boundaries of an axis of a window; ``wrap`` that is cut but never read across is as good as fixed."""
     wraps = pair[0].kind == "wrap" and not all(ends)
     return (pair[0] if ends[0] and not wraps else FIXED, pair[1] if ends[1] and not wraps else FIXED)

@@ -130,16 +130,16 @@ def gather(
     lines = {name: scalars[name] for name in program.profiles if name in scalars}
     values = scalar_values(program, {name: value for name, value in scalars.items() if name not in lines})
     if len(arrays) != len(program.fields):
-        wanted = f"{len(program.fields)} array{'s' * (len(program.fields) != 1)} ({', '.join(program.fields)})"
+        signature = f"{len(program.fields)} array{'s' * (len(program.fields) != 1)} ({', '.join(program.fields)})"
         raise ArrayError(
-            f"{program.name!r} takes {wanted}, got {len(arrays)}",
+            f"{program.name!r} takes {signature}, got {len(arrays)}",
             f"scalars are given by name: {program.scalars[0]}=…" if program.scalars else "",
         )
     missing = [name for name in program.scalars if name not in values and name != STEP]
     missing += [name for name in program.profiles if name not in lines]
     if missing:
         raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
-    versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
+    versions = {field: _versions(program, field, entry) for field, entry in zip(program.fields, arrays, strict=True)}
     varying = _split_varying(values, _shape_of(program, versions), steps) | _numbers_of_steps(program, steps)
     coefficients: dict[str, Any] = {
         name: value for name, value in values.items() if isinstance(value, np.ndarray | DeviceView)
@@ -147,11 +147,11 @@ def gather(
     versions |= {name: (value,) for name, value in coefficients.items()}
     plain = {name: value for name, value in values.items() if name not in coefficients}
     full = with_coefficients(program, tuple(coefficients))
-    flags = frozenset(field for field, held in versions.items() if all(array.dtype.kind == "b" for array in held))
+    flags = frozenset(field for field, levels in versions.items() if all(array.dtype.kind == "b" for array in levels))
     full = with_truths(full, flags) if flags else full
     shape = _shape_of(full, versions)
     versions |= {
-        field: tuple(_repeated(array, shape) for array in versions[field])
+        field: tuple(_repeated_array(array, shape) for array in versions[field])
         for field in full.fields
         if field not in full.updated
     }
@@ -169,7 +169,7 @@ def gather(
     weak = {name: _KINDS[values.dtype.kind] for name, values in [*varying.items(), *profiles.items()]}
     chosen = _dtype(full, every, {**plain, **weak}, dtype)
     check_values({**plain, **varying, **profiles}, versions, chosen)
-    hosted = {f: held[0] for f, held in versions.items() if not isinstance(held[0], DeviceView)}
+    hosted = {f: levels[0] for f, levels in versions.items() if not isinstance(levels[0], DeviceView)}
     _check_exponents(full, {**plain, **varying, **hosted}, chosen)
     return Given(
         program=full,
@@ -196,8 +196,8 @@ def _check_exponents(program: Program, values: Mapping[str, Any], dtype: str) ->
         refuse_negative_powers(statement.tape, program.name, dtype, values)
 
 
-def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
-    profiles = {name: as_array(values, name) for name, values in given.items()}
+def _profiles(program: Program, lines: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
+    profiles = {name: as_array(values, name) for name, values in lines.items()}
     for name, values in profiles.items():
         extent = shape[program.profiles[name]]
         if values.shape != (extent,):
@@ -307,12 +307,12 @@ def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any
     unknown = [name for name in scalars if name not in program.scalars or name == STEP]
     if unknown:
         raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", hint_for_name(program, unknown[0]))
-    given = {**dict(program.defaults), **scalars}
+    arguments = {**dict(program.defaults), **scalars}
     values: dict[str, Any] = {}
     for name in program.scalars:
-        if name not in given:
+        if name not in arguments:
             continue
-        value = given[name]
+        value = arguments[name]
         if isinstance(value, bool | int | float | complex | PerStep):
             values[name] = value
             continue
@@ -321,8 +321,8 @@ def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any
     return values
 
 
-def _versions(program: Program, field: str, given: Any) -> tuple[Array, ...]:  # noqa: ANN401
-    levels = given if isinstance(given, tuple) else (given,)
+def _versions(program: Program, field: str, argument: Any) -> tuple[Array, ...]:  # noqa: ANN401
+    levels = argument if isinstance(argument, tuple) else (argument,)
     history = program.history(field)
     if not 1 <= len(levels) <= history:
         raise ArrayError(
@@ -339,7 +339,7 @@ def _shape_of(program: Program, versions: Mapping[str, tuple[Array, ...]]) -> tu
     return versions[next(first, program.fields[0])][0].shape
 
 
-def _repeated(array: Array, shape: tuple[int, ...]) -> Array:
+def _repeated_array(array: Array, shape: tuple[int, ...]) -> Array:
     """Return an array that is only read as NumPy repeats it over a grid, or as it is where that cannot be."""
     if isinstance(array, DeviceView) or array.shape == shape:
         return array
@@ -372,23 +372,23 @@ def _text(shape: tuple[int, ...]) -> str:
     return format_shape(shape) or "()"
 
 
-def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mapping[str, Any], asked: Any) -> str:  # noqa: ANN401
+def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mapping[str, Any], dtype: Any) -> str:  # noqa: ANN401
     first = every[0][1].dtype
-    if asked is not None:  # whether numbers fit it is looked at one by one
+    if dtype is not None:  # whether numbers fit it is looked at one by one
         scalars = {n: _KINDS[v.dtype.kind] if isinstance(v, np.generic) else v for n, v in scalars.items()}
     numbers = [*scalars.values(), *([] if program.complex_constant is None else [1j])]
-    if asked is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
+    if dtype is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
         return _PLAIN[first]
-    natural = _promoted([array.dtype for _, array in every], numbers)
+    natural = _promoted_type([array.dtype for _, array in every], numbers)
     if natural.kind in "biu":
         natural = np.result_type(natural, 1 if is_integral(program) else 1.0)
-    if asked is None:
+    if dtype is None:
         chosen = natural
     else:
         try:
-            chosen = numpy_type(asked) if isinstance(asked, str) and asked in DTYPES else np.dtype(asked)
+            chosen = numpy_type(dtype) if isinstance(dtype, str) and dtype in DTYPES else np.dtype(dtype)
         except TypeError:
-            raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {asked!r}") from None
+            raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {dtype!r}") from None
     name = chosen.newbyteorder("=").name
     if name not in DTYPES:
         raise ArrayError(f"the dtype must be one of {', '.join(DTYPES)}, got {name}", "pass dtype='float32'")
@@ -399,7 +399,7 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
     return name
 
 
-def _promoted(types: Sequence[np.dtype[Any]], numbers: Sequence[Any]) -> np.dtype[Any]:
+def _promoted_type(types: Sequence[np.dtype[Any]], numbers: Sequence[Any]) -> np.dtype[Any]:
     """Return NumPy's promotion; a number of Python's widens bfloat16 as little as it does any type of NumPy's own."""
     if any(each.name == "bfloat16" for each in types):
         numbers = [number for number in numbers if type(number) not in {bool, int, float}]

@@ -27,40 +27,40 @@ def planes(
     program: Program, files: Sequence[Path], shape: str | None, dtype: str | None = None, seed: int = 0
 ) -> Planes:
     """Return all fields' arrays: once, or thrice for a colour picture (red, green, blue); at random without files."""
-    asked = None if shape is None else parse_shape(shape)
+    extents = None if shape is None else parse_shape(shape)
     if not files:
-        if asked is None:
+        if extents is None:
             raise UsageError("a run needs a shape or data", "give --shape 2048x2048 or --input FILE")
-        drawn = zip(program.fields, random_arrays(program, asked, dtype or "float32", seed), strict=True)
-        return (tuple(_at_rest(program, field, array) for field, array in drawn),)
-    named: dict[str, Levels] = {}
+        arrays = zip(program.fields, random_arrays(program, extents, dtype or "float32", seed), strict=True)
+        return (tuple(_at_rest(program, field, array) for field, array in arrays),)
+    states: dict[str, Levels] = {}
     for path in filter(holds_state, files):
         for field, levels in _read_state(path, program).items():
-            if field in named:
+            if field in states:
                 raise UsageError(f"{str(path)!r} holds {field!r}, which another --input holds as well")
-            named[field] = levels
-    unnamed = [field for field in program.fields if field not in named]
-    others = [path for path in files if not holds_state(path)]
-    if len(others) != len(unnamed):
-        also = f" besides {', '.join(named)}" if named else ""
+            states[field] = levels
+    unnamed = [field for field in program.fields if field not in states]
+    paths = [path for path in files if not holds_state(path)]
+    if len(paths) != len(unnamed):
+        also = f" besides {', '.join(states)}" if states else ""
         raise UsageError(
             f"{program.name!r} has the fields {', '.join(program.fields)}, so it needs as many --input{also}, "
-            f"got {len(others)}",
+            f"got {len(paths)}",
             "a .npz file holds several fields by name",
         )
-    given: dict[str, tuple[Levels, ...]] = {field: (levels,) for field, levels in named.items()}
-    given |= {field: read_planes(path) for field, path in zip(unnamed, others, strict=True)}
-    for field, parts in given.items():
-        shape_ = _newest(parts[0]).shape
-        if asked is not None and shape_ != asked:
-            path = next(filter(holds_state, files)) if field in named else others[unnamed.index(field)]
+    inputs: dict[str, tuple[Levels, ...]] = {field: (levels,) for field, levels in states.items()}
+    inputs |= {field: read_planes(path) for field, path in zip(unnamed, paths, strict=True)}
+    for field, parts in inputs.items():
+        shape_ = _newest_level(parts[0]).shape
+        if extents is not None and shape_ != extents:
+            path = next(filter(holds_state, files)) if field in states else paths[unnamed.index(field)]
             raise ArrayError(
-                f"{str(path)!r} has the shape {format_shape(shape_)}, got --shape {format_shape(asked)}",
+                f"{str(path)!r} has the shape {format_shape(shape_)}, got --shape {format_shape(extents)}",
                 "leave --shape out",
             )
-    count = max(len(parts) for parts in given.values())
+    count = max(len(parts) for parts in inputs.values())
     return tuple(
-        tuple(given[field][i if len(given[field]) > 1 else 0] for field in program.fields) for i in range(count)
+        tuple(inputs[field][i if len(inputs[field]) > 1 else 0] for field in program.fields) for i in range(count)
     )
 
 
@@ -121,7 +121,7 @@ def _read_state(path: Path, program: Program) -> dict[str, Levels]:
     return fields
 
 
-def _newest(levels: Levels) -> Array:
+def _newest_level(levels: Levels) -> Array:
     return levels[0] if isinstance(levels, tuple) else levels
 
 
@@ -146,7 +146,7 @@ def random_arrays(program: Program, shape: tuple[int, ...], dtype: str, seed: in
             f"{program.name!r} has {program.rank} dimension{plural}, got the shape {format_shape(shape)}",
             f"write --shape {format_shape((256,) * program.rank)}",
         )
-    kind = _numeric(dtype)
+    kind = _numeric_type(dtype)
     cells = int(np.prod(shape, dtype=object))
     check_memory(cells * kind.itemsize * (len(program.fields) + 1))
     generator = np.random.default_rng(seed)
@@ -191,7 +191,7 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     return values
 
 
-def _numeric(dtype: str) -> np.dtype[Any]:
+def _numeric_type(dtype: str) -> np.dtype[Any]:
     try:
         kind = numpy_type(dtype)
     except UsageError:

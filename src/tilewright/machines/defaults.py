@@ -38,13 +38,13 @@ def host_machine(description: CpuDescription) -> Machine:
         name="host",
         title=description.model_name or "this machine's CPU",
         kind="cpu",
-        sm_count=_described(cores, "1"),
-        vector_width=_described(max(1, description.simd_bits // 32), "1"),
-        shared_bytes=_described(max(2**15, description.l2_bytes), "B"),
+        sm_count=_quantity(cores, "1"),
+        vector_width=_quantity(max(1, description.simd_bits // 32), "1"),
+        shared_bytes=_quantity(max(2**15, description.l2_bytes), "B"),
         dram_bandwidth=guessed(bandwidth, "B/s", 0.6, 1.4, "30 GB/s per core, growing as a root above 8 cores"),
         barrier_seconds=guessed(5e-9, "s", 0.0, 4.0, "start-up of the loops of one row of a tile"),
         launch_seconds=guessed(1e-6, "s", 0.25, 5.0, "one OpenMP barrier"),
-        clock=_described(clock, "Hz") if description.clock_hz > 0 else guessed(clock, "Hz", 0.6, 1.6, "a usual clock"),
+        clock=_quantity(clock, "Hz") if description.clock_hz > 0 else guessed(clock, "Hz", 0.6, 1.6, "a usual clock"),
         flop_cycles=guessed(0.15, "1", 0.5, 3.0, "two vector units, most operations fused, above the nominal clock")
         if description.fused
         else guessed(0.24, "1", 0.5, 2.0, "two vector units, nothing fused, above the nominal clock"),
@@ -54,8 +54,8 @@ def host_machine(description: CpuDescription) -> Machine:
         loop_cycles_2d=guessed(0.67, "1", 0.0, 3.0, "index and loop control of a vectorised row"),
         loop_cycles_3d=guessed(1.0, "1", 0.0, 3.0, "index and loop control of a vectorised row"),
         fp64_ratio=guessed(0.5, "1", 1.0, 1.0, "half the lanes"),
-        l1_bytes=_described(description.l1_bytes, "B"),
-        l3_bytes=_described(description.l3_bytes, "B"),
+        l1_bytes=_quantity(description.l1_bytes, "B"),
+        l3_bytes=_quantity(description.l3_bytes, "B"),
         cache_bandwidth=guessed(_L2_BYTES_PER_CYCLE * clock, "B/s", 0.5, 2.0, "40 bytes a nominal cycle from L2"),
         outer_bandwidth=guessed(_L3_BYTES_PER_CYCLE * clock, "B/s", 0.4, 1.5, "30 bytes a nominal cycle from L3"),
         advance_seconds=guessed(75 / clock, "s", 0.2, 3.0, "75 cycles: entry and row ends of a block of rows"),
@@ -65,7 +65,7 @@ def host_machine(description: CpuDescription) -> Machine:
     )
 
 
-def _described(value: float, unit: str, by: str = "the CPU describes itself") -> Quantity:
+def _quantity(value: float, unit: str, by: str = "the CPU describes itself") -> Quantity:
     return Quantity(value=value, unit=unit, source="description", note=f"as {by}")
 
 
@@ -107,7 +107,7 @@ def gpu_machine(description: GpuDescription) -> Machine:
     >>> gpu_machine(GpuDescription(name="NVIDIA H200", units=132)).peak_dram_bandwidth.value
     4800000000000.0
     """
-    base = _of_catalogue(description.name) or _generic(description)
+    base = _of_catalogue(description.name) or _generic_machine(description)
     numbers: dict[str, float] = {
         "sm_count": description.units,
         "clock": description.clock_hz,
@@ -121,7 +121,7 @@ def gpu_machine(description: GpuDescription) -> Machine:
         "compute_capability": description.capability,
     }
     by = "the driver describes the device"
-    described = {name: _described(value, PARAMETERS[name].unit, by) for name, value in numbers.items() if value > 0}
+    described = {name: _quantity(value, PARAMETERS[name].unit, by) for name, value in numbers.items() if value > 0}
     return replace(base, name=description.slug, title=description.name, **described)  # type: ignore[arg-type]
 
 
@@ -135,7 +135,7 @@ def _of_catalogue(name: str) -> Machine | None:
     return None
 
 
-def _generic(description: GpuDescription) -> Machine:
+def _generic_machine(description: GpuDescription) -> Machine:
     clock = description.clock_hz or 1.5e9
     units = max(1, description.units)
     shared = description.shared_bytes or description.block_bytes or STATIC_SHARED
@@ -143,7 +143,7 @@ def _generic(description: GpuDescription) -> Machine:
         name=description.slug,
         title=description.name,
         kind="gpu",
-        sm_count=_described(units, "1", "the driver describes the device"),
+        sm_count=_quantity(units, "1", "the driver describes the device"),
         vector_width=guessed(64, "1", 0.125, 2.0, "lanes of a usual multiprocessor"),
         shared_bytes=guessed(shared, "B", 1.0, 2.0, "what one block may use"),
         dram_bandwidth=guessed(units * 6e9, "B/s", 0.1, 6.0, "6 GB/s per multiprocessor"),

@@ -152,19 +152,19 @@ def _quantities(table: Mapping[str, object], kind: str, where: str) -> dict[str,
             raise UsageError(f"{name} of {where!r} must be above 0, got {quantity.value!r}")
         if schema[name].whole and quantity.value != int(quantity.value):
             raise UsageError(f"{name} of {where!r} must be a whole number, got {quantity.value!r}")
-    wrong = [text for name, quantity in result.items() for text in _implausible(name, quantity, result)]
+    wrong = [text for name, quantity in result.items() for text in _implausible_facts(name, quantity, result)]
     if wrong:
         raise UsageError(f"the machine file {where!r} has {'; '.join(wrong)}", "look at the units: Hz, B, s, J, W")
     return result
 
 
-def _implausible(name: str, quantity: Quantity, others: Mapping[str, Quantity]) -> Iterator[str]:
+def _implausible_facts(name: str, quantity: Quantity, quantities: Mapping[str, Quantity]) -> Iterator[str]:
     """Say what no machine has: a value beyond its parameter's range, or more than that of which it is a part."""
     parameter, unit = PARAMETERS[name], "" if quantity.unit == "1" else f" {quantity.unit}"
     low, high = parameter.between
     if not low <= quantity.value <= high:
         yield f"{name} = {quantity.value:g}{unit}, where {low:g} to {high:g}{unit} are plausible"
-    whole = others.get(parameter.within)
+    whole = quantities.get(parameter.within)
     if whole is not None and quantity.value > whole.value:
         yield f"{name} = {quantity.value:g}{unit}, which is more than {parameter.within} = {whole.value:g}{unit}"
 

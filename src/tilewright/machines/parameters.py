@@ -79,24 +79,24 @@ def parameter(
     *,
     estimate: tuple[float, float, float] | None = None,  # the least plausible value, the estimate and the greatest
     note: str = "an estimate",  # what it rests on
-    **others: Any,  # noqa: ANN401  (of :class:`Parameter`)
+    **attributes: Any,  # noqa: ANN401  (of :class:`Parameter`)
 ) -> Any:  # noqa: ANN401  (a field of any type)
     """Declare a parameter of :class:`Machine`."""
     default: Quantity | None = None
     if estimate is not None:
         low, value, high = estimate
         default = Quantity(value=value, unit=unit, source="estimated", note=note, low=low, high=high)
-    others = {"between": _PLAUSIBLE[unit], **others} if unit in _PLAUSIBLE else others
-    described = Parameter(meaning=meaning, unit=unit, estimate=default, **others)
+    attributes = {"between": _PLAUSIBLE[unit], **attributes} if unit in _PLAUSIBLE else attributes
+    described = Parameter(meaning=meaning, unit=unit, estimate=default, **attributes)
     metadata = {"parameter": described}
     return field(metadata=metadata) if described.needed else field(default=default, metadata=metadata)
 
 
-def cpu_parameter(meaning: str, unit: str = "1", **others: Any) -> Any:  # noqa: ANN401  (a field of any type)
+def cpu_parameter(meaning: str, unit: str = "1", **attributes: Any) -> Any:  # noqa: ANN401  (a field of any type)
     """Declare a parameter that CPUs alone have."""
-    return parameter(meaning, unit, kinds=("cpu",), **others)
+    return parameter(meaning, unit, kinds=("cpu",), **attributes)
 
 
-def gpu_parameter(meaning: str, unit: str = "1", **others: Any) -> Any:  # noqa: ANN401  (a field of any type)
+def gpu_parameter(meaning: str, unit: str = "1", **attributes: Any) -> Any:  # noqa: ANN401  (a field of any type)
     """Declare a parameter that GPUs alone have."""
-    return parameter(meaning, unit, kinds=("gpu",), **others)
+    return parameter(meaning, unit, kinds=("gpu",), **attributes)

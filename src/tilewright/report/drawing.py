@@ -118,12 +118,12 @@ def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
         shape = tuple(min(extent, _UNTILED_CELLS) for extent in problem.shape)
         return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, _UNTILED_STEPS))
     height = tiling.time * stages
-    wanted = [size + slope.widest * height for size, slope in zip(tiling.space, slopes(problem), strict=True)]
-    wanted = [
+    lengths = [size + slope.widest * height for size, slope in zip(tiling.space, slopes(problem), strict=True)]
+    lengths = [
         _SHOWN_TILES * (length + size) if number == axis else length + (_SHOWN_TILES - 1) * size * bool(number or axis)
-        for number, (length, size) in enumerate(zip(wanted, tiling.space, strict=True))
+        for number, (length, size) in enumerate(zip(lengths, tiling.space, strict=True))
     ]
-    shape = tuple(min(extent, length) for extent, length in zip(problem.shape, wanted, strict=True))
+    shape = tuple(min(extent, length) for extent, length in zip(problem.shape, lengths, strict=True))
     return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(_SHOWN_HEIGHTS * tiling.time)))
 
 

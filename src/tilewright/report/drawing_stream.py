@@ -73,8 +73,8 @@ def moment(problem: Problem, tiling: Tiling) -> Moment:
     full = [rows for rows in advances if len(rows) == whole]
     now = full[len(full) // 2]
     last = max(now) + 1
-    kept = {time: (low - keep[time % stages], low) for time, (low, _) in now.items() if time < last - stages}
-    return Moment(now=now, kept=kept, last=last)
+    history = {time: (low - keep[time % stages], low) for time, (low, _) in now.items() if time < last - stages}
+    return Moment(now=now, kept=history, last=last)
 
 
 def draw_stream(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
@@ -182,8 +182,8 @@ def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
     span = last - first
     limits = (max(0, first - span), min(tiling.space[0], last + span))
     for time, (low, high) in at.now.items():
-        kept = max(at.kept.get(time, (low, low))[0], limits[0])
-        for start, stop, colour in ((limits[0], kept, DONE), (kept, low, KEPT), (low, high, NOW)):
+        edge = max(at.kept.get(time, (low, low))[0], limits[0])
+        for start, stop, colour in ((limits[0], edge, DONE), (edge, low, KEPT), (low, high, NOW)):
             if start < stop:
                 _box(panel, (start, stop), (time, time + 1), facecolor=colour, edgecolor="white", lw=0.6)
     room = 0.16 * at.last

@@ -63,13 +63,13 @@ def fit(result: Document) -> Shown:
 
 def explanation(result: Document) -> Shown:
     """Show bottlenecks, what more of each resource would bring, and the effect of k."""
-    used = [
+    resources = [
         (each["name"], each["kind"], f"{100 * each['use']:.1f} %", f"{100 * each['slack']:.1f} %", _mark(each))
         for each in result["resources"]
     ]
     gains = [(each["change"], f"{each['factor']:.3f}x") for each in result["speedups"]]
     tables = [
-        table(("resource", "kind", ">used", ">slack", ""), used, "bottlenecks"),
+        table(("resource", "kind", ">used", ">slack", ""), resources, "bottlenecks"),
         table(("the same tile with", ">speed"), gains),
     ]
     if result["k_effect"]:

@@ -128,8 +128,8 @@ def _groups(axes: "Axes", table: Comparison, **style: Any) -> None:  # noqa: ANN
     for group in dict.fromkeys(table.configurations):
         part = table.take(names == group)
         axes.loglog(part.predicted, part.measured, "o", label=group, **style)
-    both = [*table.predicted, *table.measured]
-    axes.loglog([min(both), max(both)], [min(both), max(both)], "-", color="0.6", linewidth=1, label="equal")
+    ends = [*table.predicted, *table.measured]
+    axes.loglog([min(ends), max(ends)], [min(ends), max(ends)], "-", color="0.6", linewidth=1, label="equal")
 
 
 def draw_scaling(lines: Mapping[str, Mapping[str, Line]], path: Path, title: str) -> Path:
@@ -167,7 +167,7 @@ def draw_sweep(result: Mapping[str, Any], path: Path) -> Path:
 
 def of_study(study: Study) -> dict[str, str]:
     """Draw whatever a study has the numbers for: an SVG element by the name of each plot."""
-    return {name: _of_study(draw, study, name) for name, (draw, wanted) in _PLOTS.items() if wanted(study)}
+    return {name: _of_study(draw, study, name) for name, (draw, condition) in _PLOTS.items() if condition(study)}
 
 
 def _of_study(draw: Drawing, study: Study, name: str) -> str:
@@ -182,8 +182,8 @@ def _roofline(axes: "Axes", study: Study) -> None:
     roof = study.roof
     assert roof is not None  # noqa: S101  (the table of plots asks first)
     dots = [each for each in study.candidates if each.intensity and each.flops]
-    places = [*(each.intensity or 1.0 for each in dots), roof.ridge]
-    low, high = min(places) / 2, max(places) * 2
+    intensities = [*(each.intensity or 1.0 for each in dots), roof.ridge]
+    low, high = min(intensities) / 2, max(intensities) * 2
     line = np.geomspace(low, high, 200)
     axes.loglog(line, [roof.at(float(x)) / 1e9 for x in line], color=INK, linewidth=2)
     axes.axhline(roof.flops_per_second / 1e9, color=INK, linewidth=0.7, linestyle=":")
@@ -272,11 +272,11 @@ def _near(axes: "Axes", points: Sequence[tuple[float, float | None]]) -> None:
 
 def _resources(axes: "Axes", study: Study) -> None:
     """How much of every resource the chosen tiling uses."""
-    used = study.used[::-1]
-    colours = [BLUE if each.kind == "work" else VIOLET for each in used]
-    axes.barh(range(len(used)), [100 * each.use for each in used], color=colours, alpha=0.8)
+    bars = study.used[::-1]
+    colours = [BLUE if each.kind == "work" else VIOLET for each in bars]
+    axes.barh(range(len(bars)), [100 * each.use for each in bars], color=colours, alpha=0.8)
     kinds: Mapping[str, str] = {"work": "share of the time", "held": "share of what there is"}
-    axes.set_yticks(range(len(used)), [f"{each.name}\n({kinds[each.kind]})" for each in used], fontsize="small")
+    axes.set_yticks(range(len(bars)), [f"{each.name}\n({kinds[each.kind]})" for each in bars], fontsize="small")
     axes.axvline(100, color=RED, linewidth=1)
     axes.set(xlabel="per cent in use", title="What the chosen tiling uses")
 

@@ -28,14 +28,14 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Said to the browser as well: nothing is loaded, no script runs."""
 
 
-def page(studies: Sequence[Study], title: str, made: str = "") -> str:
-    """Make a self-contained HTML page, a section per study; ``made`` says when and by what."""
+def page(studies: Sequence[Study], title: str, origin: str = "") -> str:
+    """Make a self-contained HTML page, a section per study; ``origin`` says when and by what."""
     body = "\n".join(_section(study, figures.of_study(study) | _tile(study), MOST_ROWS) for study in studies)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}{STYLE}</style></head>\n"
-        f'<body class="tw"><h1>{html.escape(title)}</h1>\n{_small(made)}{body}\n</body></html>\n'
+        f'<body class="tw"><h1>{html.escape(title)}</h1>\n{_small(origin)}{body}\n</body></html>\n'
     )
 
 
@@ -62,11 +62,11 @@ class Studied(Record):
         return fragment(self.study())
 
 
-def write(studies: Sequence[Study], path: Path, title: str, made: str = "") -> Path:
+def write(studies: Sequence[Study], path: Path, title: str, origin: str = "") -> Path:
     """Write a self-contained page; see :func:`page`."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"a report is written to a file that ends in .html, got {path.name!r}")
-    text = page(studies, title, made)
+    text = page(studies, title, origin)
     write_text(path, text)
     return path
 
@@ -85,7 +85,7 @@ def _section(study: Study, plots: Mapping[str, str], rows: int) -> str:
         parts.append(as_html(Table(("the same tile with", ">speed"), tuple(gains))))
     drawn = "".join(f"<figure>{svg}</figure>" for name, svg in plots.items() if name != "tile")
     parts.append(f'<div class="plots">{drawn}</div>' if drawn else "")
-    parts.append(_ranked(study.candidates, rows))
+    parts.append(_ranking_table(study.candidates, rows))
     if study.families:
         parts.append("<h3>The best of every family</h3>" + _choices(study.families))
     if study.front:
@@ -97,7 +97,7 @@ def _small(text: str) -> str:
     return f'<p class="small">{html.escape(text)}.</p>\n' if text else ""
 
 
-def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
+def _ranking_table(candidates: Sequence[StudiedTiling], most: int) -> str:
     measured = any(each.measured is not None for each in candidates)
     times = (">measured", ">measured / predicted") if measured else ()
     columns = (">", "tiling", ">predicted", *times, ">off chip", ">joules", "outcome" if measured else "bound by")
@@ -105,7 +105,7 @@ def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
         (
             str(place),
             each.tiling,
-            _predicted(each),
+            _prediction_cell(each),
             *(_times(each) if measured else ()),
             "-" if each.dram_bytes is None else format_bytes(each.dram_bytes),
             "-" if each.joules is None else f"{each.joules:.4g}",
@@ -116,7 +116,7 @@ def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
     return f"<h3>Candidates</h3>{as_html(Table(columns, tuple(rows)), most)}"
 
 
-def _predicted(each: StudiedTiling) -> str:
+def _prediction_cell(each: StudiedTiling) -> str:
     return _with_range(each.predicted, each.interval) if each.known else "-"
 
 

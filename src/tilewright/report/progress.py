@@ -20,7 +20,7 @@ Update = Callable[[int, int, str], None]  # called with what is done, what there
 def bar(title: str, shown: bool | None = None) -> Iterator[Update]:
     """Show a progress bar while a block runs, by default on a terminal; yield what moves it."""
     if not (sys.stderr.isatty() if shown is None else shown):
-        yield lambda _done, _total, _text: None
+        yield lambda _count, _total, _text: None
         return
     from rich import progress as rich
     from rich.console import Console
@@ -31,8 +31,8 @@ def bar(title: str, shown: bool | None = None) -> Iterator[Update]:
     with rich.Progress(*columns, *times, note, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(title, total=None, note="")
 
-        def update(done: int, total: int, text: str) -> None:
-            progress.update(task, completed=done, total=total, note=text.replace("[", "\\["))
+        def update(count: int, total: int, text: str) -> None:
+            progress.update(task, completed=count, total=total, note=text.replace("[", "\\["))
 
         yield update
 
@@ -62,15 +62,15 @@ def waiting(title: str, progress: Progress, patience: float = PATIENCE) -> Itera
         teller.join()
 
 
-def line(title: str, seconds: float, done: float, expected: float | None) -> str:
-    """Write how far something is; the share ``done`` is negative where it is not known.
+def line(title: str, seconds: float, share: float, expected: float | None) -> str:
+    """Write how far something is; the ``share`` is negative where it is not known.
 
     >>> line("heat2d", 6.0, 0.25, None), line("heat2d", 6.0, -1.0, 15.0), line("heat2d", 6.0, -1.0, 3.0)
     ('heat2d: 25 % after 6 s, 18 s left', 'heat2d: 6 s of some 15 s', 'heat2d: 6 s, longer than the 3 s expected')
     """
     now = _long(round(seconds))
-    if done > 0:
-        return f"{title}: {done:.0%} after {now}, {_long(seconds * (1 - done) / done)} left".replace("%", " %")
+    if share > 0:
+        return f"{title}: {share:.0%} after {now}, {_long(seconds * (1 - share) / share)} left".replace("%", " %")
     if expected is None:
         return f"{title}: {now}"
     if expected > seconds:

@@ -65,9 +65,9 @@ class Study:
 
 def comparison(candidates: Sequence[StudiedTiling]) -> Comparison:
     """Return predicted beside measured times of the candidates that have both, by family."""
-    both = [each for each in candidates if each.measured and each.known]
+    pairs = [each for each in candidates if each.measured and each.known]
     return Comparison(
-        predicted=np.array([each.predicted for each in both]),
-        measured=np.array([each.measured for each in both]),
-        configurations=[each.family for each in both],
+        predicted=np.array([each.predicted for each in pairs]),
+        measured=np.array([each.measured for each in pairs]),
+        configurations=[each.family for each in pairs],
     )

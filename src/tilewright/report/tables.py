@@ -26,43 +26,43 @@ def programs(stencils: Iterable[Program]) -> Table:
     return table(("program", "rank", "fields", ">loads", ">flops", "what it computes"), rows)
 
 
-def program(one: Program) -> Pairs:
+def program(stencil: Program) -> Pairs:
     """Show what there is to know about one program."""
-    analysis = one.analysis
-    names = [statement.field for statement in one.statements]
+    analysis = stencil.analysis
+    names = [statement.field for statement in stencil.statements]
     facts = {
-        "what it computes": one.summary or "(no description)",
-        "one step": "\n".join(lines(one)),
-        "fields": ", ".join(one.fields),
-        "scalars": ", ".join(arguments_of(one)) or "none",
-        "loads, flops": f"{one.loads}, {one.flops} per cell and step",
-        "reach": reach_text(one),
+        "what it computes": stencil.summary or "(no description)",
+        "one step": "\n".join(lines(stencil)),
+        "fields": ", ".join(stencil.fields),
+        "scalars": ", ".join(arguments_of(stencil)) or "none",
+        "loads, flops": f"{stencil.loads}, {stencil.flops} per cell and step",
+        "reach": reach_text(stencil),
         "stages": " then ".join(" and ".join(names[i] for i in stage) for stage in analysis.stages),
-        "copies kept": ", ".join(f"{f}: {n}" for f, n in zip(one.fields, analysis.copies, strict=True)),
+        "copies kept": ", ".join(f"{f}: {n}" for f, n in zip(stencil.fields, analysis.copies, strict=True)),
         "dependences": _shorten([str(d) for d in (*analysis.dependences, *analysis.sweep)]),
     }
-    return Pairs(facts, title=f"{one.name} ({one.rank}D)")
+    return Pairs(facts, title=f"{stencil.name} ({stencil.rank}D)")
 
 
-def program_dict(one: Program) -> dict[str, object]:
+def program_dict(stencil: Program) -> dict[str, object]:
     """Return what there is to know about one program as plain data."""
-    analysis = one.analysis
-    names = [statement.field for statement in one.statements]
+    analysis = stencil.analysis
+    names = [statement.field for statement in stencil.statements]
     return {
-        "name": one.name,
-        "summary": one.summary,
-        "rank": one.rank,
-        "fields": list(one.fields),
-        "updated": list(one.updated),
-        "scalars": list(arguments_of(one)),
-        "defaults": {name: str(v) if isinstance(v, complex) else v for name, v in one.defaults},
-        "expression": list(lines(one)),
-        "reads": {s.field: [read.text for read in s.reads] for s in one.statements},
-        "loads": one.loads,
-        "flops": one.flops,
-        "reach": [list(pair) for pair in one.reach],
+        "name": stencil.name,
+        "summary": stencil.summary,
+        "rank": stencil.rank,
+        "fields": list(stencil.fields),
+        "updated": list(stencil.updated),
+        "scalars": list(arguments_of(stencil)),
+        "defaults": {name: str(v) if isinstance(v, complex) else v for name, v in stencil.defaults},
+        "expression": list(lines(stencil)),
+        "reads": {s.field: [read.text for read in s.reads] for s in stencil.statements},
+        "loads": stencil.loads,
+        "flops": stencil.flops,
+        "reach": [list(pair) for pair in stencil.reach],
         "stages": [[names[i] for i in stage] for stage in analysis.stages],
-        "copies": dict(zip(one.fields, analysis.copies, strict=True)),
+        "copies": dict(zip(stencil.fields, analysis.copies, strict=True)),
         "dependences": [
             {"kind": d.kind, "time": d.time, "offset": list(d.offset), "cause": d.cause}
             for d in (*analysis.dependences, *analysis.sweep)
@@ -70,17 +70,17 @@ def program_dict(one: Program) -> dict[str, object]:
     }
 
 
-def reach_text(one: Program) -> str:
+def reach_text(stencil: Program) -> str:
     """Write how far a program reaches: below and above the cell, per axis.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> reach_text(program("smith_waterman")), reach_text(program("heat2d"))
     ('-1..0 x -1..0', '1')
     """
-    ends = {end for pair in one.reach for end in pair}
+    ends = {end for pair in stencil.reach for end in pair}
     if len(ends) == 1:
         return str(ends.pop())
-    return " x ".join(f"{-low}..{high}" for low, high in one.reach)
+    return " x ".join(f"{-low}..{high}" for low, high in stencil.reach)
 
 
 def machines(all_machines: Iterable[Machine]) -> Table:

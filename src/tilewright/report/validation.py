@@ -68,6 +68,6 @@ def strategy_table(rows: Sequence[tuple[str, Sequence[Strategy]]]) -> Table:
 
 def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
     """Write the scores as CSV, one row per stencil."""
-    lines = ([name, *(getattr(one, score) for score in SCORES), *one.fraction_of_best] for name, one in rows)
+    lines = ([name, *(getattr(scores, score) for score in SCORES), *scores.fraction_of_best] for name, scores in rows)
     write_rows(path, ("stencil", *SCORES, *(f"top{top}" for top in TOPS)), lines)
     return path

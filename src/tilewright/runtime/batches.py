@@ -68,14 +68,14 @@ def run_batch(  # noqa: PLR0913
 
 
 def _together(
-    kernel: CpuKernel, problem: Problem, inputs: Inputs, found: Mapping[str, tuple[Array, ...]], threads: int
+    kernel: CpuKernel, problem: Problem, inputs: Inputs, results: Mapping[str, tuple[Array, ...]], threads: int
 ) -> None:
     list_ = _List(kernel.compiled, problem, inputs, kernel.plan.block, threads)
     try:
         list_.advance(problem.steps)
-        for age in range(max(map(len, found.values()))):
-            list_.results_into({field: levels[age] for field, levels in found.items() if age < len(levels)}, age)
-        count = len(next(iter(found.values()))[0])
+        for age in range(max(map(len, results.values()))):
+            list_.results_into({field: levels[age] for field, levels in results.items() if age < len(levels)}, age)
+        count = len(next(iter(results.values()))[0])
         list_.perform(count)
     finally:
         list_.close()
@@ -146,13 +146,13 @@ class _List(Session):
         if not target.size:
             return
         if target.ndim > _AXES:
-            for into, given in zip(target, values, strict=True):
-                self._move(into, given)
+            for into, row in zip(target, values, strict=True):
+                self._move(into, row)
             return
         size, missing = target.itemsize, _AXES - target.ndim
-        places = [number for each in (target, values) for number in self._place(each)]
+        starts = [number for each in (target, values) for number in self._place(each)]
         strides = [[*[0] * missing, *(stride // size for stride in each.strides)] for each in (target, values)]
-        self._entries.append(CopyEntry(*places, *[1] * missing, *target.shape, *strides[0], *strides[1]))
+        self._entries.append(CopyEntry(*starts, *[1] * missing, *target.shape, *strides[0], *strides[1]))
 
     def _restart(self) -> None:
         self._memory.forget()

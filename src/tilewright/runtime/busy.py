@@ -20,13 +20,13 @@ _OLD = 5.0  # seconds after which a look says nothing any more
 _seen: list[tuple[float, int]] = []
 
 
-def may_yield(asked: int | None) -> bool:
+def may_yield(threads: int | None) -> bool:
     """Whether a run may take fewer threads: nobody said how many, and this process may use the whole machine.
 
     In a part of a machine, by affinity or quota, it is not known whose CPUs others keep busy.
     """
     named = any(os.environ.get(name, "").strip() for name in THREAD_VARIABLES)
-    return asked is None and not named and whole_machine()
+    return threads is None and not named and whole_machine()
 
 
 def unoccupied(threads: int) -> int:
@@ -39,7 +39,7 @@ def unoccupied(threads: int) -> int:
     if threads == 1:
         return 1
     now = time.monotonic()
-    recent = [(when, others) for when, others in _seen if now - when <= _OLD]
+    recent = [(when, processes) for when, processes in _seen if now - when <= _OLD]
     pauses = _PAUSES[len(recent) :] or _PAUSES[: now - recent[-1][0] > _AGAIN]
     for pause in pauses:
         time.sleep(pause)
@@ -50,23 +50,23 @@ def unoccupied(threads: int) -> int:
         if not busy:
             break
     _seen[:] = recent[-len(_PAUSES) :]
-    return max(1, threads - min(others for _, others in recent[-len(_PAUSES) :]))
+    return max(1, threads - min(processes for _, processes in recent[-len(_PAUSES) :]))
 
 
 def running_elsewhere() -> int | None:
     """Return how many threads of other processes run or wait for a CPU, or None where the system does not say."""
     try:
-        running = _running()
+        running = _running_count()
         if running <= 1:
             return 0
         own = sum(_runs(task) for task in _TASKS.iterdir())
         # Own threads may have stopped since the first look.
-        return max(0, min(running, _running()) - own)
+        return max(0, min(running, _running_count()) - own)
     except (OSError, ValueError, IndexError):
         return None
 
 
-def _running() -> int:
+def _running_count() -> int:
     return int(_LOAD.read_text().split()[3].partition("/")[0])
 
 

@@ -81,9 +81,9 @@ def _problem(path: Path) -> str:
             return "is another user's link"
     if status.st_uid not in {os.getuid(), 0}:
         return "belongs to another user"
-    others = status.st_mode & (stat.S_IWOTH | stat.S_IWGRP)
+    bits = status.st_mode & (stat.S_IWOTH | stat.S_IWGRP)
     sticky = status.st_mode & stat.S_ISVTX and path.name != "kernels"  # others may add to it, but not rename ours
-    return _OPEN if others and not sticky else ""
+    return _OPEN if bits and not sticky else ""
 
 
 def load(store: Path | None, key: str) -> bytes | None:
@@ -102,8 +102,8 @@ def load(store: Path | None, key: str) -> bytes | None:
     with contextlib.suppress(OSError):  # its time says when it was used; a cache may be another user's, or read-only
         os.utime(place)
     head, separator, content = data[:32], data[32:33], data[33:]
-    good = separator == b"\n" and head == digest(content).encode()
-    return content if good else None
+    is_intact = separator == b"\n" and head == digest(content).encode()
+    return content if is_intact else None
 
 
 def save(store: Path | None, key: str, content: bytes) -> None:

@@ -82,8 +82,8 @@ def addresses(arrays: Sequence[Array]) -> npt.NDArray[np.uintp]:
 def packed(array: Array, dtype: npt.DTypeLike | None = None) -> Array:
     """Return an array with its cells one after the other, aligned, of a type of this machine; a copy unless it is."""
     kind, flags = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.flags
-    good = array.dtype == kind and flags.c_contiguous and flags.aligned
-    return array if good else np.array(array, dtype=kind, order="C")
+    is_packed = array.dtype == kind and flags.c_contiguous and flags.aligned
+    return array if is_packed else np.array(array, dtype=kind, order="C")
 
 
 def by_cells(array: Array, dtype: str | None = None, *, rows: bool = False, forward: bool = False) -> Array:
@@ -92,12 +92,12 @@ def by_cells(array: Array, dtype: str | None = None, *, rows: bool = False, forw
     With ``rows`` the cells along the last axis follow one another; with ``forward`` no stride is negative.
     """
     kind, size = array.dtype.newbyteorder("=") if dtype is None else np.dtype(dtype), array.itemsize
-    good = array.dtype == kind and array.flags.aligned and not any(stride % size for stride in array.strides)
-    if good and rows:
-        good = array.strides[-1] == size or array.shape[-1] == 1
-    if good and forward:
-        good = min(array.strides) >= 0
-    return array if good else packed(array, kind)
+    is_usable = array.dtype == kind and array.flags.aligned and not any(stride % size for stride in array.strides)
+    if is_usable and rows:
+        is_usable = array.strides[-1] == size or array.shape[-1] == 1
+    if is_usable and forward:
+        is_usable = min(array.strides) >= 0
+    return array if is_usable else packed(array, kind)
 
 
 def overlap(written: Sequence[Array], read: Sequence[Array] = ()) -> bool:
@@ -127,7 +127,7 @@ def compile_source(source: KernelSource[LayoutT], tools: Toolchain | None = None
     artifact = Artifact(source=source, command=(*tools.command, *flags), key=key, parallel=tools.openmp)
     with _lock:
         content = _loaded[key][0] if key in _loaded else cache.load(cache.directory(), f"{key}.so")
-        return replace(artifact, content=content or _compiled(artifact))
+        return replace(artifact, content=content or _compile_anew(artifact))
 
 
 def library(artifact: Artifact[Any]) -> ctypes.CDLL:
@@ -190,7 +190,7 @@ def _calls() -> interrupts.Calls:
     return interrupts.Calls(library(compile_source(interrupts.source())))
 
 
-def _compiled(artifact: Artifact[Any]) -> bytes:
+def _compile_anew(artifact: Artifact[Any]) -> bytes:
     """Compile, whatever the cache has, and keep the code."""
     content = shared_object(artifact.command, artifact.source.text)
     cache.save(cache.directory(), f"{artifact.key}.so", content)
@@ -199,16 +199,16 @@ def _compiled(artifact: Artifact[Any]) -> bytes:
 
 def _library(artifact: Artifact[Any]) -> tuple[bytes, ctypes.CDLL]:
     with suppress(OSError, AttributeError):
-        return artifact.content, _opened(artifact, artifact.content)
+        return artifact.content, _open_library(artifact, artifact.content)
     # What the cache had is no library, lacks a function, or cannot be loaded here: once more from the text.
-    content = _compiled(artifact)
+    content = _compile_anew(artifact)
     try:
-        return content, _opened(artifact, content)
+        return content, _open_library(artifact, content)
     except (OSError, AttributeError) as error:
         raise ToolchainError(f"the compiled kernel cannot be loaded: {error}", "see `tilewright doctor`") from error
 
 
-def _opened(artifact: Artifact[Any], content: bytes) -> ctypes.CDLL:
+def _open_library(artifact: Artifact[Any], content: bytes) -> ctypes.CDLL:
     opened = open_library(content)
     for kernel in artifact.source.kernels:
         getattr(opened, kernel.entry)

@@ -49,15 +49,15 @@ def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
     if inputs.points is not None and bytes_of(problem) * problem.steps > MOST_BYTES:
         return False
     arrays = [version for versions in inputs.arrays.values() for version in versions]
-    if any(not _plain(array, problem) for array in arrays):
+    if any(not _is_plain(array, problem) for array in arrays):
         return False
     targets = list((inputs.out or {}).values())
-    if any(not _plain(target, problem) for target in targets):
+    if any(not _is_plain(target, problem) for target in targets):
         return False
     return not overlap(targets, arrays)
 
 
-def _plain(array: Array, problem: Problem) -> bool:
+def _is_plain(array: Array, problem: Problem) -> bool:
     return array.dtype == np.dtype(problem.dtype) and array.flags.c_contiguous and array.flags.aligned
 
 
@@ -68,9 +68,9 @@ def execute(
     program, needs, storage = problem.program, compiled.layout, compiled.storage
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
-    places = IndexTables(needs, problem, inputs.scalars, subdomains=storage.subdomains, padded=False)
-    kept = {field: each.layout.slot for field, each in places.parts.items()}
-    distances = [kept.get(field, plan.distance) for field in program.fields]
+    index_tables = IndexTables(needs, problem, inputs.scalars, subdomains=storage.subdomains, padded=False)
+    part_slots = {field: each.layout.slot for field, each in index_tables.parts.items()}
+    distances = [part_slots.get(field, plan.distance) for field in program.fields]
     own = round_up(sum(a * b for a, b in zip(slots, distances, strict=True)) * problem.itemsize, PAGE)
     total = own + needs.scratch * threads
     shapes = {field: storage.shape(field, problem.shape) for field in program.updated}
@@ -86,7 +86,7 @@ def execute(
     try:
         start = address(buffer)
         versions = {
-            field: _versions(problem, field, inputs.arrays[field], threads, memory, apart=field in kept)
+            field: _versions(problem, field, inputs.arrays[field], threads, memory, apart=field in part_slots)
             for field in program.fields
         }
         starts = []
@@ -100,7 +100,7 @@ def execute(
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
-        constants = [*map(address, rows), *places.addresses, address(buffer) + own]
+        constants = [*map(address, rows), *index_tables.addresses, address(buffer) + own]
         further: tuple[int, ...] = ()
         if tables is not None:
             numbers, further = tables.before(inputs.first, problem.steps)
@@ -116,7 +116,7 @@ def execute(
 def _versions(
     problem: Problem,
     field: str,
-    given: Sequence[Array],
+    levels: Sequence[Array],
     threads: int,
     memory: Workspace,
     *,
@@ -127,9 +127,9 @@ def _versions(
     history = problem.program.history(field)
     boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
     slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 and not apart else []
-    newest, result = given[0], [given[0]]
+    newest, result = levels[0], [levels[0]]
     for age in range(1, history):
-        array = given[min(age, len(given) - 1)]
+        array = levels[min(age, len(levels) - 1)]
         if any(not np.array_equal(array[slab], newest[slab]) for slab in slabs):
             copied = memory.copied(array, threads, problem.dtype)
             for slab in slabs:

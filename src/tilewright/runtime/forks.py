@@ -54,10 +54,10 @@ def lock() -> threading.Lock:
     What is done under it must take no other one of these locks and must not fork.
     """
     _hook()
-    made = threading.Lock()
+    lock = threading.Lock()
     with _forking:  # a fork in progress goes through the locks
-        _locks.add(made)
-    return made
+        _locks.add(lock)
+    return lock
 
 
 class _Protected:

@@ -101,10 +101,10 @@ def _quota(group: Path) -> int:
         return 2**16
 
 
-def thread_count(asked: int | None = None) -> int:
+def thread_count(threads: int | None = None) -> int:
     """Threads to use: what is asked for, else TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else every CPU available."""
-    if asked is not None:
-        return whole_number(asked, "threads", 1, 4096)
+    if threads is not None:
+        return whole_number(threads, "threads", 1, 4096)
     for name in THREAD_VARIABLES:
         text = os.environ.get(name, "").partition(",")[0].strip()
         if text:
@@ -148,8 +148,8 @@ def available_bytes() -> int | None:
 
 def _reclaimable_usage() -> int:
     """What the control group uses and could not give back at once."""
-    used = int((_CGROUP / "memory.current").read_text())
+    usage = int((_CGROUP / "memory.current").read_text())
     for line in (_CGROUP / "memory.stat").read_text().splitlines():
         if line.startswith("inactive_file "):
-            used -= int(line.split()[1])
-    return used
+            usage -= int(line.split()[1])
+    return usage

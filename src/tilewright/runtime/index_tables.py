@@ -28,10 +28,10 @@ def index_table(
     """Return the numbers of a leaf of the cell's place, and ``margin`` beyond the axis; 0 and 1 for truth values."""
     axis, kind, whole = node.axis, numpy_type(problem.dtype), problem if halo is None else halo.problem
     low = -margin - (0 if halo is None else halo.around[axis][0])
-    places, extent = problem.places(axis, low, low + whole.shape[axis] + 2 * margin)
+    positions, extent = problem.places(axis, low, low + whole.shape[axis] + 2 * margin)
     if halo is not None and any(halo.around[axis]):
-        places %= extent  # what lies in the halo has the numbers of what it is a copy of
-    return np.ascontiguousarray(along(node, places, extent, kind, profiles).astype(kind))
+        positions %= extent  # what lies in the halo has the numbers of what it is a copy of
+    return np.ascontiguousarray(along(node, positions, extent, kind, profiles).astype(kind))
 
 
 def _middle(
@@ -63,17 +63,17 @@ class KeptField:
         """What a kernel is told, see :class:`tilewright.codegen.layouts.Packed`."""
         return self.low, self.high, self.high - self.low, self.layout.slot, *self.layout.strides[:-1]
 
-    def fill(self, kept: Array, values: Array, shape: tuple[int, ...]) -> None:
+    def fill(self, target: Array, values: Array, shape: tuple[int, ...]) -> None:
         """Put the cells of the subdomain of a grid into what is kept, and 0 around them."""
-        kept[...] = 0
-        for there, here in zip(self._spans(shape), self._halves(shape), strict=True):
-            np.copyto(kept[there], values[here], casting="unsafe")
+        target[...] = 0
+        for span, half in zip(self._spans(shape), self._halves(shape), strict=True):
+            np.copyto(target[span], values[half], casting="unsafe")
 
-    def cut(self, kept: Array, shape: tuple[int, ...]) -> Array:
+    def cut(self, source: Array, shape: tuple[int, ...]) -> Array:
         """Return the cells of the subdomain of a grid."""
-        cells = np.empty(self.part.shape(shape), kept.dtype)
-        for there, here in zip(self._spans(shape), self._halves(shape), strict=True):
-            cells[here] = kept[there]
+        cells = np.empty(self.part.shape(shape), source.dtype)
+        for span, half in zip(self._spans(shape), self._halves(shape), strict=True):
+            cells[half] = source[span]
         return cells
 
     def _spans(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
@@ -88,7 +88,7 @@ class KeptField:
         return [first, (*first[:axis], rest, *first[axis + 1 :])]
 
 
-def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] | None, *, padded: bool) -> KeptField:
+def _field(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] | None, *, padded: bool) -> KeptField:
     """Lay out a field: with as many cells as reads reach into the middle, where kernels have it in place."""
     extent = problem.shape[part.axis]
     if inner is None:
@@ -129,7 +129,7 @@ class IndexTables:
         if any(isinstance(node, Inside) for node in layout.placed):
             inner = _middle(layout, self._arrays, whole, subdomains)
             self.parts = {
-                field: _kept(part, field, whole, inner[part.axis] if layout.packed else None, padded=padded)
+                field: _field(part, field, whole, inner[part.axis] if layout.packed else None, padded=padded)
                 for field, part in subdomains
             }
             numbers = [

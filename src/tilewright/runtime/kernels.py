@@ -203,11 +203,11 @@ class NumpySession:
         """Compute further steps."""
         with np.errstate(all="ignore"):
             for _ in range(steps):
-                done = self._first + self.steps
-                added = {} if self._points is None else self._points.added(done)
-                self._state = reference.step(self._problem, self._state, self._scalars, added=added, number=done)
+                number = self._first + self.steps
+                added = {} if self._points is None else self._points.added(number)
+                self._state = reference.step(self._problem, self._state, self._scalars, added=added, number=number)
                 if self._points is not None:
-                    self._points.record(self.at, done)
+                    self._points.record(self.at, number)
                 self.steps += 1
 
     def settle(self, first: int) -> None:

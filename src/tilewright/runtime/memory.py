@@ -53,16 +53,16 @@ def layout(shape: tuple[int, ...], itemsize: int) -> Layout:
     strides = [1]
     size = shape[-1]
     for extent in reversed(shape[:-1]):
-        stride = _spread(size * itemsize) // itemsize
+        stride = _spread_size(size * itemsize) // itemsize
         strides.append(stride)
         size = stride * extent
     slot = (
-        round_up(size * itemsize, PAGE) + _SHIFT if size * itemsize > PAGE else _spread(size * itemsize)
+        round_up(size * itemsize, PAGE) + _SHIFT if size * itemsize > PAGE else _spread_size(size * itemsize)
     ) // itemsize
     return Layout(shape=shape, strides=tuple(reversed(strides)), slot=slot, itemsize=itemsize)
 
 
-def _spread(size: int) -> int:
+def _spread_size(size: int) -> int:
     """Round up to whole cache lines, and past a multiple of a page."""
     rounded = round_up(size, CACHE_LINE)
     return rounded + CACHE_LINE if rounded % PAGE == 0 else rounded

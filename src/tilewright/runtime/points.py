@@ -42,9 +42,9 @@ class FaceSums:
         """Which sums are of cells that are updated, and the numbers of these in the grid."""
         numbers, updated = np.arange(math.prod(self._shape)), np.zeros(self._shape, dtype=bool)
         updated[self._box] = True
-        found = np.concatenate([part.cut(numbers.reshape(self._shape)).ravel() for part in self._parts.values()])
-        moves = updated.ravel()[found]
-        return moves, found[moves]
+        cells = np.concatenate([part.cut(numbers.reshape(self._shape)).ravel() for part in self._parts.values()])
+        moves = updated.ravel()[cells]
+        return moves, cells[moves]
 
     def at_end(self, axis: int, *, last: bool) -> npt.NDArray[Any]:
         """Return the sums of the cells at one end of an axis, a view that is the grid's shape along the others.
@@ -104,9 +104,9 @@ class Receivers:
     def without_held(self, problem: Problem, look: Look) -> "Receivers":
         """Return them without the cells that no statement updates, whose values are among the constants then."""
         moves = updated_entries(problem, self.field, self.weights)
-        held = self.weights.some(~moves)
-        values = look(self.field, held.cells).astype(problem.dtype)
-        return replace(self, weights=replace(self.weights.some(moves), constant=held.read(values[:, np.newaxis])[:, 0]))
+        rest = self.weights.some(~moves)
+        values = look(self.field, rest.cells).astype(problem.dtype)
+        return replace(self, weights=replace(self.weights.some(moves), constant=rest.read(values[:, np.newaxis])[:, 0]))
 
     def write(self, gathered: Array, first: int, trace: Array, *, begin: int = 0, threads: int = 1) -> None:
         """Write what was recorded, (cells, steps) after ``first`` steps, to a trace from ``begin`` on."""
@@ -175,8 +175,8 @@ def read(weights: Weights, table: Array, threads: int) -> Array:
         return weights.read(table)
     rows, first = packed(table), packed(weights.constant, np.float64)
     result = np.empty((weights.points, rows.shape[1]))
-    places, numbers = addresses((weights.starts, weights.column)), addresses((weights.weight, first, result))
-    function((rows,), (threads, rows.shape[1], weights.points), places, numbers)
+    indices, numbers = addresses((weights.starts, weights.column)), addresses((weights.weight, first, result))
+    function((rows,), (threads, rows.shape[1], weights.points), indices, numbers)
     return result
 
 

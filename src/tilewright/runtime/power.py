@@ -207,8 +207,8 @@ def trace(path: Path) -> Trace:
     """Read a recorded power trace: a CSV file with the columns ``seconds`` and ``watts``."""
     rows = read_rows(path, _MAX_BYTES, "power trace", _Sample)
     seconds, watts = (tuple(getattr(row, name) for row in rows) for name in ("seconds", "watts"))
-    good = all(math.isfinite(number) for number in (*seconds, *watts)) and min(watts, default=0) >= 0
-    if len(rows) < 2 or not good or any(b <= a for a, b in itertools.pairwise(seconds)):
+    is_valid = all(math.isfinite(number) for number in (*seconds, *watts)) and min(watts, default=0) >= 0
+    if len(rows) < 2 or not is_valid or any(b <= a for a, b in itertools.pairwise(seconds)):
         raise UsageError(f"the power trace {str(path)!r} must have two samples or more, at increasing times")
     return Trace(seconds=seconds, watts=watts)
 

@@ -272,11 +272,11 @@ class Session:
         """Copy versions in; what a fixed boundary keeps is the same in every version."""
         pairs = []
         for field, age, part, source in copies:
-            given = arrays[field]
-            values = given[min(source, len(given) - 1)]
-            kept = self._tables.parts.get(field)
-            if kept is not None:
-                kept.fill(self._grid(self._slot(field, age)), values, self.problem.shape)
+            levels = arrays[field]
+            values = levels[min(source, len(levels) - 1)]
+            subdomain = self._tables.parts.get(field)
+            if subdomain is not None:
+                subdomain.fill(self._grid(self._slot(field, age)), values, self.problem.shape)
                 continue
             target = self.newest(field, age)
             if part is not None:
@@ -391,10 +391,10 @@ class _Static:
 
 @fact
 def _static(
-    problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
+    problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], parts: tuple[tuple[str, Layout], ...]
 ) -> _Static:
     layout, program = memory.layout(whole.shape, problem.itemsize), problem.program
-    layouts = tuple(dict(kept).get(field, layout) for field in program.fields)
+    layouts = tuple(dict(parts).get(field, layout) for field in program.fields)
     offsets, total = [], _lead(whole, storage)
     for count, each in zip(copies, layouts, strict=True):
         offsets.append(total)
@@ -422,7 +422,7 @@ def _lead(problem: Problem, storage: Storage) -> int:
     return -firsts.pop() * problem.itemsize % CACHE_LINE if aligned else 0
 
 
-def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:
+def _needed_cells(problem: Problem, field: str) -> tuple[slice, ...] | None:
     """Return the cells of a field that matter, None if all may: a sum over a region is no other cell's business."""
     if field not in dict(problem.regions) or problem.program.history(field) > 1:
         return None
@@ -441,7 +441,7 @@ def _copies_in(
     boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
     for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
         if count:
-            yield field, 0, _needed(problem, field), 0
+            yield field, 0, _needed_cells(problem, field), 0
         if field in dict(storage.subdomains):
             yield from ((field, age, None, min(age, history - 1)) for age in range(1, count))
             continue

@@ -115,12 +115,12 @@ class Simulation:
         for age in range(ages):
             out = {field: each[age] for field, each in targets.items() if age < len(each)}
             by_age.append(self.state.results(out or None, age))
-        return {field: tuple(found[field] for found in by_age if field in found) for field in self.histories}
+        return {field: tuple(results[field] for results in by_age if field in results) for field in self.histories}
 
 
 def _stops(first: int, steps: int, every: int) -> Iterator[int]:
-    looks = range(first + every, steps, every) if every else range(0)
-    yield from sorted({*looks, steps} - {first})
+    stops = range(first + every, steps, every) if every else range(0)
+    yield from sorted({*stops, steps} - {first})
 
 
 @runtime_checkable

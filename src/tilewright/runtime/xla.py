@@ -66,11 +66,11 @@ _numbers = itertools.count(secrets.randbits(62))
 
 
 def numbered(
-    function: Callable[[list[Array], list[Array]], None], given: Sequence[Spec], results: Sequence[Spec]
+    function: Callable[[list[Array], list[Array]], None], arguments: Sequence[Spec], results: Sequence[Spec]
 ) -> int:
     """Keep a function for the handler to call, in any thread and several at a time; returns its number."""
-    place = len(given)
-    specs = [(*spec, ctypes.c_char * (math.prod(spec[0]) * spec[1].itemsize)) for spec in (*given, *results)]
+    place = len(arguments)
+    specs = [(*spec, ctypes.c_char * (math.prod(spec[0]) * spec[1].itemsize)) for spec in (*arguments, *results)]
 
     def call(addresses: Any) -> None:  # noqa: ANN401
         views = []
@@ -89,7 +89,7 @@ def numbered(
 def _call(number: int, addresses: Any, message: int, room: int) -> int:  # noqa: ANN401
     """Call a function; an error becomes a sentence, since none may pass through C."""
     try:
-        _known(number)(addresses)
+        _function_of(number)(addresses)
     except BaseException as error:  # noqa: BLE001
         sentence = (str(error) or type(error).__name__)[: room // 4 - 1].encode(errors="replace") + b"\0"
         ctypes.memmove(message, sentence, len(sentence))
@@ -97,7 +97,7 @@ def _call(number: int, addresses: Any, message: int, room: int) -> int:  # noqa:
     return 0
 
 
-def _known(number: int) -> Callable[[Any], None]:
+def _function_of(number: int) -> Callable[[Any], None]:
     if number not in _calls:
         raise UsageError("compiled code calls a function of another process", "compile it in this one")
     return _calls[number]

@@ -90,14 +90,14 @@ def gpu_defaults(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
             continue
         for index in choices.select(result.seconds, sizes, within=math.inf, top=_OF_FAMILY).tolist():
             seconds = float(result.seconds[index])
-            tiling = _legal(problem, space.tiling_at(family, sizes, index)) if seconds < untiled else None
+            tiling = _legal_tiling(problem, space.tiling_at(family, sizes, index)) if seconds < untiled else None
             if tiling is not None:
                 candidates.append(Candidate(tiling=tiling, predicted=seconds))
     candidates.sort(key=lambda each: each.predicted)
     return (*candidates, Candidate(tiling=NONE, predicted=untiled))
 
 
-def _legal(problem: Problem, tiling: Tiling) -> Tiling | None:
+def _legal_tiling(problem: Problem, tiling: Tiling) -> Tiling | None:
     try:
         complete = catalogue.complete(problem, tiling)
         return complete if isinstance(catalogue.check(problem, complete), Legal) else None

@@ -149,7 +149,7 @@ def search(  # noqa: PLR0913
         effort=effort,
         watch=watch,
         begin=watch.clock(),
-        score=_predicted if by_prediction else _measured,
+        score=_predicted_seconds if by_prediction else _measured_seconds,
         recorded=recorded or {},
         at_once=at_once,
     )
@@ -215,11 +215,11 @@ def _join(before: Measurement | None, now: Measurement) -> Measurement:
     return replace(before, seconds=(*before.seconds, *now.seconds))
 
 
-def _measured(trial: Trial) -> float:
+def _measured_seconds(trial: Trial) -> float:
     return trial.measurement.median
 
 
-def _predicted(trial: Trial) -> float:
+def _predicted_seconds(trial: Trial) -> float:
     return trial.candidate.predicted
 
 
@@ -270,7 +270,7 @@ def _repeat(state: _State) -> None:
     limit = _FINAL_BAND * order[min(1, len(order) - 1)].measurement.seconds[0]
     finalists = [trial for trial in order[: state.effort.finalists] if trial.measurement.seconds[0] <= limit]
     tilings = {trial.candidate.tiling for trial in finalists}
-    peers = [trial for trial in _compared(correct) if trial.candidate.tiling not in tilings]
+    peers = [trial for trial in _compared_trials(correct) if trial.candidate.tiling not in tilings]
     if isinstance(state.meter, Farm):
         _repeat_on_one_node(state, state.meter, [trial.candidate.tiling for trial in (*finalists, *peers)])
         return
@@ -294,10 +294,10 @@ def _repeat_on_one_node(state: _State, meter: Farm, tilings: Sequence[Tiling]) -
         state.trials[tiling] = replace(state.trials[tiling], measurement=measured)
 
 
-def _compared(good: Sequence[Trial]) -> list[Trial]:
+def _compared_trials(trials: Sequence[Trial]) -> list[Trial]:
     """What a winner is compared with: no time tiling, and the model's first choice."""
-    first = min(good, key=_predicted)
-    return [trial for trial in good if trial is first or trial.candidate.tiling == NONE]
+    first = min(trials, key=_predicted_seconds)
+    return [trial for trial in trials if trial is first or trial.candidate.tiling == NONE]
 
 
 def _confirm(state: _State) -> bool:
@@ -320,5 +320,5 @@ def _second(state: _State, winner: Trial) -> Tiling:
     untried = NONE not in state.trials
     if own != NONE and (untried or state.trials[NONE].ok):
         return NONE
-    others = [trial for trial in state.trials.values() if trial.ok and trial.candidate.tiling.family != own.family]
-    return min(others, key=lambda trial: trial.measurement.median).candidate.tiling if others else own
+    rivals = [trial for trial in state.trials.values() if trial.ok and trial.candidate.tiling.family != own.family]
+    return min(rivals, key=lambda trial: trial.measurement.median).candidate.tiling if rivals else own

@@ -68,13 +68,13 @@ def select_pieces(
         size += len(piece.time)
         parts.append((piece, evaluate(piece) if len(piece.time) else np.zeros(0)))
         if len(parts) > 1 and sum(len(cost) for _, cost in parts) > 2 * max(len(parts[0][1]), _MERGE_POINTS):
-            parts = [_selected(parts, within, top)]
+            parts = [_selection(parts, within, top)]
     if not parts:
         raise UsageError("a space has at least one piece, got none")
-    return (*_selected(parts, within, top), size)
+    return (*_selection(parts, within, top), size)
 
 
-def _selected(parts: list[tuple[TileSizes, Floats]], within: float, top: int | None) -> tuple[TileSizes, Floats]:
+def _selection(parts: list[tuple[TileSizes, Floats]], within: float, top: int | None) -> tuple[TileSizes, Floats]:
     every = TileSizes.join([part for part, _ in parts])
     cost = np.concatenate([part for _, part in parts])
     index = select(cost, every, within=within, top=top)

@@ -106,7 +106,7 @@ def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candida
     # choices alternate with a walk over the whole space: the best of every family, the best of every height, family by
     # family, then points at even steps of predicted cost from the best to the worst. So a model that errs about one
     # family, one height or one cost does not hide a better candidate.
-    first = _varied(family_spaces, TOP)
+    first = _varied_candidates(family_spaces, TOP)
     untiled = [
         family_space.at(index)
         for family_space in family_spaces
@@ -125,7 +125,7 @@ def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candida
     return tuple(chosen.values())[:count]
 
 
-def _varied(family_spaces: Sequence[FamilySpace], count: int) -> list[Candidate]:
+def _varied_candidates(family_spaces: Sequence[FamilySpace], count: int) -> list[Candidate]:
     """Return what is expected to be cheapest, each cost raised by LIKENESS for those before it that are like it."""
     groups = [
         (number, _best(family_space, count, np.flatnonzero(family_space.sizes.time == height)))

@@ -121,11 +121,11 @@ class StencilWorkload:
             tilings = self._with_blocks(blocks, tilings, metric, (band, top))
         return tilings
 
-    def _ranked(self, metric: str, kept: tuple[float, int | None], *, coarse: bool) -> list[tuple[Tiling, Costs]]:
+    def _ranked(self, metric: str, quota: tuple[float, int | None], *, coarse: bool) -> list[tuple[Tiling, Costs]]:
         """Return what is within a share of the best of all families, at most so many, best first."""
-        band, top = kept
+        band, top = quota
         families = families_of(self.problem, self.setting, self.model)
-        pool = [self._band(family, metric, kept, coarse=coarse) for family in families]
+        pool = [self._band(family, metric, quota, coarse=coarse) for family in families]
         limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
         priced: list[tuple[float, int, Tiling, Costs]] = []
         for number, (family, sizes, cost) in enumerate(pool):
@@ -139,14 +139,14 @@ class StencilWorkload:
         return [(tiling, costs) for _, _, tiling, costs in priced[:top]]
 
     def _with_blocks(
-        self, blocks: PeriodicBlocks, found: list[tuple[Tiling, Costs]], metric: str, kept: tuple[float, int | None]
+        self, blocks: PeriodicBlocks, tilings: list[tuple[Tiling, Costs]], metric: str, quota: tuple[float, int | None]
     ) -> list[tuple[Tiling, Costs]]:
         """Add what blocks of steps on the extended grid take in the best tilings of one block."""
-        band, top = kept
+        band, top = quota
         inner = on_machine(blocks.extended.problem, self.machine)
         best = inner.ranked(metric, within=band, top=top or _MOST_BLOCKS)
         pairs = [(each.tiling, each.costs) for each in (self._blocks(tiling) for tiling, _ in best) if each is not None]
-        every = [(blocks.tiling, blocks.costs), *(pair for pair in pairs if pair[0] != blocks.tiling), *found]
+        every = [(blocks.tiling, blocks.costs), *(pair for pair in pairs if pair[0] != blocks.tiling), *tilings]
         cost = choices.of_costs([costs for _, costs in every], metric)
         order = np.argsort(cost, kind="stable")
         return [every[place] for place in order.tolist() if cost[place] <= (1.0 + band) * cost[order[0]]][:top]
@@ -155,7 +155,7 @@ class StencilWorkload:
         return None if tiling.family.untiled else choose_blocks(self.problem, self.machine, tiling)
 
     def _band(
-        self, family: Family, metric: str, kept: tuple[float, int | None], *, coarse: bool
+        self, family: Family, metric: str, quota: tuple[float, int | None], *, coarse: bool
     ) -> tuple[Family, TileSizes, Floats]:
         """Return what a family has within a share of its own best; no more is in memory as a whole."""
 
@@ -166,7 +166,7 @@ class StencilWorkload:
             pieces = iter((time_model.sizes_of(NONE, self.setting),))
         else:
             pieces = space.parts(self.setting, coarse=coarse, family=family, model=self.model)
-        sizes, costs, _ = choices.select_pieces(pieces, cost, within=kept[0], top=kept[1])
+        sizes, costs, _ = choices.select_pieces(pieces, cost, within=quota[0], top=quota[1])
         return family, sizes, costs
 
     def usage(self, tiling: Tiling | None, seconds: float | None) -> tuple[Tiling, str, Usage]:

@@ -70,9 +70,9 @@ def explain(prediction: Prediction) -> Explanation:
 
 def _speedups(work: Workload, tiling: Tiling, costs: Costs) -> tuple[tuple[str, float], ...]:
     """Return what the same tile would gain from more of each resource; k grows where more tiles fit and that helps."""
-    problem, held = work.problem, dataclasses.replace(tiling, k=tiling.k or costs.tiles_per_sm)
-    tilings = {tiling, held} if work.most_tiles(tiling) else {tiling}
-    found = []
+    problem, base = work.problem, dataclasses.replace(tiling, k=tiling.k or costs.tiles_per_sm)
+    tilings = {tiling, base} if work.most_tiles(tiling) else {tiling}
+    speedups = []
     for name, (text, factor) in _PARAMETERS.items():
         if name == "iteration":
             other = work.hastened()
@@ -82,15 +82,15 @@ def _speedups(work: Workload, tiling: Tiling, costs: Costs) -> tuple[tuple[str, 
         seconds = [each.seconds for each in map(other.expected, tilings) if each is not None]
         if name == "shared_bytes":  # which a launch may leave unused, so that no more tiles are resident than before
             seconds.append(costs.seconds)
-        found.append((text, costs.seconds / min(seconds)))
-    return tuple(sorted(found, key=lambda each: -each[1]))
+        speedups.append((text, costs.seconds / min(seconds)))
+    return tuple(sorted(speedups, key=lambda each: -each[1]))
 
 
 def _k_effect(work: Workload, tiling: Tiling) -> tuple[tuple[int, float], ...]:
-    found = []
+    effects = []
     for k in range(1, work.most_tiles(tiling) + 1):
         costs = work.expected(dataclasses.replace(tiling, k=k))
         if costs is None:
             break
-        found.append((k, costs.seconds))
-    return tuple(found)
+        effects.append((k, costs.seconds))
+    return tuple(effects)

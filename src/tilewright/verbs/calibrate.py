@@ -105,8 +105,8 @@ class Calibration(Record):
         """Parameters whose samples spread too far to be trusted: something else ran at the same time."""
         names = "dram_bandwidth core_bandwidth cache_bandwidth outer_bandwidth launch_seconds call_seconds"
         names += " barrier_seconds shared_bandwidth" if self.machine.kind == "gpu" else ""
-        known = [(name, getattr(self.machine, name)) for name in names.split()]
-        return tuple(name for name, q in known if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
+        numbers = [(name, getattr(self.machine, name)) for name in names.split()]
+        return tuple(name for name, q in numbers if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
 
     def _sensitivity(self) -> dict[str, object]:
         return {"problem": self.subject, "parameters": self.sensitivity}
@@ -114,16 +114,16 @@ class Calibration(Record):
     def __str__(self) -> str:
         bandwidth = self.machine.dram_bandwidth
         spread = f"{(bandwidth.low or 0) / 1e9:.3g} to {(bandwidth.high or 0) / 1e9:.3g}"
-        known = {"barrier": self.machine.launch_seconds.value}
+        durations = {"barrier": self.machine.launch_seconds.value}
         if self.machine.kind == "gpu":
-            known = {
+            durations = {
                 "a call": self.machine.launch_seconds.value,
                 "a block's barrier": self.machine.barrier_seconds.value,
             }
-        times = ", ".join(f"{what} {format_seconds(value)}" for what, value in known.items())
-        found = f"{bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), {times}"
+        times = ", ".join(f"{name} {format_seconds(value)}" for name, value in durations.items())
+        summary = f"{bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), {times}"
         lines = [
-            f"{self.machine.title}: {found}, C_iter of {len(self.fits)} programs",
+            f"{self.machine.title}: {summary}, C_iter of {len(self.fits)} programs",
             f"kept in {self.path}" if self.path else "not kept",
             f"the ranking of {self.subject}, every parameter moved by 20 %:",
         ]
@@ -241,22 +241,22 @@ def _cpu(
     machine = runtime.measure_machine(tools, protocol, say)
     drawn = [draw(program, machine, protocol) for draw in runtime.SERIES for program in chosen]
     every = [series for series in drawn if series is not None]
-    done, total = 0, (1 + fitting.TURNS) * len(every)
+    position, total = 0, (1 + fitting.TURNS) * len(every)
 
-    def begin(what: str, count: int = 1) -> None:
-        nonlocal done
-        say(what)
-        update(done, total, what)
-        done += count
+    def begin(text: str, count: int = 1) -> None:
+        nonlocal position
+        say(text)
+        update(position, total, text)
+        position += count
 
     kernels: list[tuple[CompiledKernel, ...]] = []
     with pool(available_cpus()) as processes:
         size = _COMPILED_TOGETHER * available_cpus()
         for first in range(0, len(every), size):
-            some = every[first : first + size]
-            begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
-            replies = processes.map(compiled, [(each.kernels, tools) for each in some], _COMPILE_SECONDS)
-            for each, reply in zip(some, replies, strict=True):
+            batch = every[first : first + size]
+            begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in batch))}", len(batch))
+            replies = processes.map(compiled, [(each.kernels, tools) for each in batch], _COMPILE_SECONDS)
+            for each, reply in zip(batch, replies, strict=True):
                 artifact = reply.value if reply.outcome is Outcome.OK else compiled(each.kernels, tools)
                 kernels.append(load_stencils(artifact))
 
@@ -296,8 +296,8 @@ def _gpu(
     machine = devices.measure_machine(device, protocol, say)
     measured = devices.measure_programs(chosen, machine, device, gpu_schedule, protocol, say)
     fits = {name: fitting.fitted(instances) for name, instances in measured.items()}
-    wanted, said = protocol.instances, f", {devices.whose(device)}"
-    return fitting.entered(machine, fits, "compute-only random instances", wanted=wanted, said=said), fits
+    count, said = protocol.instances, f", {devices.whose(device)}"
+    return fitting.entered(machine, fits, "compute-only random instances", wanted=count, said=said), fits
 
 
 def sensitivity(
@@ -329,11 +329,11 @@ def sensitivity(
     names, entry = parameters, entry_name(chosen, base)
     if names is None:
         own = base.iteration_seconds(entry, "row") is not None
-        known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(entry) else ("flop_cycles", "load_cycles")
-        known += ("c_iter streaming",) if base.iteration_seconds(entry, "streaming") else ()
-        known += ("c_iter row",) if own else ()
+        entries: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(entry) else ("flop_cycles", "load_cycles")
+        entries += ("c_iter streaming",) if base.iteration_seconds(entry, "streaming") else ()
+        entries += ("c_iter row",) if own else ()
         left = [name for name in _MEASURED if not (own and name == "row_seconds")]
-        names = (*known, *(name for name in left if getattr(base, name) is not None))
+        names = (*entries, *(name for name in left if getattr(base, name) is not None))
     return sensitivities(base, entry, names, _times(make_problem(chosen, shape, steps)), share)
 
 
@@ -344,15 +344,15 @@ def _times(problem: Problem) -> Callable[[Machine], Floats]:
 
     def evaluate(where: Machine) -> Floats:
         setting = make_setting(problem, where)
-        found: dict[tuple[object, ...], float] = {}
+        seconds: dict[tuple[object, ...], float] = {}
         for family in families_of(problem, setting, "exact"):
             sizes, result = evaluated(setting, family, "exact", coarse=not setting.cpu)
             columns = (sizes.time, sizes.k, *sizes.space, *sizes.threads)
             points = zip(*(each.tolist() for each in columns), strict=True)
-            found |= dict(zip(((family, *point) for point in points), result.seconds.tolist(), strict=True))
+            seconds |= dict(zip(((family, *point) for point in points), result.seconds.tolist(), strict=True))
         if not order:
-            order.extend(found)
-        return np.array([found.get(point, np.inf) for point in order])
+            order.extend(seconds)
+        return np.array([seconds.get(point, np.inf) for point in order])
 
     return evaluate
 
@@ -368,7 +368,7 @@ def _tileable(name: str) -> Program:
 
 def calibrate_disk(folder: str | Path, output: str | Path | None = None) -> Measured:
     """Measure a folder's disk by a file of 256 MiB, deleted after, and keep its bandwidths with ``host``."""
-    return _measured(disk_bandwidths(Path(folder)), output)
+    return _measured_machine(disk_bandwidths(Path(folder)), output)
 
 
 def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Measured | None:  # noqa: ANN401
@@ -379,13 +379,13 @@ def calibrate_network(comm: Any = None, output: str | Path | None = None) -> Mea
         except (ImportError, RuntimeError):
             raise UsageError("messages between ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
         comm = MPI.COMM_WORLD
-    found = network(comm)
-    return _measured(found, output) if comm.Get_rank() == 0 else None
+    values = network(comm)
+    return _measured_machine(values, output) if comm.Get_rank() == 0 else None
 
 
-def _measured(found: dict[str, Quantity], output: str | Path | None) -> Measured:
-    machine = replace(hosts.host(), **found)  # type: ignore[arg-type]  # (names of its quantities)
-    return Measured(machine=machine, path=_keep(machine, None if output is None else Path(output)), found=found)
+def _measured_machine(values: dict[str, Quantity], output: str | Path | None) -> Measured:
+    machine = replace(hosts.host(), **values)  # type: ignore[arg-type]  # (names of its quantities)
+    return Measured(machine=machine, path=_keep(machine, None if output is None else Path(output)), found=values)
 
 
 def _keep(machine: Machine, target: Path | None) -> Path | None:
@@ -431,7 +431,7 @@ def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
         note = f"parts of a file of {format_bytes(rows * _ROW_BYTES)}, "
         written = part_by_part(write)
         read = part_by_part(lambda first: file.read(first, first + len(part), part))
-        found = quantities(
+        bandwidths = quantities(
             (
                 Probe("disk_write_bandwidth", written, note + "until they are on the disk"),
                 Probe("disk_read_bandwidth", read, note + "dropped from the page cache before"),
@@ -443,7 +443,7 @@ def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
         raise ArrayError(f"the disk of {str(folder)!r} cannot be measured: {error.strerror or error}") from None
     finally:
         path.unlink(missing_ok=True)
-    return dict(sorted(found.items()))
+    return dict(sorted(bandwidths.items()))
 
 
 def network(comm: Any) -> dict[str, Quantity]:  # noqa: ANN401  (a communicator of mpi4py)

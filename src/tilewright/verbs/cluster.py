@@ -68,10 +68,10 @@ class ClusterPrediction(Record):
         return self.one / (self.ranks * self.best.seconds)
 
     def _best(self) -> dict[str, object]:
-        return _exchanged(self.best)
+        return _exchange_facts(self.best)
 
     def _every(self) -> dict[str, object]:
-        return _exchanged(self.every)
+        return _exchange_facts(self.every)
 
     def _interval(self) -> Interval:
         return unmeasured(self.seconds)
@@ -102,16 +102,16 @@ class ClusterPrediction(Record):
         )
 
 
-def _exchanged(found: Exchanges) -> dict[str, object]:
+def _exchange_facts(exchanges: Exchanges) -> dict[str, object]:
     return {
-        "seconds": found.seconds,
-        "steps_per_exchange": found.steps,
-        "exchanges": found.count,
-        "messages": found.messages,
-        "bytes": found.bytes,
-        "message_seconds": found.message_seconds,
-        "compute_seconds": found.compute_seconds,
-        "redundant_work": found.redundant - 1.0,
+        "seconds": exchanges.seconds,
+        "steps_per_exchange": exchanges.steps,
+        "exchanges": exchanges.count,
+        "messages": exchanges.messages,
+        "bytes": exchanges.bytes,
+        "message_seconds": exchanges.message_seconds,
+        "compute_seconds": exchanges.compute_seconds,
+        "redundant_work": exchanges.redundant - 1.0,
     }
 
 
@@ -154,25 +154,25 @@ def predict_cluster(
     )
 
 
-def _topology(problem: Problem, ranks: int, asked: Sequence[int] | None) -> tuple[int, ...]:
+def _topology(problem: Problem, ranks: int, topology: Sequence[int] | None) -> tuple[int, ...]:
     shape = problem.shape
-    if asked is not None and len(asked) != len(shape):
-        raise UsageError(f"a topology has {len(shape)} numbers of ranks, got {tuple(asked)}")
+    if topology is not None and len(topology) != len(shape):
+        raise UsageError(f"a topology has {len(shape)} numbers of ranks, got {tuple(topology)}")
     fitting = [
         dims
         for dims in _factors(ranks, len(shape))
         if all(each <= extent for each, extent in zip(dims, shape, strict=True))
-        and all(want in {-1, each} for want, each in zip(asked or dims, dims, strict=True))
+        and all(want in {-1, each} for want, each in zip(topology or dims, dims, strict=True))
     ]
     if not fitting:
-        told = f", as the topology {tuple(asked)}," if asked is not None else ""
-        raise UsageError(f"{ranks} ranks{told} do not fit a grid of {format_shape(shape)}")
+        clause = f", as the topology {tuple(topology)}," if topology is not None else ""
+        raise UsageError(f"{ranks} ranks{clause} do not fit a grid of {format_shape(shape)}")
     wraps = [axis in wrapped_axes(problem) for axis in range(len(shape))]
     around = depths(problem, 1)
 
     def halo(dims: tuple[int, ...]) -> tuple[int, int, tuple[int, ...]]:
-        one = exchange(tuple(map(ceil_div, shape, dims)), dims, around, wraps)
-        return one.cells, one.messages, tuple(-each for each in dims)
+        traffic = exchange(tuple(map(ceil_div, shape, dims)), dims, around, wraps)
+        return traffic.cells, traffic.messages, tuple(-each for each in dims)
 
     return min(fitting, key=halo)
 
@@ -184,8 +184,8 @@ def _factors(number: int, count: int) -> Iterator[tuple[int, ...]]:
         return
     small = [each for each in range(1, math.isqrt(number) + 1) if number % each == 0]
     for first in sorted({*small, *(number // each for each in small)}):
-        for others in _factors(number // first, count - 1):
-            yield (first, *others)
+        for factors in _factors(number // first, count - 1):
+            yield (first, *factors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

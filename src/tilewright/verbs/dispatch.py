@@ -60,34 +60,34 @@ def server_of(program: Named) -> Serving:
     return next(each for each in serving() if each.program_of(program) is not None)
 
 
-def program_of(given: AnyProgram) -> Program | Named:
+def program_of(program: AnyProgram) -> Program | Named:
     """Return the program that a user means; a name that a stencil has, too, is another kind's."""
-    if not isinstance(given, Program | Stencil):
+    if not isinstance(program, Program | Stencil):
         for each in serving():
-            found = each.program_of(given)
-            if found is not None:
-                return found
-    return as_program(cast("ProgramLike", given))
+            match = each.program_of(program)
+            if match is not None:
+                return match
+    return as_program(cast("ProgramLike", program))
 
 
-def stencil_of(given: AnyProgram, verb: str = "") -> Program:
+def stencil_of(program: AnyProgram, verb: str = "") -> Program:
     """Return the stencil that a user means, for a verb that only stencils offer."""
-    known = program_of(given)
-    if isinstance(known, Program):
-        return known
-    server = server_of(known)
+    definition = program_of(program)
+    if isinstance(definition, Program):
+        return definition
+    server = server_of(definition)
     lack = server.LACKS.get(verb, "this command does not take")
-    raise UsageError(f"{known.name!r} is a {server.KIND}, which {lack}", server.HINT)
+    raise UsageError(f"{definition.name!r} is a {server.KIND}, which {lack}", server.HINT)
 
 
-def workload_of(given: AnyProgram, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine) -> Workload:
+def workload_of(subject: AnyProgram, scalars: Mapping[str, Any] | None, request: Request, machine: Machine) -> Workload:
     """Return what a user asks about, on a machine; any scalar may be left out, and all are None if unknown."""
-    program = program_of(given)
+    program = program_of(subject)
     if not isinstance(program, Program):
-        return server_of(program).on_machine(program, scalars, asked, machine)
+        return server_of(program).on_machine(program, scalars, request, machine)
     from tilewright.tuning import stencil
 
-    problem, numbers = problem_of(program, scalars or {}, asked.shape, asked.steps, asked.dtype, asked.boundary)
+    problem, numbers = problem_of(program, scalars or {}, request.shape, request.steps, request.dtype, request.boundary)
     if scalars is not None:
         warn_if_unstable(problem, numbers)
-    return stencil.on_machine(problem, machine, model=asked.model, scope=asked.scope)
+    return stencil.on_machine(problem, machine, model=request.model, scope=request.scope)

@@ -77,36 +77,36 @@ class Diagnosis(Record):
 
 def diagnose() -> Diagnosis:
     """Look at Python, its packages, the compiler, the CPU, memory and the kernel cache."""
-    looks: list[Callable[[], tuple[Check, ...]]] = [
+    probes: list[Callable[[], tuple[Check, ...]]] = [
         _python,
-        _required,
+        _required_packages,
         _compiler,
         _cpu,
         _calibration,
         _threads,
         _memory,
         _cache,
-        _optional,
+        _optional_packages,
         _petsc,
         _gpus,
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Diagnosis(checks=tuple(check for look in looks for check in look()))
+        return Diagnosis(checks=tuple(check for look in probes for check in look()))
 
 
 def _python() -> tuple[Check, ...]:
-    good = sys.version_info >= _OLDEST
-    fix = "" if good else "install Python 3.11 or newer"
+    is_recent = sys.version_info >= _OLDEST
+    fix = "" if is_recent else "install Python 3.11 or newer"
     detail = f"{platform.python_version()} at {sys.executable} on {platform.system()} {platform.machine()}"
-    return (Check(name="python", state="ok" if good else "fault", detail=detail, fix=fix),)
+    return (Check(name="python", state="ok" if is_recent else "fault", detail=detail, fix=fix),)
 
 
-def _required() -> tuple[Check, ...]:
+def _required_packages() -> tuple[Check, ...]:
     return tuple(_package(name, "fault") for name in _REQUIRED)
 
 
-def _optional() -> tuple[Check, ...]:
+def _optional_packages() -> tuple[Check, ...]:
     return tuple(_package(name, "absent", f"; {use}") for name, use in _OPTIONAL.items())
 
 
@@ -120,11 +120,11 @@ def _petsc() -> tuple[Check, ...]:
     find = importlib.import_module("tilewright.sparse.petsc").find  # of a workload, which verbs do not import
     use = "solves with diagonal matrices: tilewright petsc"
     try:
-        found = find()
+        library = find()
     except TilewrightError as error:
         fix = "" if _manager() != "apt-get" else _install("libpetsc-real-dev")
         return (Check(name="petsc", state="absent", detail=f"{error.message}; {use}", fix=fix or error.hint),)
-    detail = f"{found.version}, {found.dtype}, built with {' '.join(found.compiler)}; {use}"
+    detail = f"{library.version}, {library.dtype}, built with {' '.join(library.compiler)}; {use}"
     return (Check(name="petsc", state="ok", detail=detail),)
 
 
@@ -132,13 +132,13 @@ def _gpus() -> tuple[Check, ...]:
     """What the backends opencl and cuda would find, and the compiler that screens candidates for cards elsewhere."""
     from tilewright.runtime.devices import cuda, nvrtc
 
-    looks: tuple[tuple[str, Callable[[], str], str, str], ...] = (
+    probes: tuple[tuple[str, Callable[[], str], str, str], ...] = (
         ("opencl", _opencl, "the backend opencl", f"{_PIP} 'tilewright[opencl]'"),
         ("cuda", lambda: ", ".join(each.name for each in cuda.every()), "the backend cuda", ""),
         ("nvrtc", nvrtc.version, "screens CUDA candidates, without a GPU too", f"{_PIP} 'tilewright[cuda]'"),
     )
     checks = []
-    for name, look, use, fix in looks:
+    for name, look, use, fix in probes:
         try:
             checks.append(Check(name=name, state="ok", detail=f"{look()}; {use}"))
         except TilewrightError as error:
@@ -171,16 +171,16 @@ def _opencl() -> str:
 
 def _compiler() -> tuple[Check, ...]:
     try:
-        found = toolchain.toolchain()
+        tools = toolchain.toolchain()
     except TilewrightError as error:
         detail = f"{error.message}; programs run with NumPy, slowly"
         unset = error.hint if error.hint.startswith("unset") else ""
         fix = unset or f"{_install('gcc')}, or: {_PIP} ziglang"
         return (Check(name="compiler", state="fault", detail=detail, fix=fix),)
-    named = found.identity.partition(" ")[2]
-    detail = f"{named} ({' '.join(found.command)}), {' '.join(found.native) or 'no flags for this CPU'}"
+    named = tools.identity.partition(" ")[2]
+    detail = f"{named} ({' '.join(tools.command)}), {' '.join(tools.native) or 'no flags for this CPU'}"
     compiler = Check(name="compiler", state="ok", detail=detail)
-    if found.openmp:
+    if tools.openmp:
         return compiler, Check(name="openmp", state="ok", detail="links")
     package = "libomp" if "clang" in named else "libgomp"
     names = {"apt-get": {"libomp": "libomp-dev", "libgomp": "libgomp1"}}

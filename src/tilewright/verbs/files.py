@@ -66,8 +66,8 @@ class FileRun(Computed):
     @property
     def checked(self) -> dict[str, Any]:
         """What the document says of the comparison."""
-        found = self.comparison
-        return {} if found is None else {"max_error": found.max_error, "checked": True, "within_bound": found.within}
+        check = self.comparison
+        return {} if check is None else {"max_error": check.max_error, "checked": True, "within_bound": check.within}
 
     def __str__(self) -> str:
         if self.comparison is None:
@@ -95,22 +95,22 @@ def run_files(program: Program, options: RunOptions, files: RunFiles, note: Note
     planes = data.planes(program, files.inputs, files.shape, options.dtype, files.seed)
     bits = max([8, *(picture_bits(path) for path in files.inputs if is_picture(path))])
     _note_depth(files, len(planes), bits, note)
-    looks = _Looks(program, options, files, len(planes), bits)
+    snapshots = _Looks(program, options, files, len(planes), bits)
     options = replace(
         options,
-        callback=None if files.snapshots is None else looks.write,
+        callback=None if files.snapshots is None else snapshots.write,
         where=None if options.where is None else read_planes(options.where)[0],
         sources=read_sources(options.sources),
         levels=files.snapshots is not None and data.holds_state(files.snapshots),
     )
     deep = any(map(data.holds_state, files.outputs))
-    engines = [_Plane(program, arrays, scalars, options, target, looks=looks, deep=deep) for arrays in planes]
-    found = [computed(engine) for engine in engines]
+    engines = [_Plane(program, arrays, scalars, options, target, looks=snapshots, deep=deep) for arrays in planes]
+    states = [computed(engine) for engine in engines]
     first, problem = engines[0], engines[0].problem
-    results = [{field: levels[0] for field, levels in each.items()} for each in found]
+    results = [{field: levels[0] for field, levels in each.items()} for each in states]
     _write(problem, results, files.outputs, bits, note)
     for path in filter(data.holds_state, files.outputs):
-        data.write_state(path, program, {**looks.constant, **found[0]}, first.done)
+        data.write_state(path, program, {**snapshots.constant, **states[0]}, first.done)
     return FileRun(
         planes=len(planes),
         seconds=sum(engine.seconds for engine in engines),
@@ -139,8 +139,8 @@ class _Plane(Memory):
 
     packed = False
 
-    def __init__(self, *asked: Any, looks: "_Looks", deep: bool) -> None:  # noqa: ANN401
-        super().__init__(*asked)
+    def __init__(self, *arguments: Any, looks: "_Looks", deep: bool) -> None:  # noqa: ANN401
+        super().__init__(*arguments)
         self._looks, self._levels = looks, deep  # deep: whether all levels are written at the end
 
     def copies_levels(self) -> bool:
@@ -154,7 +154,7 @@ class _Plane(Memory):
             warn_if_at_rest(self.case.given, files=True)
             self._looks.begin(self.case)
 
-    def warn_if_nonfinite(self, found: Levels) -> None:
+    def warn_if_nonfinite(self, levels: Levels) -> None:
         pass
 
 
@@ -226,9 +226,9 @@ def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: b
     """Say that no run can go on from a file of a single array, where a next one needs more."""
     levels, fields = program.history(field) > 1, alone and len(program.updated) > 1
     if path.suffix.lower() == ".npy" and (levels or fields):
-        what = f"the newest time level of {field!r}" if levels else repr(field)
+        content = f"the newest time level of {field!r}" if levels else repr(field)
         note(
-            f"warning: {str(path)!r} holds {what} alone, from which no run can go on "
+            f"warning: {str(path)!r} holds {content} alone, from which no run can go on "
             f"(hint: {path.with_suffix('.npz').name} keeps all fields and time levels, and --input reads it)"
         )
 
@@ -266,21 +266,21 @@ def _compare(cases: Sequence[CheckedProblem], results: Sequence[Mapping[str, Arr
     check_memory(_REFERENCE_COPIES * problem.cells * np.dtype(np.float64).itemsize * len(problem.program.fields))
     if problem.cells * problem.steps * len(cases) >= _LONG_CHECK:
         note("comparing with the NumPy reference, which takes a while")
-    errors, within, done = [], True, [0]
+    errors, within, count = [], True, [0]
     steps = problem.steps * sum(rounding.runs(problem, each.given.versions, each.given.scalars) for each in cases)
 
     def stepped() -> None:
-        done[0] += 1
+        count[0] += 1
 
     for each, result in zip(cases, results, strict=True):
-        with waiting("comparing with the NumPy reference", lambda: (done[0] / max(1, steps), None)):
+        with waiting("comparing with the NumPy reference", lambda: (count[0] / max(1, steps), None)):
             tables = point_tables(problem, each.inputs())
             added = rounding.nothing if tables is None else tables.added
             exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars, stepped, added)
         for field in problem.program.updated:
-            error, good = rounding.worst_excess(result[field], exact[field], allowed[field])
+            error, is_within = rounding.worst_excess(result[field], exact[field], allowed[field])
             errors.append(error)
-            within = within and good
+            within = within and is_within
     return Comparison(max_error=max(errors), within=within)
 
 
@@ -333,9 +333,9 @@ def run_files_on_ranks(program: Program, options: RunOptions, files: RunFiles) -
     sources = read_sources(options.sources)
     comm.Barrier()
     begin = time.perf_counter()
-    found = run(program, *arrays, **replace(options, sources=sources, dtype=None).keywords(), **scalars)
+    result = run(program, *arrays, **replace(options, sources=sources, dtype=None).keywords(), **scalars)
     seconds = comm.allreduce(time.perf_counter() - begin, op=MPI.MAX)
-    results = found if isinstance(found, tuple) else (found,)
+    results = result if isinstance(result, tuple) else (result,)
     for path, array in zip(files.outputs, results, strict=False):
         array.write(path)
     if comm.Get_rank():
@@ -375,12 +375,12 @@ def _arrays_of_ranks(options: RunOptions, files: RunFiles, program: Program, com
 
     dims = None if files.topology is None else tuple(_rank_count(text) for text in files.topology.split("x"))
     if files.inputs:
-        given: list[Any] = []
-        rank_arrays.together(comm, lambda: given.extend(disk.open_array(path) for path in files.inputs))
-        dtypes = [options.dtype or each.dtype.name for each in given]
+        inputs: list[Any] = []
+        rank_arrays.together(comm, lambda: inputs.extend(disk.open_array(path) for path in files.inputs))
+        dtypes = [options.dtype or each.dtype.name for each in inputs]
         arrays = [
             rank_arrays.Array(tuple(each.shape), dtype, comm=comm, topology=dims)
-            for each, dtype in zip(given, dtypes, strict=True)
+            for each, dtype in zip(inputs, dtypes, strict=True)
         ]
         return [array.read(path) for array, path in zip(arrays, files.inputs, strict=True)]
     if files.shape is None:

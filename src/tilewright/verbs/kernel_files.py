@@ -48,8 +48,8 @@ class KernelText:
         """Return the decision for a GPU."""
         if self.decision is not None and self.decision.target.backend == dialect:
             return self.decision
-        (found,) = plans(self.problem, read_target(dialect), self.tiling, strict=self.strict)
-        return found
+        (plan,) = plans(self.problem, read_target(dialect), self.tiling, strict=self.strict)
+        return plan
 
     @staticmethod
     def device_source(decision: Plan) -> KernelSource[DeviceLayout]:
@@ -129,10 +129,10 @@ def export(kernels: Sequence[KernelText], path: str | Path, dialect: str) -> Exp
     ending = Path(path).suffix if folder is None else next(end for end, kind in DIALECTS.items() if kind == dialect)
     where, ends = ("a CPU", (".c",)) if dialect == "c" else ("a GPU", (".cu", ".cl"))
     if ending not in ends:
-        wanted = " or ".join(ends)
-        raise UsageError(f"kernels for {where} are exported to a file that ends in {wanted}, got {Path(path).name!r}")
+        listing = " or ".join(ends)
+        raise UsageError(f"kernels for {where} are exported to a file that ends in {listing}, got {Path(path).name!r}")
     texts: dict[Path, str] = {}
-    done: list[Tiling] = []
+    tilings: list[Tiling] = []
     left: list[tuple[Tiling, str]] = []
     for kernel in kernels:
         name = f"{file_name(kernel.tiling)}{ending}"
@@ -142,15 +142,15 @@ def export(kernels: Sequence[KernelText], path: str | Path, dialect: str) -> Exp
         try:
             texts |= kernel.texts(target, alone=folder is not None or len(kernels) > 1)
         except (IllegalTilingError, UsageError) as error:
-            if not done and kernel is kernels[-1]:
+            if not tilings and kernel is kernels[-1]:
                 raise
             left.append((kernel.tiling, str(error)))
             continue
-        done.append(kernel.tiling)
+        tilings.append(kernel.tiling)
     _check_replaceable(texts)
     if folder is not None and texts:
         make_folder(folder)
-    return Exported(tilings=tuple(done), files=write(texts), left_out=tuple(left))
+    return Exported(tilings=tuple(tilings), files=write(texts), left_out=tuple(left))
 
 
 def write(texts: Mapping[Path, str]) -> tuple[Path, ...]:

@@ -182,13 +182,13 @@ class _Box:
     def __getitem__(self, box: "slice | int | EllipsisType | tuple[slice | int | EllipsisType, ...]") -> Value:
         parts = box if isinstance(box, tuple) else (box,)
         gap = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
-        found: Value | None = None
+        condition: Value | None = None
         for place, part in enumerate(parts):
             axis = place if place < gap else place - len(parts)
             span = None if place == gap else _span(part, axis)
             if span is not None:
-                found = Value(span) if found is None else found & Value(span)
-        return Value(Const(True)) if found is None else found
+                condition = Value(span) if condition is None else condition & Value(span)
+        return Value(Const(True)) if condition is None else condition
 
 
 inside = _Box()
@@ -215,7 +215,7 @@ def _span(part: object, axis: int) -> Inside | None:
 _BOX = "a box of tw.inside is made of slices and whole numbers"
 
 
-def _whole(value: object, what: str) -> int:
+def _whole(value: object, rule: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TraceError(f"{what}, got {value!r:.60}", "such as tw.index(0) and tw.inside[:20, 5:-5]")
+        raise TraceError(f"{rule}, got {value!r:.60}", "such as tw.index(0) and tw.inside[:20, 5:-5]")
     return int(value.__index__())

@@ -70,13 +70,13 @@ def _span(text: str) -> tuple[float, float]:
 
 
 def _sizes(texts: Sequence[str]) -> dict[str, int]:
-    found = {}
+    sizes = {}
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator or not value.strip().isdecimal() or len(value) > 18:
             raise UsageError(f"Invalid value for --set: {text!r} is not NAME=VALUE with a whole number", _ANNOTATE)
-        found[name.strip()] = int(value)
-    return found
+        sizes[name.strip()] = int(value)
+    return sizes
 
 
 class RunOptions(Options):

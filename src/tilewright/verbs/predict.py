@@ -176,8 +176,8 @@ def select(
     if threads:
         warn_of("threads=")
     work = workload_of(program, scalars, SelectOptions.of(locals()).request(), as_machine(machine))
-    found = work.ranked(metric, within=within, top=top)
-    return Ranking(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
+    ranking = work.ranked(metric, within=within, top=top)
+    return Ranking(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in ranking)
 
 
 def choose_tiling(
@@ -219,8 +219,8 @@ def choose_tiling(
         return choice.choose_tiling(program, where, copies=copies)
     if shape is None:
         raise UsageError("a tiling is chosen for a shape, and none is given", "pass shape=(4096, 4096)")
-    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model="exact", scope=None)
-    problem = workload_of(program, scalars, asked, where).problem
+    request = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model="exact", scope=None)
+    problem = workload_of(program, scalars, request, where).problem
     if not isinstance(problem, Problem):
         raise UsageError("a table has tiles of one family", "predict says which is chosen for it")
     return choice.choose_tiling(problem, where, copies=copies)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.verbs.kernel_files import KernelText
 
 
-def _sourced(quantity: Quantity) -> dict[str, object]:
+def _source_facts(quantity: Quantity) -> dict[str, object]:
     return {key: getattr(quantity, key) for key in ("value", "source", "low", "high", "note")}
 
 
@@ -80,8 +80,8 @@ class Prediction(Studied):
     @property
     def constants(self) -> dict[str, str]:
         """Where its constants come from: the two that a time depends on most, and all of the machine."""
-        found = tables.constants(self.hardware, C_iter=self.c_iter, bandwidth=self.hardware.dram_bandwidth)
-        return found | {"C_iter": ", ".join([found["C_iter"], *self._code().values()])}
+        sources = tables.constants(self.hardware, C_iter=self.c_iter, bandwidth=self.hardware.dram_bandwidth)
+        return sources | {"C_iter": ", ".join([sources["C_iter"], *self._code().values()])}
 
     @property
     def interval(self) -> Interval:
@@ -133,10 +133,10 @@ class Prediction(Studied):
         return self.problem.dtype
 
     def _iteration(self) -> dict[str, object]:
-        return _sourced(self.c_iter) | self._code()
+        return _source_facts(self.c_iter) | self._code()
 
     def _bandwidth(self) -> dict[str, object]:
-        return _sourced(self.hardware.dram_bandwidth)
+        return _source_facts(self.hardware.dram_bandwidth)
 
     @property
     def expected(self) -> str:
@@ -246,20 +246,20 @@ def _limits(problem: Problem, tiling: Tiling, costs: Costs, machine: Machine, mo
     """Say what a prediction for a GPU cannot be: a grid beyond its memory, idle multiprocessors, values that spill."""
     if machine.kind == "cpu":
         return ()
-    found = []
+    notes = []
     needed = _device_bytes(problem, tiling)
     if machine.memory_bytes is not None and needed > machine.memory_bytes.value:
         texts = format_over(needed, int(machine.memory_bytes.value))
-        found.append(f"all buffers of the grid take {texts[0]}, {machine.name} has {texts[1]}: it cannot hold them")
+        notes.append(f"all buffers of the grid take {texts[0]}, {machine.name} has {texts[1]}: it cannot hold them")
     blocks, count = _blocks(problem, tiling, costs), int(machine.sm_count.value)
     if blocks < count:
-        found.append(f"at most {blocks} of the {count} multiprocessors have a block: the grid is small for {tiling}")
+        notes.append(f"at most {blocks} of the {count} multiprocessors have a block: the grid is small for {tiling}")
     setting = make_setting(problem, machine)
     if model == "exact" and time_model.models_threads(tiling.family, setting):
         spilled = float(np.ceil(time_model.thread_terms(time_model.sizes_of(tiling, setting), setting).spilled[0]))
         if spilled:
-            found.append(f"about {spilled:.0f} values of a thread of {tiling} find no register and spill to memory")
-    return tuple(found)
+            notes.append(f"about {spilled:.0f} values of a thread of {tiling} find no register and spill to memory")
+    return tuple(notes)
 
 
 def _device_bytes(problem: Problem, tiling: Tiling) -> int:

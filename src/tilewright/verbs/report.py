@@ -55,23 +55,23 @@ def report(
     many = [results] if isinstance(results, Plan | Prediction | Study) else list(results)
     if not many:
         raise UsageError("there is nothing to report", "give a file that `tilewright tune … --json` printed")
-    made = [f"Made on {today()} by tilewright {version()}"]
-    made += [f"with the command {command}"] if command else []
-    return page.write([_study(each) for each in many], Path(path), title, ", ".join(made))
+    remarks = [f"Made on {today()} by tilewright {version()}"]
+    remarks += [f"with the command {command}"] if command else []
+    return page.write([_study(each) for each in many], Path(path), title, ", ".join(remarks))
 
 
 def _study(result: Result) -> Study:
     return result if isinstance(result, Study) else result.study()
 
 
-def of_problem(program: Program, known: FileDefaults, top: int = 40) -> Study:
+def of_problem(program: Program, context: FileDefaults, top: int = 40) -> Study:
     """Return the study of a problem on a machine from the models alone: nothing is compiled or run."""
-    if known.shape is None or not known.steps:
+    if context.shape is None or not context.steps:
         raise UsageError("a report of a program needs its shape and steps", "give --shape 4096x4096 --steps 256")
-    machine = as_machine(known.machine or "host")
+    machine = as_machine(context.machine or "host")
     ranked = select(
-        program, shape=known.shape, steps=known.steps, machine=machine, within=None, top=top, dtype=known.dtype,
-        boundary=known.boundary,
+        program, shape=context.shape, steps=context.steps, machine=machine, within=None, top=top, dtype=context.dtype,
+        boundary=context.boundary,
     )  # fmt: skip
     first = ranked[0]
     assert isinstance(first.problem, Problem)  # noqa: S101  (a program has no table)
@@ -79,13 +79,13 @@ def of_problem(program: Program, known: FileDefaults, top: int = 40) -> Study:
     return study.of_case(work, [each.candidate() for each in ranked])
 
 
-def of_file(path: Path, known: FileDefaults) -> Study:
+def of_file(path: Path, context: FileDefaults) -> Study:
     """Read what ``tune --json`` or ``predict --json`` printed, or a tuning log of the store (``.jsonl``)."""
     where = repr(str(path))
     if not path.exists():
         raise _missing(str(path))
     if path.suffix == ".jsonl":
-        return _of_log(path, known)
+        return _of_log(path, context)
     hint = "give a file that `tilewright tune … --json` printed"
     document = documents.decode_json(read_text(path), where, hint)
     if not isinstance(document, dict) or "program" not in document or "machine" not in document:
@@ -93,12 +93,12 @@ def of_file(path: Path, known: FileDefaults) -> Study:
     rows = document.get("candidates") or [document.get("winner") or document]
     if not isinstance(rows, list) or not 0 < len(rows) <= _MOST:
         raise UsageError(f"the candidates in {where} are a list of 1 to {_MOST}")
-    kept = [row for row in rows if not isinstance(row, dict) or not is_gone(_tiling(row))]
-    warn_skipped(len(rows) - len(kept), path.name)
-    if not kept:
+    entries = [row for row in rows if not isinstance(row, dict) or not is_gone(_tiling(row))]
+    warn_skipped(len(rows) - len(entries), path.name)
+    if not entries:
         raise UsageError(f"{where} has no tiling of a family that is still there", "tune or predict again")
-    candidates = [_candidate(row, where) for row in kept]
-    work, lines = _work(document, known, where), _lines(document, candidates)
+    candidates = [_candidate(row, where) for row in entries]
+    work, lines = _work(document, context, where), _lines(document, candidates)
     return study.of_case(work, candidates, lines, study.read_circumstances(document))
 
 
@@ -111,30 +111,30 @@ def _missing(name: str) -> UsageError:
     )
 
 
-def _of_log(path: Path, known: FileDefaults) -> Study:
+def _of_log(path: Path, context: FileDefaults) -> Study:
     """Read a tuning log, up to wherever it was cut; the quickest tiling counts as chosen."""
     from tilewright.verbs.tuning.meter import read_history
 
     check_there(path, "a tuning log")
-    if known.program is None or known.shape is None or known.steps is None:
+    if context.program is None or context.shape is None or context.steps is None:
         raise UsageError("a log does not say what it is of", "give --program P --shape S --steps T of one sample")
-    found = read_history(path).measurements
-    if not found:
+    measurements = read_history(path).measurements
+    if not measurements:
         raise UsageError(f"{str(path)!r} holds no measurement")
     many = [
         StudiedTiling(
             tiling=str(tiling),
             predicted=math.nan,
-            measured=one.median if one.seconds else None,
-            measured_range=(min(one.seconds), max(one.seconds)) if one.seconds else None,
-            spread=None if len(one.seconds) < 2 else (max(one.seconds) - min(one.seconds)) / one.median,
-            outcome=str(one.outcome),
+            measured=sample.median if sample.seconds else None,
+            measured_range=(min(sample.seconds), max(sample.seconds)) if sample.seconds else None,
+            spread=None if len(sample.seconds) < 2 else (max(sample.seconds) - min(sample.seconds)) / sample.median,
+            outcome=str(sample.outcome),
         )
-        for tiling, one in found.items()
+        for tiling, sample in measurements.items()
     ]
     many.sort(key=lambda each: math.inf if each.measured is None else each.measured)
-    problem = make_problem(known.program, known.shape, known.steps, known.dtype, known.boundary)
-    work = stencil.on_machine(problem, as_machine(known.machine or "host"))
+    problem = make_problem(context.program, context.shape, context.steps, context.dtype, context.boundary)
+    work = stencil.on_machine(problem, as_machine(context.machine or "host"))
     return study.of_case(work, many, (f"{len(many)} tilings in the log {path.name}",))
 
 
@@ -170,36 +170,36 @@ class _Candidate:
     costs: object = None
 
 
-def _work(document: Mapping[str, Any], known: FileDefaults, where: str) -> stencil.StencilWorkload:
-    one = documents.parse(_Problem, document, where, alone=False)
-    name, machine = one.program, one.machine
-    program = known.program or (study.known_program(name) if isinstance(name, str) else None)
+def _work(document: Mapping[str, Any], context: FileDefaults, where: str) -> stencil.StencilWorkload:
+    facts = documents.parse(_Problem, document, where, alone=False)
+    name, machine = facts.program, facts.machine
+    program = context.program or (study.known_program(name) if isinstance(name, str) else None)
     if program is None:
         raise UsageError(
             f"{where} is of the program {shortened(name)}, which is not built in", "give --program FILE.py:FUNCTION"
         )
-    if known.machine is None and ("/" in machine or machine.endswith(".toml")):
+    if context.machine is None and ("/" in machine or machine.endswith(".toml")):
         raise UsageError(
             f"{where} names the machine {shortened(machine)}, which is no name", "give --machine FILE.toml"
         )
-    problem = make_problem(program, one.shape, one.steps, one.dtype, known.boundary)
-    model = "published" if one.model == "published" else "exact"
-    return stencil.on_machine(problem, as_machine(known.machine or machine), model=model)
+    problem = make_problem(program, facts.shape, facts.steps, facts.dtype, context.boundary)
+    model = "published" if facts.model == "published" else "exact"
+    return stencil.on_machine(problem, as_machine(context.machine or machine), model=model)
 
 
 def _candidate(row: Any, where: str) -> StudiedTiling:  # noqa: ANN401
-    one = documents.parse(_Candidate, row, f"a candidate in {where}", alone=False)
+    entry = documents.parse(_Candidate, row, f"a candidate in {where}", alone=False)
     costs = _Costs()
-    if isinstance(one.costs, dict):
-        costs = documents.parse(_Costs, one.costs, f"the costs in {where}", alone=False)
-    predicted = costs.seconds if one.predicted_seconds is None else one.predicted_seconds
+    if isinstance(entry.costs, dict):
+        costs = documents.parse(_Costs, entry.costs, f"the costs in {where}", alone=False)
+    predicted = costs.seconds if entry.predicted_seconds is None else entry.predicted_seconds
     return StudiedTiling(
         tiling=_tile(row, where),
         predicted=predicted or math.nan,
-        measured=one.measured_seconds,
-        measured_range=one.range_seconds,
-        spread=one.spread,
-        outcome="unstable" if one.unstable else (one.outcome or "")[:_LONGEST],
+        measured=entry.measured_seconds,
+        measured_range=entry.range_seconds,
+        spread=entry.spread,
+        outcome="unstable" if entry.unstable else (entry.outcome or "")[:_LONGEST],
         flops=costs.flops,
         dram_bytes=costs.dram_bytes,
         joules=costs.joules,
@@ -221,10 +221,10 @@ def _tile(row: Mapping[str, Any], where: str) -> str:
         name = str(tiling.get("family"))
         tiling = name if name == "none" else f"{name}:{','.join(sizes)}"
     try:
-        found = parse(str(tiling)[:_LONGEST])
+        result = parse(str(tiling)[:_LONGEST])
     except TilewrightError as error:
         raise UsageError(f"a tiling in {where} is none: {error}") from None
-    return str(found)
+    return str(result)
 
 
 def _lines(document: Mapping[str, Any], candidates: Sequence[StudiedTiling]) -> tuple[str, ...]:

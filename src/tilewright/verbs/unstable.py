@@ -56,18 +56,18 @@ def warn_if_unstable(
         key = (*key, *(digest(_sample(array).tobytes()) for array in arrays.values())) if grown else key
         if _STABLE.get(key) is program:
             return
-        found = [near for _, cell in grown[:_MOST_MEASURED] for near in _growth_near(problem, scalars, arrays, cell)]
+        waves = [near for _, cell in grown[:_MOST_MEASURED] for near in _growth_near(problem, scalars, arrays, cell)]
     else:
         wave = stability.growth(program, numbers)
         if wave is None and varying:
             wave = stability.growth_in_time(program, numbers, varying)
-        found = [] if wave is None else [(wave, "")]
-    for wave, where in found:
+        waves = [] if wave is None else [(wave, "")]
+    for wave, where in waves:
         text = stability.advice(program, wave, problem.steps, where)
         if text:
             warn_once(text)
             return
-    if not found:
+    if not waves:
         if len(_STABLE) >= _MOST_STABLE:
             _STABLE.clear()
         _STABLE[key] = program
@@ -94,10 +94,10 @@ def _extreme_cells(arrays: Mapping[str, Array]) -> list[tuple[int, ...]]:
         pairs = ((a * b, a / b) for a, b in itertools.combinations(samples, 2))
         for sample in itertools.chain(samples, itertools.chain.from_iterable(pairs)):
             finite = np.isfinite(sample)
-            some = sample if finite.all() else np.where(finite, sample, sample[finite].mean() if finite.any() else 0.0)
+            data = sample if finite.all() else np.where(finite, sample, sample[finite].mean() if finite.any() else 0.0)
             stride = _stride(next(iter(arrays.values())))
-            for place in (int(some.argmin()), int(some.argmax())):
-                cells[tuple(stride * int(i) for i in np.unravel_index(place, some.shape))] = None
+            for place in (int(data.argmin()), int(data.argmax())):
+                cells[tuple(stride * int(i) for i in np.unravel_index(place, data.shape))] = None
             if len(cells) >= _MOST_CELLS:
                 break
     return list(cells)
@@ -119,7 +119,7 @@ def _growth_near(
     """Return the wave that grows around a cell, or around the middle of the cells like it, and where; or nothing."""
     rank = problem.program.rank
     sizes = list(zip(_AROUND[rank], _STEPS, strict=True))
-    for around, steps, at in dict.fromkeys((n, s, at) for n, s in sizes for at in (cell, _middle(arrays, cell, n))):
+    for around, steps, at in dict.fromkeys((n, s, at) for n, s in sizes for at in (cell, _centre(arrays, cell, n))):
         wave = stability.growth(problem.program, tuple(scalars.items()), _values(arrays, at))
         factor = 0.0 if wave is None else _growth_around(problem, scalars, arrays, at, around, steps)
         if wave is not None and factor ** (steps / 2) > _LEAST_RATIO:
@@ -127,7 +127,7 @@ def _growth_near(
     return []
 
 
-def _middle(arrays: Mapping[str, Array], cell: tuple[int, ...], around: int) -> tuple[int, ...]:
+def _centre(arrays: Mapping[str, Array], cell: tuple[int, ...], around: int) -> tuple[int, ...]:
     """Return the cell of the sample that has the most cells around whose coefficients are like a cell's."""
     like: Array = np.zeros(())
     for array in arrays.values():

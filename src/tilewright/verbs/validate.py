@@ -59,10 +59,10 @@ class Validation(Record):
         return f"{number} {'lines that were' if number > 1 else 'line that was'} cut short left out: {which}"
 
     def __str__(self) -> str:
-        one, ten = self.overall.fraction_of_best[0], self.overall.fraction_of_best[TOPS.index(10)]
+        first, ten = self.overall.fraction_of_best[0], self.overall.fraction_of_best[TOPS.index(10)]
         return (
             f"{self.model} model on {self.machine}: {self.overall.points} points of {len(self.stencils)} stencils; the "
-            f"first choice reaches {one:.0%} of the best, the best of ten {ten:.0%}"
+            f"first choice reaches {first:.0%} of the best, the best of ten {ten:.0%}"
             + (f"; {self.left_out()}" if self.skipped else "")
         )
 
@@ -99,30 +99,30 @@ def validate(
     asked = ValidateOptions.of(locals())
     if not logs:
         raise UsageError("there is nothing to validate: give at least one log")
-    known = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
+    records = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
     where = as_machine(machine)
-    skipped = tuple(line for log in known for line in log.skipped)
+    skipped = tuple(line for log in records for line in log.skipped)
     one_of("the model", model, time_model.MODELS)
-    measured = [np.array([point.seconds for point in log.measured]) for log in known]
-    for log, seconds in zip(known, measured, strict=True):
+    measured = [np.array([point.seconds for point in log.measured]) for log in records]
+    for log, seconds in zip(records, measured, strict=True):
         if len(seconds) < points + 2:
             raise UsageError(f"a log has at least {points + 2} measured points, {log.program!r} has {len(seconds)}")
-    cases = [case_of(log) for log in known]
+    cases = [case_of(log) for log in records]
     every, results = None, []
     if model == "published":
         refuse("a validation of the published model", asked)
-        results = [_published(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
+        results = [_published_result(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
     else:
         gpu = thread_numbers(where)
-        used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
-        chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
+        picks = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
+        chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, picks, strict=True)]
         every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
         for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
             fitted = every
             if held_out and points and len(cases) > 1:
-                fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
+                fitted = calibrate([part for i, part in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
             constants = fitted.constants if fitted else GpuConstants()
-            results.append(_scored(case, seconds, used[number], gpu, constants, off))
+            results.append(_exact_result(case, seconds, picks[number], gpu, constants, off))
     return Validation(
         machine=where.name,
         model=model,
@@ -155,18 +155,18 @@ def validate_here(
         seconds=3600.0,
         executor=executor,
     )
-    both = [(c.predicted_seconds, c.measured_seconds) for c in plan.candidates if c.measured_seconds]
-    if len(both) < 2:
+    pairs = [(c.predicted_seconds, c.measured_seconds) for c in plan.candidates if c.measured_seconds]
+    if len(pairs) < 2:
         raise UsageError(f"fewer than two tilings of {program!r} ran, so there is nothing to compare")
-    predicted, measured = np.array(both, dtype=float).T
-    one = StencilValidation(
+    predicted, measured = np.array(pairs, dtype=float).T
+    stencil = StencilValidation(
         name=plan.program.name,
         scores=Comparison(predicted=predicted, measured=measured).score(),
         predicted=predicted,
         measured=measured,
         used=np.zeros(0, dtype=np.int64),
     )
-    return Validation(machine="host", model="exact", stencils=(one,), overall=one.scores)
+    return Validation(machine="host", model="exact", stencils=(stencil,), overall=stencil.scores)
 
 
 def read_log(
@@ -213,46 +213,46 @@ def case_of(log: TuningLog) -> selector.TilingBatch:
     return selector.make_case(program, sizes, threads, facts)
 
 
-def _scored(
-    case: selector.TilingBatch, seconds: Floats, used: Ints, gpu: Numbers, constants: GpuConstants, off: Sequence[str]
+def _exact_result(
+    case: selector.TilingBatch, seconds: Floats, picks: Ints, gpu: Numbers, constants: GpuConstants, off: Sequence[str]
 ) -> StencilValidation:
     terms = selector.evaluate(case, gpu, constants, off)
-    scale = scale_of(terms.seconds[used], seconds[used]) if len(used) else 1.0
+    scale = scale_of(terms.seconds[picks], seconds[picks]) if len(picks) else 1.0
     shared = int(gpu.block_shared_bytes)
-    resident = terms.resident[np.setdiff1d(np.arange(len(seconds)), used)]
-    return _result(case, terms.seconds * scale, seconds, used, shared, resident=resident, scale=scale)
+    resident = terms.resident[np.setdiff1d(np.arange(len(seconds)), picks)]
+    return _result(case, terms.seconds * scale, seconds, picks, shared, resident=resident, scale=scale)
 
 
-def _published(
+def _published_result(
     case: selector.TilingBatch, seconds: Floats, machine: Machine, points: int, seed: tuple[int, int]
 ) -> StencilValidation:
     setting = make_setting(case.facts.problem, machine)
     limit = min(setting.rates.block_bytes, STATIC_SHARED)
     setting = setting.at(block_bytes=limit)
     first = time_model.evaluate(hybrid.FAMILY, case.sizes, setting, "published").seconds
-    used = sample(np.where(np.isfinite(first), first, np.nanmax(first[np.isfinite(first)]) * 10), points, seed)
-    best, found = np.inf, first
+    picks = sample(np.where(np.isfinite(first), first, np.nanmax(first[np.isfinite(first)]) * 10), points, seed)
+    best, fit = np.inf, first
     for factor in np.geomspace(1e-2, 1e2, 81) if points else ():
         trial = setting.at(c_iter=setting.rates.c_iter.at(setting.rates.c_iter.value * float(factor)))
         predicted = time_model.evaluate(hybrid.FAMILY, case.sizes, trial, "published").seconds
-        inside = used[np.isfinite(predicted[used])]
+        inside = picks[np.isfinite(predicted[picks])]
         error = float(np.abs(np.log(predicted[inside] / seconds[inside])).mean()) if len(inside) else np.inf
         if error < best:
-            best, found = error, predicted
-    return _result(case, found, seconds, used, limit)
+            best, fit = error, predicted
+    return _result(case, fit, seconds, picks, limit)
 
 
 def _result(
     case: selector.TilingBatch,
     predicted: Floats,
     seconds: Floats,
-    used: Ints,
+    picks: Ints,
     limit: int,
     *,
     resident: Ints | None = None,
     scale: float = 1.0,
 ) -> StencilValidation:
-    rest = np.setdiff1d(np.arange(len(seconds)), used)
+    rest = np.setdiff1d(np.arange(len(seconds)), picks)
     part = case.take(rest)
     space = MeasuredSpace(
         sizes=part.sizes,
@@ -268,7 +268,7 @@ def _result(
         scores=space.score(),
         predicted=predicted,
         measured=seconds,
-        used=used,
+        used=picks,
         space=space,
         resident=resident,
         scale=scale,

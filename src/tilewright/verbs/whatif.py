@@ -126,10 +126,10 @@ def whatif(
         UsageError: If anything is unknown or out of range.
     """
     scales, where = _factors_of(vary, factors, metric), as_machine(machine)
-    asked = Request(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
-    work = workload_of(program, scalars, asked, where)
-    held = _best(work, metric)[0]
-    rows = [_row(factor, *_varied(work, vary, factor), held, metric) for factor in scales]
+    request = Request(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
+    work = workload_of(program, scalars, request, where)
+    base = _best(work, metric)[0]
+    rows = [_row(factor, *_varied_work(work, vary, factor), base, metric) for factor in scales]
     return WhatIf(
         program=work.problem.program.name,
         machine=where.name,
@@ -204,13 +204,13 @@ def largest_shape(work: Workload) -> tuple[int, ...] | None:
     return tuple(max(1, int(scale * extent)) for extent in shape)
 
 
-def _row(factor: float, work: Workload, amount: str, held: Tiling, metric: str) -> Row:
+def _row(factor: float, work: Workload, amount: str, base: Tiling, metric: str) -> Row:
     tiling, costs = _best(work, metric)
-    least, expected = choices.of_costs([costs], metric)[0], work.expected(held)
-    kept = _cost(expected, metric)
-    if expected is not None and kept is not None and kept < least:
+    least, expected = choices.of_costs([costs], metric)[0], work.expected(base)
+    cost = _cost(expected, metric)
+    if expected is not None and cost is not None and cost < least:
         # The grid of sizes is coarse, and moves with the problem and the machine.
-        tiling, costs, least = held, expected, kept
+        tiling, costs, least = base, expected, cost
     ideal = work.ideal_seconds(tiling)
     return Row(
         factor=factor,
@@ -218,22 +218,22 @@ def _row(factor: float, work: Workload, amount: str, held: Tiling, metric: str) 
         tiling=tiling,
         costs=costs,
         efficiency=ideal / costs.seconds if costs.seconds > 0 else 0.0,
-        reuse_loss=None if kept is None else kept / least - 1.0,
+        reuse_loss=None if cost is None else cost / least - 1.0,
     )
 
 
 def _best(work: Workload, metric: str) -> tuple[Tiling, Costs]:
-    found = work.ranked(metric, within=0.0, top=1, points="coarse")
-    if not found:
+    ranking = work.ranked(metric, within=0.0, top=1, points="coarse")
+    if not ranking:
         raise UsageError(f"no tiling of {work.problem.program.name} fits {work.machine.name}")
-    return found[0]
+    return ranking[0]
 
 
 def _cost(costs: Costs | None, metric: str) -> float | None:
     return None if costs is None else float(choices.of_costs([costs], metric)[0])
 
 
-def _varied(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
+def _varied_work(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
     problem = work.problem
     if vary == "size":
         shape = tuple(max(1, round(extent * factor)) for extent in problem.shape)
@@ -257,13 +257,13 @@ def _varied_machine(machine: Machine, vary: str, factor: float) -> tuple[Machine
     if vary == "clock":
         changed = at_clock(machine, factor)
         return changed, f"{changed.clock.value / 1e6:.0f} MHz"
-    values = {name: _scaled(getattr(machine, name), factor) for name in _FIELDS[vary] if getattr(machine, name)}
+    values = {name: _scale(getattr(machine, name), factor) for name in _FIELDS[vary] if getattr(machine, name)}
     changed = dataclasses.replace(settled(machine), **values)  # type: ignore[arg-type]
     first = values[_FIELDS[vary][0]]
     return changed, f"{first.value:g}" if first.unit == "1" else f"{first.value:.4g} {first.unit}"
 
 
-def _scaled(quantity: Quantity, factor: float) -> Quantity:
+def _scale(quantity: Quantity, factor: float) -> Quantity:
     """Scale a quantity; counts and bytes stay whole and at least 1."""
     value = factor * quantity.value
     if quantity.unit in {"1", "B"}:

@@ -33,10 +33,10 @@ class StoreEntry(Record):
 
 def known(program: str | None = None) -> tuple[StoreEntry, ...]:
     """Return the store's entries, of one program or of all."""
-    return _judged([entry for entry in store.load() if program in {None, entry.program}])
+    return _compare_entries([entry for entry in store.load() if program in {None, entry.program}])
 
 
-def _judged(entries: Sequence[Wisdom]) -> tuple[StoreEntry, ...]:
+def _compare_entries(entries: Sequence[Wisdom]) -> tuple[StoreEntry, ...]:
     """Compare each entry with the device of its name, where there is one here, and else with the processor."""
     here = store.here()
     names = {entry.circumstances.device for entry in entries} - {here.device if here else ""}
@@ -67,7 +67,7 @@ def take_in(path: Path) -> tuple[StoreEntry, ...]:
     added = [entry for entry in store.read_document(path) if entry.when > newer.get(entry.id, "")]
     if added and not store.remember(added):
         raise UsageError("the wisdom store cannot be written", "see `tilewright doctor`")
-    return _judged(added)
+    return _compare_entries(added)
 
 
 def forget(

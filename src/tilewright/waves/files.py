@@ -34,12 +34,12 @@ class FileShot(Record):
         return {field: values.shape for field, values in self.shot.traces.items()}
 
     def __str__(self) -> str:
-        made = self.shot
-        largest = {field: float(np.abs(values).max(initial=0.0)) for field, values in made.traces.items()}
+        shot = self.shot
+        largest = {field: float(np.abs(values).max(initial=0.0)) for field, values in shot.traces.items()}
         lines = [
-            f"{made.run.problem.program.name} {format_shape(made.run.problem.shape)}: {made.run.tiling}",
-            f"{made.run.problem.steps} steps of {format_seconds(made.time_step)} in {format_seconds(made.run.seconds)}",
-            *(f"{f}: traces {format_shape(made.traces[f].shape)}, largest {largest[f]:.4g}" for f in made.traces),
+            f"{shot.run.problem.program.name} {format_shape(shot.run.problem.shape)}: {shot.run.tiling}",
+            f"{shot.run.problem.steps} steps of {format_seconds(shot.time_step)} in {format_seconds(shot.run.seconds)}",
+            *(f"{f}: traces {format_shape(shot.traces[f].shape)}, largest {largest[f]:.4g}" for f in shot.traces),
             *(f"wrote {path}" for path in self.outputs),
         ]
         return "\n".join(lines)
@@ -58,7 +58,7 @@ def shoot_files(path: Path, job: ShotOptions) -> FileShot:
         raise UsageError(f"traces are written to a .npy or .npz file, got {str(job.target)!r}")
     if job.target is not None:
         check_place(job.target)
-    done = shot(
+    result = shot(
         model,
         [_numbers(job.source, "source")],
         _receivers(job, model),
@@ -72,7 +72,7 @@ def shoot_files(path: Path, job: ShotOptions) -> FileShot:
         dtype=job.dtype,
         threads=job.threads,
     )
-    return FileShot(shot=done, outputs=() if job.target is None else (_write(done, job.target),))
+    return FileShot(shot=result, outputs=() if job.target is None else (_write(result, job.target),))
 
 
 def _layers(job: ShotOptions) -> Layers:
@@ -93,8 +93,8 @@ def _receivers(job: ShotOptions, model: Model) -> Floats:
         return _array(job.receivers, "receivers")
     across = [h * np.arange(n) for h, n in zip(model.spacing[1:], model.velocity.shape[1:], strict=True)]
     rows = [axis.ravel() for axis in np.meshgrid(*across, indexing="ij")]
-    places = np.stack(rows, axis=1) if rows else np.empty((1, 0))
-    return np.concatenate([np.full((len(places), 1), job.depth), places], axis=1)
+    points = np.stack(rows, axis=1) if rows else np.empty((1, 0))
+    return np.concatenate([np.full((len(points), 1), job.depth), points], axis=1)
 
 
 def _numbers(text: str, name: str) -> tuple[float, ...]:
@@ -116,9 +116,9 @@ def _array(path: Path, name: str) -> Floats:
         raise ArrayError(f"{str(path)!r} holds no array of numbers for {name}: {error}") from None
 
 
-def _write(made: Shot, path: Path) -> Path:
+def _write(result: Shot, path: Path) -> Path:
     if path.suffix == ".npz":
-        write_archive(path, {"times": made.times, **made.traces})
+        write_archive(path, {"times": result.times, **result.traces})
     else:
-        write_planes(path, (next(iter(made.traces.values())),))
+        write_planes(path, (next(iter(result.traces.values())),))
     return path

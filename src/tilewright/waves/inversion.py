@@ -79,11 +79,11 @@ def misfit(  # noqa: PLR0913  (a public verb)
         raise ArrayError(f"observed traces have the shape {traces['u'].shape}, got {expected.shape}")
     rest = traces["u"].astype(np.float64) - expected
     gradients, _ = pullback((None, {"u": rest.astype(dtype)}))
-    of_squares = _folded(gradients[scheme.program.fields.index("m")].astype(np.float64), scheme.around)
+    of_squares = _fold(gradients[scheme.program.fields.index("m")].astype(np.float64), scheme.around)
     return 0.5 * float((rest**2).sum()), of_squares * 2.0 * model.velocity * scheme.step**2
 
 
-def _folded(padded: Floats, around: Sequence[tuple[int, int]]) -> Floats:
+def _fold(padded: Floats, around: Sequence[tuple[int, int]]) -> Floats:
     """Sum the cotangents of layers around a model into its outermost cells, whose speeds they have."""
     for axis, (low, high) in enumerate(around):
         turned = np.moveaxis(padded, axis, 0)

@@ -196,8 +196,8 @@ def memory_along(
     the memories are, from 0 to below 1 cell.
     """
     decay, gain = np.zeros(extent), np.zeros(extent)
-    places = np.arange(extent) + shift
-    for side, away in zip(pair, (places, extent - 1 - places), strict=True):
+    positions = np.arange(extent) + shift
+    for side, away in zip(pair, (positions, extent - 1 - positions), strict=True):
         if isinstance(side, CPML):
             depth = np.clip(1.0 - away / side.width, 0.0, 1.0)
             parts = side.memory(depth, side.width * spacing, speed, step)

@@ -73,21 +73,21 @@ class Model:
         return f"Model({format_shape(self.velocity.shape)} cells of {cells} m, {speeds})"
 
 
-def _reals(given: Any) -> Floats:  # noqa: ANN401
+def _reals(values: Any) -> Floats:  # noqa: ANN401
     """An array of real numbers; times, texts and others are none, though NumPy makes numbers of some."""
-    array = np.asarray(given)
+    array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise TypeError(array.dtype)
     return array.astype(np.float64)
 
 
-def _positive(given: Any, name: str, shape: tuple[int, ...] | None, *, zero: bool = False) -> Floats:  # noqa: ANN401
+def _positive(values: Any, name: str, shape: tuple[int, ...] | None, *, zero: bool = False) -> Floats:  # noqa: ANN401
     try:
-        array = _reals(given)
+        array = _reals(values)
         array = array if shape is None else np.broadcast_to(array, shape)
     except (TypeError, ValueError):
         like = "numbers" if shape is None else f"a number or an array of shape {format_shape(shape)}"
-        raise ArrayError(f"the model's {name} is {like}, got {given!r:.60}") from None
+        raise ArrayError(f"the model's {name} is {like}, got {values!r:.60}") from None
     if not (np.isfinite(array) & ((array >= 0) if zero else (array > 0))).all():
         raise ArrayError(f"the model's {name} is finite and {'not negative' if zero else 'positive'} everywhere")
     return array

@@ -162,9 +162,9 @@ def _elastic(parts: "_Parts") -> "WaveEquation":
         parts.values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") + parts.here(f"b{a}") * _total(force))
     rates = [parts.slope(f"v{a}", axis, -0.5, new=True, near=True) for axis, a in enumerate(names)]
     for axis, _ in parts.free:  # there is no stress along the axis at the surface
-        others = _total([rate for each, rate in enumerate(rates) if each != axis])
+        rate_across = _total([rate for each, rate in enumerate(rates) if each != axis])
         stiff = parts.here("l") + parts.here("n")
-        rates[axis] = apply("where", Value(Inside(axis, 0, 1)), -(parts.here("l") / stiff) * others, rates[axis])
+        rates[axis] = apply("where", Value(Inside(axis, 0, 1)), -(parts.here("l") / stiff) * rate_across, rates[axis])
     for rate, a in zip(rates, names, strict=True):
         change = parts.here("l") * _total(rates) + parts.here("n") * rate
         parts.values[f"s{a}{a}"] = parts.tapered(parts.here(f"s{a}{a}") + change)
@@ -178,8 +178,8 @@ def _elastic(parts: "_Parts") -> "WaveEquation":
     coefficients = (*(f"b{a}" for a in names), "l", "n", *(f"m{each}" for each in shears))
 
     def beyond(a: str) -> dict[str, Beyond]:
-        met = {f"s{each}": Beyond("reflect", turned=True) for each in shears if a in each}
-        return {f"s{a}{a}": Beyond("mirror", turned=True), **met}
+        stresses = {f"s{each}": Beyond("reflect", turned=True) for each in shears if a in each}
+        return {f"s{a}{a}": Beyond("mirror", turned=True), **stresses}
 
     return parts.equation(f"elastic{rank}d", waves, coefficients, beyond)
 
@@ -203,13 +203,13 @@ class WaveEquation:
 
     def boundaries(self, sides: Sequence[Sequence[str]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Return the boundaries of every field, for those of sides without a free surface; per axis below and above."""
-        found: dict[str, tuple[tuple[str, ...], ...]] = {}
+        pairs: dict[str, tuple[tuple[str, ...], ...]] = {}
         for field in self.program.fields:
             own = [list(pair) for pair in sides]
             for (axis, side), kinds in self.surfaces.items():
                 own[axis][side] = kinds.get(field, own[axis][side])
-            found[field] = tuple(map(tuple, own))
-        return found
+            pairs[field] = tuple(map(tuple, own))
+        return pairs
 
 
 def wave_equation(
@@ -274,18 +274,18 @@ def _total(values: Sequence[Value]) -> Value:
     return functools.reduce(lambda a, b: a + b, values)
 
 
-def _imaged(value: Value, surfaces: Sequence[tuple[int, int, Sequence[str]]]) -> Value:
+def _with_images(value: Value, surfaces: Sequence[tuple[int, int, Sequence[str]]]) -> Value:
     """Change the sign of reads beyond free surfaces: each an axis, a side and the fields that it is changed of."""
 
     def leaf(node: Leaf) -> Value:
-        found = Value(node)
+        image = Value(node)
         if not isinstance(node, Read):
-            return found
+            return image
         for axis, side, fields in surfaces:
             beyond = node.beyond(axis)
             if beyond is not None and node.field in fields and (node.offset[axis] > 0) == bool(side):
-                found = apply("where", Value(beyond), -found, found)
-        return found
+                image = apply("where", Value(beyond), -image, image)
+        return image
 
     return values_of(flatten(value), leaf)[-1] if surfaces else value
 
@@ -321,9 +321,9 @@ class _Parts:
     def weighted(self, field: FieldBuilder, axis: int, weights: Sequence[float], *, back: bool = False) -> Value:
         """The sum of a cell and those behind it along an axis, or before it, by weights over the axis' spacing."""
         step = -1 if back else 1
-        places = [tuple(step * i if each == axis else 0 for each in range(len(self.at))) for i in range(len(weights))]
+        offsets = [tuple(step * i if each == axis else 0 for each in range(len(self.at))) for i in range(len(weights))]
         size = self.spacing[axis]
-        return _total([weight / size * field[place] for weight, place in zip(weights, places, strict=True)])
+        return _total([weight / size * field[place] for weight, place in zip(weights, offsets, strict=True)])
 
     def slope(self, name: str, axis: int, at: float, *, new: bool = False, near: bool = False) -> Value:
         """The derivative of a field along an axis, and its memory where a layer absorbs along it.
@@ -332,16 +332,16 @@ class _Parts:
         """
         field = self.field(name)
         read = field.new if new else field
-        found = diff(read, axis, 1, self.order, self.spacing[axis], at=at)
+        slope = diff(read, axis, 1, self.order, self.spacing[axis], at=at)
         if near and (axis, 0) in self.free:
             first = 1 if at < 0 else 0
             for row in range(first, self.order // 2 - 1 + first):
                 order = 2 * (row + 1 - first)
                 lower = diff(read, axis, 1, order, self.spacing[axis], at=at)
-                found = apply("where", Value(Inside(axis, row, row + 1)), lower, found)
+                slope = apply("where", Value(Inside(axis, row, row + 1)), lower, slope)
         if axis not in self.absorbed:
-            return found
-        return found + self.remember(f"{name}_{self.names[axis]}", axis, found, half=at > 0)
+            return slope
+        return slope + self.remember(f"{name}_{self.names[axis]}", axis, slope, half=at > 0)
 
     def remember(self, name: str, axis: int, value: Value, *, half: bool) -> Value:
         """The new value of a memory, which this states."""
@@ -364,15 +364,15 @@ class _Parts:
         between: float = 0.5,
     ) -> WaveEquation:
         """The program, and its boundaries at free surfaces along an axis, by the axis's name."""
-        met = {(axis, side): beyond(self.names[axis]) for axis, side in self.free}
+        mirrors = {(axis, side): beyond(self.names[axis]) for axis, side in self.free}
         turned = [
             (axis, side, [field for field, each in fields.items() if each.turned])
-            for (axis, side), fields in met.items()
+            for (axis, side), fields in mirrors.items()
         ]
-        self.values = {field: _imaged(value, turned) for field, value in self.values.items()}
+        self.values = {field: _with_images(value, turned) for field, value in self.values.items()}
         fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()))
         return WaveEquation(
             program=stencil(name, len(self.spacing), self.values, fields=fields, subdomains=self.subdomains),
-            surfaces={side: {field: each.kind for field, each in fields.items()} for side, fields in met.items()},
+            surfaces={side: {field: each.kind for field, each in fields.items()} for side, fields in mirrors.items()},
             between=between,
         )

@@ -89,8 +89,8 @@ class Shot:
 
     def __repr__(self) -> str:
         count = next(iter(self.traces.values())).shape[1]
-        what = f"{', '.join(self.traces)} at {count} receiver{'s' * (count != 1)}, {len(self.times)} records"
-        return f"Shot({what}, {self.run.problem.steps} steps of {self.time_step:.4g} s)"
+        content = f"{', '.join(self.traces)} at {count} receiver{'s' * (count != 1)}, {len(self.times)} records"
+        return f"Shot({content}, {self.run.problem.steps} steps of {self.time_step:.4g} s)"
 
 
 @checked
@@ -150,10 +150,10 @@ def shot(  # noqa: PLR0913  (a public verb)
         raise UsageError(f"a shot sets {own[0]} by itself, so it is no option of one", "options are those of tw.run")
     setup = prepare(model, source, receivers, ShotTerms.of(locals()))
     scheme = setup.scheme
-    done: Run = run(scheme.program, *scheme.arrays(), **setup.keywords(), record=True, **options)
-    records = len(next(iter(done.traces.values())))  # fewer where an option ended the run
+    result: Run = run(scheme.program, *scheme.arrays(), **setup.keywords(), record=True, **options)
+    records = len(next(iter(result.traces.values())))  # fewer where an option ended the run
     times = scheme.step * every * np.arange(1, records + 1, dtype=np.float64)
-    return Shot(traces=done.traces, times=times, time_step=scheme.step, model=model, run=done, around=scheme.around)
+    return Shot(traces=result.traces, times=times, time_step=scheme.step, model=model, run=result, around=scheme.around)
 
 
 class ShotTerms(Options):
@@ -264,25 +264,25 @@ def _warn_if_short(model: Model, frequency: float) -> None:
         )
 
 
-def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
+def _places(value: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
     """Return coordinates in cells of the model; shape (n, rank)."""
     rank = model.velocity.ndim
     try:
-        places = np.asarray(given)
+        points = np.asarray(value)
     except (TypeError, ValueError):
-        places = np.empty(0)
-    if places.ndim == 1 and rank in {1, len(places)}:
-        places = places.reshape(-1, rank)
-    if places.ndim != 2 or places.shape[1] != rank or not len(places) or places.dtype.kind not in "biuf":
-        raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {given!r:.60}", "in metres, depth first")
-    if not np.isfinite(places).all():
+        points = np.empty(0)
+    if points.ndim == 1 and rank in {1, len(points)}:
+        points = points.reshape(-1, rank)
+    if points.ndim != 2 or points.shape[1] != rank or not len(points) or points.dtype.kind not in "biuf":
+        raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {value!r:.60}", "in metres, depth first")
+    if not np.isfinite(points).all():
         raise ArrayError(f"{name}: coordinates are finite, got some that are not")
-    cells, ends = in_cells(places, model.spacing), np.array(model.velocity.shape) - 1
+    cells, ends = in_cells(points, model.spacing), np.array(model.velocity.shape) - 1
     lost = np.flatnonzero(((cells < 0) | (cells > ends)).any(axis=1))
     if len(lost):
         size = " x ".join(f"{end:g}" for end in ends * model.spacing)
         raise UsageError(
-            f"{name}: point {lost[0]} at {tuple(places[lost[0]].tolist())} m lies outside the model, {size} m"
+            f"{name}: point {lost[0]} at {tuple(points[lost[0]].tolist())} m lies outside the model, {size} m"
         )
     return cells
 
@@ -353,27 +353,27 @@ class Scheme:
         rest = np.zeros(speed.shape, numpy_type(self.dtype))
         taper = [taper_of(self.sides, speed.shape)] if self.damped else []
         parts = dict(self.program.subdomains)
-        others = [
+        fields = [
             np.zeros(parts[field].shape(rest.shape), rest.dtype) if field in parts else rest
             for field in self.program.updated[1:]
         ]
         if model.shear is None and model.density is None:
-            return [(rest, rest), *others, *self._typed([(speed * dt) ** 2, *taper])]
+            return [(rest, rest), *fields, *self._typed([(speed * dt) ** 2, *taper])]
         density = self.padded(np.ones_like(model.velocity) if model.density is None else model.density)
         light = [dt / _between(density, (axis,)) for axis in range(rank)]
         if model.shear is None:
-            return [rest, *others, *self._typed([*light, dt * density * speed**2, *taper])]
+            return [rest, *fields, *self._typed([*light, dt * density * speed**2, *taper])]
         stiff = density * self.padded(model.shear) ** 2
         with np.errstate(divide="ignore"):
             shears = [
                 dt / _between(1.0 / stiff, (low, high)) for low in range(rank) for high in range(low + 1, len(names))
             ]
         first = density * speed**2 - 2.0 * stiff
-        return [rest, *others, *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
+        return [rest, *fields, *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
 
     def profiles(self) -> dict[str, Any]:
         """Decays and gains along absorbed axes, of memories at the cells and between them, by name."""
-        model, equation, found = self.model, self.equation, dict[str, Any]()
+        model, equation, table = self.model, self.equation, dict[str, Any]()
         for axis in self.absorbed:
             extent = sum(self.around[axis]) + model.velocity.shape[axis]
             lines = [
@@ -384,24 +384,24 @@ class Scheme:
                 )
             ]
             names = absorption_profiles(AXES[model.velocity.ndim][axis])
-            found |= {name: line for name, line in zip(names, lines, strict=True) if name in equation.program.profiles}
-        return found
+            table |= {name: line for name, line in zip(names, lines, strict=True) if name in equation.program.profiles}
+        return table
 
     def _typed(self, arrays: Sequence[Floats]) -> list[Array]:
         return [array.astype(numpy_type(self.dtype)) for array in arrays]
 
-    def _shifted(self, places: Floats, field: str = "") -> Floats:
+    def _shifted(self, points: Floats, field: str = "") -> Floats:
         """Places in cells of the padded grid, as a field counts them."""
         shift = np.array([low for low, _ in self.around], dtype=np.float64)
         if field.startswith("v"):
             shift[AXES[self.model.velocity.ndim].index(field[1:])] -= 0.5
         ends = [low + n + high - 1 for n, (low, high) in zip(self.model.velocity.shape, self.around, strict=True)]
-        return np.clip(places + shift, 0, ends)
+        return np.clip(points + shift, 0, ends)
 
-    def sources(self, places: Floats, values: Floats, interpolation: str) -> dict[str, Points]:
+    def sources(self, points: Floats, values: Floats, interpolation: str) -> dict[str, Points]:
         """Return the sources at places in cells of the model, by field."""
         volume = math.prod(self.model.spacing)
-        where = self._shifted(places)
+        where = self._shifted(points)
         if self.model.shear is None and self.model.density is None:
             return {"u": Points(where, values / volume, interpolation=interpolation, scale="m")}
         summed = np.cumsum(values) * self.step / volume
@@ -411,13 +411,13 @@ class Scheme:
         moment = Points(where, values * self.step / volume, interpolation=interpolation)
         return {f"s{a}{a}": moment for a in AXES[self.model.velocity.ndim]}
 
-    def receivers(self, places: Floats, interpolation: str, every: int) -> dict[str, Points]:
+    def receivers(self, points: Floats, interpolation: str, every: int) -> dict[str, Points]:
         """Return the receivers at places in cells of the model, by field."""
         if self.model.shear is not None:
             fields = [f"v{a}" for a in AXES[self.model.velocity.ndim]]
         else:
             fields = ["u" if self.model.density is None else "p"]
-        return {f: Points(self._shifted(places, f), interpolation=interpolation, every=every) for f in fields}
+        return {f: Points(self._shifted(points, f), interpolation=interpolation, every=every) for f in fields}
 
 
 def _between(values: Floats, axes: Sequence[int]) -> Floats:

@@ -19,7 +19,7 @@ from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients import run
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.gradients.run import DifferentiatedRun, GradientOptions, OneByOne
-from tilewright.verbs.gradients.vjp import _asked, gradients
+from tilewright.verbs.gradients.vjp import _call, gradients
 
 SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
 
@@ -421,7 +421,7 @@ def test_sources_and_receivers_are_taken_back_on_processors_alone(way):
     options = {way: points[way]} if way in points else {}
     if way == "neither":
         assert (
-            _asked("jacobi1d", (np.ones(9),), {}, GradientOptions(steps=3, backend="opencl")).run.program.name
+            _call("jacobi1d", (np.ones(9),), {}, GradientOptions(steps=3, backend="opencl")).run.program.name
             == "jacobi1d"
         )
         return

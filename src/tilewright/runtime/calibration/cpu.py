@@ -103,13 +103,13 @@ def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Mach
         _cache_probe(base, units),
     )
     machine = _with_outer(probes.measured(base, memory, protocol.samples, note), units, threads, protocol)
-    others = (
+    other_probes = (
         *_outer_probes(machine, units, threads),
         _barrier_probe(units, threads),
         Probe("call_seconds", team, f"a team of {_many(threads)} starts and ends"),
         Probe("function_cycles", function, "exponentials of vectors in L1", title="functions"),
     )
-    return probes.measured(machine, others, protocol.samples, note)
+    return probes.measured(machine, other_probes, protocol.samples, note)
 
 
 def outer_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Machine:
@@ -121,9 +121,9 @@ def outer_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Ma
     """
     threads, units = _threads(machine, tools), micro.build(tools)
     whole = replace(machine, l3_bytes=host_machine(target_cpu()).l3_bytes)
-    found = _with_outer(whole, units, threads, protocol)
-    if found.l3_bytes and machine.l3_bytes and found.l3_bytes.value < machine.l3_bytes.value:
-        machine = found
+    candidate = _with_outer(whole, units, threads, protocol)
+    if candidate.l3_bytes and machine.l3_bytes and candidate.l3_bytes.value < machine.l3_bytes.value:
+        machine = candidate
     return probes.measured_again(machine, _outer_probes(machine, units, threads), protocol.samples)
 
 
@@ -188,8 +188,8 @@ class Series:
     @property
     def kernels(self) -> tuple[tuple[Problem, Tiling], ...]:
         """What its kernels are made of, one per tiling; they depend on no instance's shape."""
-        some = make_problem(self.program, self.shapes[0], 1024)
-        return tuple((some, tiling) for tiling in self.tilings)
+        case = make_problem(self.program, self.shapes[0], 1024)
+        return tuple((case, tiling) for tiling in self.tilings)
 
 
 def tile_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Series:
@@ -219,12 +219,12 @@ def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> 
     tiles = _STREAMS[program.rank][: protocol.streams]
     count = max(2 * len(tiles), protocol.instances // 3)
     shapes = tuple(_wide_shape(program, tiles[i % len(tiles)][1], machine, generator) for i in range(count))
-    some = make_problem(program, shapes[0], 1024)
-    if not streaming.FAMILY.applies(some):
+    case = make_problem(program, shapes[0], 1024)
+    if not streaming.FAMILY.applies(case):
         return None
     spaces = [(levels, behind if program.rank == 1 else (_WHOLE, *behind)) for levels, behind in tiles]
     tilings = tuple(
-        catalogue.complete(some, Tiling(family=streaming.FAMILY, time=levels, space=space)) for levels, space in spaces
+        catalogue.complete(case, Tiling(family=streaming.FAMILY, time=levels, space=space)) for levels, space in spaces
     )
     return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
 
@@ -242,7 +242,7 @@ def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine)
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)
         kernel, tiling, problem = kernels[index], series.tilings[index], make_problem(series.program, shape, 1)
-        cells = shape if streams else _updated(problem)
+        cells = shape if streams else _updated_extents(problem)
         vectors = math.prod(cells) / machine.vector_width.value
         steps = max(least, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
         steps -= steps % (2 * tiling.time)
@@ -289,8 +289,8 @@ def _wide_shape(
 def _stream_bytes(machine: Machine, threads: int, protocol: CpuProtocol) -> int:
     """Bytes per thread that are streamed: beyond the last cache where memory allows, and no more than 1 GiB in all."""
     last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
-    wanted = max(protocol.stream_bytes, min(2 * last, 2**30) // threads)
-    return max(2**20, min(wanted, _room(threads)))
+    size = max(protocol.stream_bytes, min(2 * last, 2**30) // threads)
+    return max(2**20, min(size, _room(threads)))
 
 
 def _room(threads: int) -> int:
@@ -363,7 +363,7 @@ def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -
     return (max(4, round(rest / middle)) + around[0], middle + around[1], innermost)
 
 
-def _updated(problem: Problem) -> tuple[int, ...]:
+def _updated_extents(problem: Problem) -> tuple[int, ...]:
     """The extents of what is updated."""
     boxes = [problem.update_box(statement) for statement in problem.program.statements]
     return tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))

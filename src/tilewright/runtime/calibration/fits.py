@@ -65,10 +65,10 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     if not instances:
         return machine, {}
     data = {
-        name: (np.array([each.factors for each in some]), np.array([each.seconds for each in some]))
-        for name, some in instances.items()
+        name: (np.array([each.factors for each in series]), np.array([each.seconds for each in series]))
+        for name, series in instances.items()
     }
-    flat = {name: data[name] for name, some in instances.items() if len(some[0].shape) == 2} or data
+    flat = {name: data[name] for name, series in instances.items() if len(series[0].shape) == 2} or data
     before = machine.line_ratio.value if machine.line_ratio else 1.0
     plain = {name: (factors / (1.0, 1.0, before, 1.0), seconds) for name, (factors, seconds) in data.items()}
     numbers = Numbers(machine)
@@ -150,7 +150,7 @@ def entered(
         note = f"fit through {each.instances} {instances}{short}, off by {each.deviation:.1%} in the median{said}"
         value, low, high = each.iteration, each.low, each.high
         entries[name] = Quantity(value=value, unit="s", source="measured", note=note, low=low, high=high)
-        for what, start in (("row", each.row), ("box", each.box)) if starts else ():
+        for part, start in (("row", each.row), ("box", each.box)) if starts else ():
             note = "start-up, fitted with C_iter"
-            entries[f"{name} {what}"] = Quantity(value=start, unit="s", source="measured", note=note)
+            entries[f"{name} {part}"] = Quantity(value=start, unit="s", source="measured", note=note)
     return replace(machine, c_iter=tuple(entries.items()))

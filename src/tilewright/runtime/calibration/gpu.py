@@ -126,16 +126,16 @@ def measure_programs(
     the first one never is.
     """
     end = time.monotonic() + protocol.seconds
-    found: dict[str, tuple[Instance, ...]] = {}
+    instances: dict[str, tuple[Instance, ...]] = {}
     for number, program in enumerate(programs):
         now = time.monotonic()
-        if found and now >= end:
+        if instances and now >= end:
             note(f"C_iter of {program.name} is not measured: the time is up")
             continue
         note(f"C_iter of {program.name}")
         until = now + max(0.0, end - now) / (len(programs) - number)
-        found[program.name] = tuple(_instances(program, machine, device, schedule, protocol, until))
-    return found
+        instances[program.name] = tuple(_instances(program, machine, device, schedule, protocol, until))
+    return instances
 
 
 def _instances(
@@ -143,16 +143,16 @@ def _instances(
 ) -> Iterator[Instance]:
     # after ``until``, by ``time.monotonic``, no more is compiled, and only the fewest are measured
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
-    some = make_problem(program, (4096,) * program.rank, 64)
-    tilings = _tilings(some, min(protocol.local_bytes, device.local_bytes))
+    sample = make_problem(program, (4096,) * program.rank, 64)
+    tilings = _tilings(sample, min(protocol.local_bytes, device.local_bytes))
     loaded: list[gpu.DeviceKernels] = []
     for number in range(protocol.instances):
         late = time.monotonic() >= until
         if late and number >= protocol.fewest:
             return
         if len(loaded) < len(tilings) and not (late and loaded):
-            plan = schedule(some, tilings[len(loaded)])
-            source = gpu_micro.at_rest(some, plan, device.dialect)
+            plan = schedule(sample, tilings[len(loaded)])
+            source = gpu_micro.at_rest(sample, plan, device.dialect)
             loaded.append(replace(gpu.program_of(device, source, plan), extra=(0,)))
         kernel = loaded[number % len(loaded)]
         tiling = kernel.schedule.tiling
@@ -195,9 +195,9 @@ def _design(problem: Problem, tiling: Tiling, machine: Machine) -> tuple[float, 
 
 def _least_seconds(program: gpu.DeviceKernels, problem: Problem) -> float:
     values: Array = np.full(problem.shape, 0.5, np.float32)
-    known = problem.program
-    arrays = {field: [values] * known.history(field) for field in known.fields}
-    session = gpu.GpuSession(program, problem, Inputs(arrays=arrays, scalars=dict.fromkeys(known.scalars, 0.1)))
+    stencil = problem.program
+    arrays = {field: [values] * stencil.history(field) for field in stencil.fields}
+    session = gpu.GpuSession(program, problem, Inputs(arrays=arrays, scalars=dict.fromkeys(stencil.scalars, 0.1)))
     try:
         session.timed(problem.steps)
         return max(1e-9, min(session.timed(problem.steps) for _ in range(_REPEATS)))

@@ -116,7 +116,7 @@ def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, shared: bo
     for buffer in buffers:
         buffer.view(np.float32)[:] = 1.0
     moved = elements * WORD * threads * (2 if cached else 3)  # else a line is fetched before it is written
-    seconds = _repeated(micro.copy, buffers, (elements, threads, apart))
+    seconds = _repeated_seconds(micro.copy, buffers, (elements, threads, apart))
     among = 1 if shared else threads
     return lambda: moved / seconds() / among
 
@@ -125,7 +125,7 @@ def function_cycles(micro: Micro, lanes: float) -> Sampler:
     """Prepare exponentials of vectors in L1, in cycles of one; ``lanes`` are those of all cycles of a second."""
     buffers = [allocate(_FUNCTION_ELEMENTS * WORD) for _ in range(2)]
     buffers[0].view(np.float32)[:] = np.linspace(-3, 3, _FUNCTION_ELEMENTS)
-    seconds = _repeated(micro.function, buffers, (_FUNCTION_ELEMENTS, 1, 0))
+    seconds = _repeated_seconds(micro.function, buffers, (_FUNCTION_ELEMENTS, 1, 0))
     return lambda: seconds() / _FUNCTION_ELEMENTS * lanes
 
 
@@ -145,7 +145,7 @@ def least_seconds(compiled: CompiledFunction, threads: int) -> Sampler:
     return sample
 
 
-def _repeated(compiled: CompiledFunction, buffers: Sequence[Array], sizes: tuple[int, int, int]) -> Sampler:
+def _repeated_seconds(compiled: CompiledFunction, buffers: Sequence[Array], sizes: tuple[int, int, int]) -> Sampler:
     """Seconds per repetition, of as many as take long enough."""
     count, threads, apart = sizes
 

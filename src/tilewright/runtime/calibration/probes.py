@@ -72,10 +72,10 @@ def measured(machine: Machine, probes: Iterable[Probe], count: int, note: Note) 
 def measured_again(machine: Machine, probes: Iterable[Probe], count: int) -> Machine:
     """Run probes once more: ranges widen to the new median, and the better value counts."""
     for probe in probes:
-        known: Quantity | None = getattr(machine, probe.parameter)
-        if known is not None:
+        quantity: Quantity | None = getattr(machine, probe.parameter)
+        if quantity is not None:
             later = statistics.median(samples(probe.prepare, count))
-            low, high = min(known.low or known.value, later), max(known.high or known.value, later)
-            widened = replace(known, value=probe.better(known.value, later), low=low, high=high)
+            low, high = min(quantity.low or quantity.value, later), max(quantity.high or quantity.value, later)
+            widened = replace(quantity, value=probe.better(quantity.value, later), low=low, high=high)
             machine = replace(machine, **{probe.parameter: widened})  # type: ignore[arg-type]
     return machine

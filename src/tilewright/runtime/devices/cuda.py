@@ -45,10 +45,10 @@ class CudaDevice:
     dialect = "cuda"
 
     def __init__(self, number: int) -> None:
-        with _reported("could not be asked for a device"):
+        with _cuda_errors("could not be asked for a device"):
             self._properties = library().core.Device(number).properties
             self.name = _name(number)
-            self.memory_bytes = int(_done(library().driver.cuDeviceTotalMem(number)))
+            self.memory_bytes = int(_values(library().driver.cuDeviceTotalMem(number)))
         self.number = number
         self._lock = threading.Lock()
         self._opened: tuple[Any, Any, Any] | None = None
@@ -69,8 +69,8 @@ class CudaDevice:
     def describe(self) -> GpuDescription:
         """Say what the driver knows about the device."""
         own = self._properties
-        with _reported("was asked for a device"):
-            bus = _done(library().driver.cuDeviceGetPCIBusId(32, self.number))
+        with _cuda_errors("was asked for a device"):
+            bus = _values(library().driver.cuDeviceGetPCIBusId(32, self.number))
         return GpuDescription(
             name=self.name,
             **{key: int(getattr(own, name)) for key, name in _DESCRIBED.items()},  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ class CudaDevice:
                 if each.room_bytes:
                     most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                     handle = driver.CUkernel(int(kernel.handle))
-                    _done(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self.number))
+                    _values(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self.number))
                 kernels.append(kernel)
         return kernels
 
@@ -123,7 +123,7 @@ class CudaDevice:
     def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
         """Copy a contiguous array in; when this returns, it may be overwritten."""
         with self.current("could not copy to the device"):
-            _done(
+            _values(
                 library().driver.cuMemcpyHtoDAsync(
                     _address(buffer, offset), array.ctypes.data, array.nbytes, self.stream.handle
                 )
@@ -133,7 +133,7 @@ class CudaDevice:
     def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
         """Copy into a contiguous array, when all work of the stream before is done."""
         with self.current("could not copy to the host"):
-            _done(
+            _values(
                 library().driver.cuMemcpyDtoHAsync(
                     array.ctypes.data, _address(buffer, offset), array.nbytes, self.stream.handle
                 )
@@ -143,7 +143,7 @@ class CudaDevice:
     def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
         """Copy on the device, in turn with the kernels."""
         with self.current("could not copy on the device"):
-            _done(library().driver.cuMemcpyDtoDAsync(_address(*target), _address(*source), size, self.stream.handle))
+            _values(library().driver.cuMemcpyDtoDAsync(_address(*target), _address(*source), size, self.stream.handle))
 
     def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
         """Copy a part of a grid to a disjoint one, along three axes at most, in turn with the kernels."""
@@ -160,7 +160,7 @@ class CudaDevice:
         depth, height, width = (1, *extents)[-3:]
         job.WidthInBytes, job.Height, job.Depth = width * target[1].itemsize, height, depth
         with self.current("could not copy on the device"):
-            _done(driver.cuMemcpy3DAsync(job, self.stream.handle))
+            _values(driver.cuMemcpy3DAsync(job, self.stream.handle))
 
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
@@ -252,14 +252,14 @@ class CudaDevice:
             stream = self.stream
             # Work in other streams than the one here, and in one that may be gone, cannot be followed.
             if readers - {int(stream.handle)} or (self._caller is not None and not self._caller[0].lasting):
-                _done(library().driver.cuCtxSynchronize())
+                _values(library().driver.cuCtxSynchronize())
                 stream = self._open()[1]
             buffer.close(stream)
 
     @contextlib.contextmanager
-    def current(self, what: str = "failed") -> Iterator[Any]:
-        """Make this device's context the thread's, and afterwards the caller's again; ``what`` names what may fail."""
-        with _reported(what), self._pushed(self._open()[0]) as device:
+    def current(self, failure: str = "failed") -> Iterator[Any]:
+        """Make this device's context the thread's, and afterwards the caller's again; ``failure`` is what may fail."""
+        with _cuda_errors(failure), self._pushed(self._open()[0]) as device:
             yield device
 
     @property
@@ -275,7 +275,7 @@ class CudaDevice:
     @contextlib.contextmanager
     def _pushed(self, context: Any) -> Iterator[Any]:  # noqa: ANN401
         core, driver = library()
-        _done(driver.cuCtxPushCurrent(context))
+        _values(driver.cuCtxPushCurrent(context))
         try:
             device = core.Device(self.number)
             device.set_current()  # it counts threads in which this was never called as without a context
@@ -288,7 +288,7 @@ class CudaDevice:
             with self._lock:
                 if self._opened is None:
                     core, driver = library()
-                    context = _done(driver.cuDevicePrimaryCtxRetain(self.number))
+                    context = _values(driver.cuDevicePrimaryCtxRetain(self.number))
                     with self._pushed(context) as device:
                         # It waits for the legacy default stream, and that for it: some libraries know no other one.
                         own = device.create_stream(options=core.StreamOptions(nonblocking=False))
@@ -297,7 +297,7 @@ class CudaDevice:
                         else:
                             pool = core.DeviceMemoryResource(self.number, core.DeviceMemoryResourceOptions())
                             threshold = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-                            _done(driver.cuMemPoolSetAttribute(pool.handle, threshold, driver.cuuint64_t(_KEPT)))
+                            _values(driver.cuMemPoolSetAttribute(pool.handle, threshold, driver.cuuint64_t(_KEPT)))
                     self._opened = context, own, pool
         return self._opened
 
@@ -368,18 +368,18 @@ def library() -> _Packages:
     return _Packages(core, driver)
 
 
-def select(wanted: str = "") -> CudaDevice:
+def select(key: str = "") -> CudaDevice:
     """Find a device by its number or a part of its name, the first one by default; no other one is opened."""
     count = _count()
-    if not wanted:
+    if not key:
         return opened(0)
-    if wanted.isdecimal() and int(wanted) < count:
-        return opened(int(wanted))
+    if key.isdecimal() and int(key) < count:
+        return opened(int(key))
     names = [_name(number) for number in range(count)]
     for number, name in enumerate(names):
-        if wanted.lower() in name.lower():
+        if key.lower() in name.lower():
             return opened(number)
-    raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {', '.join(names)}")
+    raise UsageError(f"there is no CUDA device {key!r}", f"there are {', '.join(names)}")
 
 
 def numbered(number: int) -> CudaDevice:
@@ -398,8 +398,8 @@ def versions() -> tuple[str, str]:
     driver = library().driver
     import cuda.bindings
 
-    with _reported("did not say its version"):
-        number = int(_done(driver.cuDriverGetVersion()))
+    with _cuda_errors("did not say its version"):
+        number = int(_values(driver.cuDriverGetVersion()))
     return str(cuda.bindings.__version__), f"{number // 1000}.{number % 1000 // 10}"
 
 
@@ -430,8 +430,8 @@ def opened(number: int) -> CudaDevice:
 
 
 def _name(number: int) -> str:
-    with _reported("could not be asked for a device"):
-        name: bytes = _done(library().driver.cuDeviceGetName(256, number))
+    with _cuda_errors("could not be asked for a device"):
+        name: bytes = _values(library().driver.cuDeviceGetName(256, number))
     return name.partition(b"\0")[0].decode(errors="replace")
 
 
@@ -445,7 +445,7 @@ def _address(buffer: Any, offset: int) -> int:  # noqa: ANN401
     return int(getattr(buffer, "handle", buffer)) + offset
 
 
-def _done(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401
+def _values(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401
     """What a call of the driver returned besides its status."""
     status, *values = answer
     if int(status):
@@ -458,7 +458,7 @@ class _FailedError(Exception):
 
 
 @contextlib.contextmanager
-def _reported(what: str) -> Iterator[None]:
+def _cuda_errors(failure: str) -> Iterator[None]:
     """Turn errors of the driver, and of the packages over it, into one sentence."""
     try:
         yield
@@ -466,4 +466,4 @@ def _reported(what: str) -> Iterator[None]:
         if not isinstance(error, _FailedError) and type(error).__name__ != "CUDAError":  # it has no public name
             raise
         name = str(error).partition(":")[0]
-        raise DeviceError(f"the CUDA driver {what}: {name}", "see `tilewright doctor`") from error
+        raise DeviceError(f"the CUDA driver {failure}: {name}", "see `tilewright doctor`") from error

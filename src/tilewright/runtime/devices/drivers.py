@@ -31,11 +31,11 @@ def present() -> tuple[wisdom.Circumstances, ...]:
     """Return the circumstances of every device here, of all drivers; a driver that is absent or fails has none."""
     from tilewright.runtime.devices import cuda
 
-    found = []
+    result = []
     for driver in (opencl, cuda):
         with contextlib.suppress(TilewrightError):
-            found += [circumstances(device) for device in driver.every()]
-    return tuple(found)
+            result += [circumstances(device) for device in driver.every()]
+    return tuple(result)
 
 
 def device_machine(device: Device) -> Machine:

@@ -236,9 +236,9 @@ class GpuSession:
         """Copy the newest version of some cells, by their numbers in the grid, from the device."""
         if not self._plain:
             low = [each for each, _ in self._halo.around] if self._halo else [0] * len(self.problem.shape)
-            places = np.unravel_index(cells, self.problem.shape)
-            moved = tuple(place + more for place, more in zip(places, low, strict=True))
-            cells = np.ravel_multi_index(moved, self._room)
+            coordinates = np.unravel_index(cells, self.problem.shape)
+            indices = tuple(place + more for place, more in zip(coordinates, low, strict=True))
+            cells = np.ravel_multi_index(indices, self._room)
         offset = self._offset(field, self._version) // self._dtype.itemsize
         return self._reductions.at(Cells(self._buffers[self._number(field)], offset, math.prod(self._room)), cells)
 
@@ -261,13 +261,13 @@ class GpuSession:
 
     def kept(self) -> dict[str, tuple[Array, ...]]:
         """Copy from the device what :meth:`keep` kept, newest first."""
-        found = {}
+        versions = {}
         for field, buffers in self._before.items():
             grids = tuple(np.empty(self.problem.shape, self._dtype) for _ in buffers)
             for buffer, grid in zip(buffers, grids, strict=True):
                 self._device.read(buffer, 0, grid)
-            found[field] = grids
-        return found
+            versions[field] = grids
+        return versions
 
     def change(self) -> float:
         """Return the largest change of any value since :meth:`keep`; found on the device, in the element type."""
@@ -315,17 +315,17 @@ class GpuSession:
 
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy the version ``age`` steps before the newest from the device, of every updated field that keeps it."""
-        found = {}
+        results = {}
         for field in self.problem.program.updated:
             if age >= self.problem.program.history(field):
                 continue
             values = self.newest(field, age)
             if out is not None:
                 np.copyto(out[field], values, casting="same_kind")
-                found[field] = out[field]
+                results[field] = out[field]
             else:
-                found[field] = np.array(values)
-        return found
+                results[field] = np.array(values)
+        return results
 
     def copied(self, field: str, age: int = 0) -> DeviceArray:
         """Copy a version of a field into memory of its own on the device."""
@@ -334,25 +334,25 @@ class GpuSession:
 
     def take(self, fields: Mapping[str, Sequence[int]]) -> dict[str, tuple[DeviceArray, ...]]:
         """Hand over versions of these ages as arrays on the device, each its own memory; the session is at its end."""
-        held = {}
+        buffers = {}
         for field, ages in fields.items():
             number = self._number(field)
-            taken: list[Any] = []
+            copies: list[Any] = []
             try:
                 for age in ages:
-                    taken.append(self._copy_of(field, age))  # noqa: PERF401  (what was taken counts if one fails)
+                    copies.append(self._copy_of(field, age))  # noqa: PERF401  (what was taken counts if one fails)
             except ArrayError:  # there is no room beside all the slots
                 grids = [np.array(self.newest(field, age)) for age in ages]
-                for each in (*taken, self._buffers[number]):
+                for each in (*copies, self._buffers[number]):
                     self._device.release(each)
                 self._buffers[number] = None
-                taken = [self._device.allocate(grid.nbytes) for grid in grids]
-                for buffer, grid in zip(taken, grids, strict=True):
+                copies = [self._device.allocate(grid.nbytes) for grid in grids]
+                for buffer, grid in zip(copies, grids, strict=True):
                     self._device.write(buffer, 0, grid)
-            held[field] = taken
+            buffers[field] = copies
         self.close()
         ready = self._arrays.settle()
-        return {field: tuple(self._result(each, ready) for each in taken) for field, taken in held.items()}
+        return {field: tuple(self._result(each, ready) for each in copies) for field, copies in buffers.items()}
 
     def give(self, field: str, age: int, target: DeviceView) -> None:
         """Copy a version of a field into a caller's array on the device."""
@@ -380,8 +380,8 @@ class GpuSession:
         else:
             shape = self.problem.shape
             whole = self._box(at, tuple(low for low, _ in self._halo.around) if self._halo else (0,) * len(shape))
-            mine = Box(offset=target[1], shape=shape, start=(0,) * len(shape), itemsize=self._dtype.itemsize)
-            self._device.copy_box((target[0], mine), (buffer, whole), shape)
+            grid = Box(offset=target[1], shape=shape, start=(0,) * len(shape), itemsize=self._dtype.itemsize)
+            self._device.copy_box((target[0], grid), (buffer, whole), shape)
 
     def close(self) -> None:
         """Hand the memory back."""
@@ -474,18 +474,18 @@ class GpuSession:
         program = self.problem.program
         boxes = {s.field: tuple(slice(*span) for span in self.problem.update_box(s)) for s in program.statements}
         for number, field in enumerate(program.fields):
-            given, copies = inputs.arrays[field], self._program.source.layout.copies[number]
-            if not all(isinstance(each, DeviceView) and each.dtype == self._dtype for each in given):
-                given = [self._on_host(each) for each in given]
+            levels, copies = inputs.arrays[field], self._program.source.layout.copies[number]
+            if not all(isinstance(each, DeviceView) and each.dtype == self._dtype for each in levels):
+                levels = [self._on_host(each) for each in levels]
             first: int | None = None
             for slot in range(copies):
                 age, at = -slot % copies, slot * self._slot * self._dtype.itemsize
-                moves = 0 < age < min(program.history(field), len(given)) and field in boxes
+                moves = 0 < age < min(program.history(field), len(levels)) and field in boxes
                 if first is not None and not moves:
                     buffer = self._buffers[number]
                     self._device.copy((buffer, at), (buffer, first), math.prod(self._room) * self._dtype.itemsize)
                     continue
-                self._put(number, at, given[0], (given[age], boxes[field]) if moves else None)
+                self._put(number, at, levels[0], (levels[age], boxes[field]) if moves else None)
                 first = at if first is None and not moves else first
 
     def _put(self, number: int, at: int, values: Array, older: tuple[Array, tuple[slice, ...]] | None) -> None:

@@ -146,11 +146,11 @@ def _compile(text: str, options: Sequence[str]) -> tuple[bytes, str]:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def _text(library: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> bytes:
+def _text(library: ctypes.CDLL, kind: str, program: ctypes.c_void_p) -> bytes:
     size = ctypes.c_size_t()
-    _check(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)), "")
+    _check(getattr(library, f"nvrtcGet{kind}Size")(program, ctypes.byref(size)), "")
     buffer = ctypes.create_string_buffer(size.value)
-    _check(getattr(library, f"nvrtcGet{what}")(program, buffer), "")
+    _check(getattr(library, f"nvrtcGet{kind}")(program, buffer), "")
     return buffer.raw
 
 
@@ -169,13 +169,13 @@ def disassemble(cubin: bytes) -> str:
         for program in _programs():
             command = [program, "-c", "-hex", str(path)]
             try:
-                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LISTING_SECONDS)
+                process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LISTING_SECONDS)
             except (OSError, subprocess.TimeoutExpired) as error:
                 refusal = ToolchainError(f"nvdisasm did not end: {error}")
                 continue
-            if not done.returncode:
-                return done.stdout
-            reason = sentence(done.stderr).removeprefix("nvdisasm fatal").lstrip(" :")
+            if not process.returncode:
+                return process.stdout
+            reason = sentence(process.stderr).removeprefix("nvdisasm fatal").lstrip(" :")
             # Those of CUDA 13.1 and later list no code below sm_75, which NVRTC 12 makes.
             refusal = ToolchainError(
                 f"nvdisasm refuses the machine code: {reason:.200}",

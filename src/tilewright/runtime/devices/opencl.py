@@ -55,27 +55,27 @@ def devices() -> tuple[Any, ...]:
     return tuple(sorted(unordered, key=order))
 
 
-def select(wanted: str = "") -> "OpenClDevice":
+def select(key: str = "") -> "OpenClDevice":
     """Open a device by its number in :func:`devices` or a part of its name, the first one by default."""
     listed = devices()
     if not listed:
         raise ToolchainError("there is no OpenCL device", f"install a driver, PoCL, or Oclgrind: {INSTALL}")
     names = [device.name for device in listed]
-    if wanted.isdecimal() and int(wanted) < len(listed):
-        return _opened(int(wanted))
-    fitting = [number for number, name in enumerate(names) if wanted.lower() in name.lower()]
+    if key.isdecimal() and int(key) < len(listed):
+        return _open_device(int(key))
+    fitting = [number for number, name in enumerate(names) if key.lower() in name.lower()]
     if not fitting:
-        raise UsageError(f"there is no OpenCL device {wanted!r}", f"there are {', '.join(names)}")
-    return _opened(fitting[0])
+        raise UsageError(f"there is no OpenCL device {key!r}", f"there are {', '.join(names)}")
+    return _open_device(fitting[0])
 
 
 def every() -> tuple["OpenClDevice", ...]:
     """Open every device."""
-    return tuple(_opened(number) for number in range(len(devices())))
+    return tuple(_open_device(number) for number in range(len(devices())))
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(number: int) -> "OpenClDevice":
+def _open_device(number: int) -> "OpenClDevice":
     return OpenClDevice(devices()[number])
 
 
@@ -120,7 +120,7 @@ class OpenClDevice:
         if source.double and not self.double:
             raise UsageError(f"{self.name} does not compute in float64", "use float32")
         options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if source.strict and not self.interpreted else []
-        with warnings.catch_warnings(), _reported(_REFUSED):
+        with warnings.catch_warnings(), _driver_errors(_REFUSED):
             warnings.simplefilter("ignore")
             program = self._cl.Program(self._context, source.text).build(options=options)
             return tuple(self._cl.Kernel(program, kernel.entry) for kernel in source.kernels)
@@ -149,17 +149,17 @@ class OpenClDevice:
 
     def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
         """Copy a contiguous array in."""
-        with _reported("copying to the device failed"):
+        with _driver_errors("copying to the device failed"):
             self._cl.enqueue_copy(self._queue, buffer, array, dst_offset=offset)
 
     def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
         """Copy into a contiguous array."""
-        with _reported("the device failed"):
+        with _driver_errors("the device failed"):
             self._cl.enqueue_copy(self._queue, array, buffer, src_offset=offset)
 
     def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
         """Copy on the device."""
-        with _reported("copying on the device failed"):
+        with _driver_errors("copying on the device failed"):
             self._cl.enqueue_copy(
                 self._queue, target[0], source[0], byte_count=size, src_offset=source[1], dst_offset=target[1]
             )
@@ -172,7 +172,7 @@ class OpenClDevice:
             line, lines = box.pitches
             ends[f"{name}_origin"] = (box.first, 0, 0)  # bytes from the memory's start: grids begin anywhere in it
             ends[f"{name}_pitches"] = (line, line * lines)
-        with _reported("copying on the device failed"):
+        with _driver_errors("copying on the device failed"):
             region = (width * target[1].itemsize, height, depth)
             self._cl.enqueue_copy(self._queue, target[0], source[0], region=region, **ends)
 
@@ -180,7 +180,7 @@ class OpenClDevice:
         """Start a kernel."""
         extra = [self._cl.LocalMemory(room)] if room else []
         groups, size = threads
-        with _reported("a kernel could not be started"):
+        with _driver_errors("a kernel could not be started"):
             kernel.set_args(*arguments, *extra)
             event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, (groups * size,), (size,))
         if self._events is not None:
@@ -206,20 +206,20 @@ class OpenClDevice:
 
     def finish(self) -> None:
         """Wait until everything is done."""
-        with _reported("the device failed"):
+        with _driver_errors("the device failed"):
             self._queue.finish()
 
 
 @contextlib.contextmanager
-def _reported(what: str) -> Iterator[None]:
+def _driver_errors(failure: str) -> Iterator[None]:
     cl = _pyopencl()
     try:
         yield
     except (cl.Error, RuntimeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         telling = [line for line in lines if "error:" in line] or lines
-        kind = ToolchainError if what == _REFUSED else DeviceError
-        raise kind(f"{what}: {'; '.join(telling[:_LOG_LINES])}", "see `tilewright doctor`") from error
+        kind = ToolchainError if failure == _REFUSED else DeviceError
+        raise kind(f"{failure}: {'; '.join(telling[:_LOG_LINES])}", "see `tilewright doctor`") from error
 
 
 def _pyopencl() -> Any:  # noqa: ANN401
@@ -251,8 +251,8 @@ def oclgrind_library() -> Path:
     """Return Oclgrind's library."""
     spec = importlib.util.find_spec("pyopencl")
     for place in (spec.submodule_search_locations or []) if spec is not None else []:
-        for found in sorted(Path(place).rglob("liboclgrind-rt-icd*.so")):
-            return found
+        for library in sorted(Path(place).rglob("liboclgrind-rt-icd*.so")):
+            return library
     raise ToolchainError("Oclgrind is not installed", INSTALL)
 
 

@@ -29,14 +29,14 @@ class DevicePoints:
         self._starts = [0, *accumulate(sizes)]
         lengths = [each.size for each in tables.arrays]
         lead = len(points_head(0, 0, [(0, 0, 0)] * len(sizes)))
-        places = [lead + before for before in accumulate(lengths, initial=0)]
-        parts = list(zip(places[0:-1:2], places[1::2], self._starts, strict=False))
+        starts = [lead + before for before in accumulate(lengths, initial=0)]
+        parts = list(zip(starts[0:-1:2], starts[1::2], self._starts, strict=False))
         start = np.array(points_head(steps, first, parts), np.int32)
         if steps > self._steps:  # tables of more steps than before
             self.close()
-            self.buffers.append(device.allocate(places[-1] * start.itemsize))
+            self.buffers.append(device.allocate(starts[-1] * start.itemsize))
             self.buffers.append(device.allocate(max(1, self._starts[-1]) * self._itemsize))
-            for place, each in zip(places, tables.arrays, strict=False):
+            for place, each in zip(starts, tables.arrays, strict=False):
                 if each.size:
                     device.write(self.buffers[0], place * start.itemsize, each.astype(np.int32))
             self._steps = steps

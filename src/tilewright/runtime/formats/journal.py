@@ -80,11 +80,11 @@ class HeldBack:
     def write(self, data: Any) -> int:  # noqa: ANN401
         """Write behind what was there, or note a change of it."""
         view = memoryview(data).cast("B")
-        held = view[: max(0, self.former_size - self._place)]
-        if held:
-            self.changes.append((self._place, bytes(held)))
+        overlap = view[: max(0, self.former_size - self._place)]
+        if overlap:
+            self.changes.append((self._place, bytes(overlap)))
         try:
-            _write_all(self._file, (self._place + len(held), view[len(held) :]))
+            _write_all(self._file, (self._place + len(overlap), view[len(overlap) :]))
         except BaseException as error:  # noqa: BLE001
             self._error = self._error or error
         self._place += len(view)
@@ -103,20 +103,20 @@ class HeldBack:
 @contextmanager
 def _signals_held() -> Iterator[None]:
     """Answer signals behind the block: what a handler raises in a function that HDF5 calls is lost."""
-    came: list[tuple[int, FrameType | None]] = []
+    signals: list[tuple[int, FrameType | None]] = []
     before: dict[int, Callable[[int, FrameType | None], object]] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
             if callable(handler):
                 before[number] = handler
-                signal.signal(number, lambda *each: came.append(each))
+                signal.signal(number, lambda *each: signals.append(each))
     try:
         yield
     finally:
         for which, former in before.items():
             signal.signal(which, former)
-        for which, frame in came:
+        for which, frame in signals:
             before[which](which, frame)
 
 
@@ -126,18 +126,18 @@ def changed(path: Path) -> Iterator[HeldBack]:
     carry_out(path)
     with _signals_held():
         with path.open("r+b", buffering=0) as file:
-            held = HeldBack(file)
+            writer = HeldBack(file)
             try:
-                yield held
-                held.check()
-                file.truncate(max(held.size, held.former_size))
+                yield writer
+                writer.check()
+                file.truncate(max(writer.size, writer.former_size))
                 os.fsync(file.fileno())  # some file systems say only now that they are full; changes need no more room
-                if held.changes:
-                    entries = [[offset, content.hex()] for offset, content in held.changes]
+                if writer.changes:
+                    entries = [[offset, content.hex()] for offset, content in writer.changes]
                     with replaced(_place(path), synchronize=False) as place:
-                        place.write_text(json.dumps({"size": held.size, "changes": entries}), encoding="ascii")
+                        place.write_text(json.dumps({"size": writer.size, "changes": entries}), encoding="ascii")
             except BaseException:
-                file.truncate(held.former_size)
+                file.truncate(writer.former_size)
                 raise
         carry_out(path)
 

@@ -146,8 +146,8 @@ def _point(line: str, rank: int, work: float, where: str) -> LogPoint:
 
 def tiling_of(values: Mapping[str, object], where: str) -> Tiling:
     """Return the tiling of a configuration."""
-    sizes = _numbered(values, "tile_", where)
-    threads = _numbered(values, "threads_", where)
+    sizes = _numbered_values(values, "tile_", where)
+    threads = _numbered_values(values, "threads_", where)
     if "tile_t" not in values or not sizes or (threads and len(threads) != len(sizes)):
         raise UsageError(
             f"a configuration names tile_t, tile_1, … and threads_1, … for every axis, got {sorted(values)} in {where}",
@@ -257,7 +257,7 @@ def _load(path: Path) -> object:
     raise UsageError(f"{str(path)!r} is not JSON: {problem}")
 
 
-def _numbered(values: Mapping[str, object], prefix: str, where: str) -> tuple[int, ...]:
+def _numbered_values(values: Mapping[str, object], prefix: str, where: str) -> tuple[int, ...]:
     numbers: list[int] = []
     while f"{prefix}{len(numbers) + 1}" in values:
         name = f"{prefix}{len(numbers) + 1}"

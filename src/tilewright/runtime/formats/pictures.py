@@ -67,7 +67,7 @@ def read_picture(path: Path) -> Picture:
             else:
                 pixels = np.asarray(picture.convert("RGBA").convert("RGB"))
             if picture.format != "TIFF":  # those are turned by both libraries
-                pixels = _turned(pixels, picture.getexif().get(_ORIENTATION, 1))
+                pixels = _turned_pixels(pixels, picture.getexif().get(_ORIENTATION, 1))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
     values = pixels.astype(np.float32) / np.float32(1 if bits == FLOATS else 2**bits - 1)
@@ -103,7 +103,7 @@ def _bits(picture: Any) -> int:  # noqa: ANN401  (a PIL image, which is an optio
     return 16 if deep else 8
 
 
-def _turned(pixels: Array, orientation: int) -> Array:
+def _turned_pixels(pixels: Array, orientation: int) -> Array:
     """Turn a picture to how it is looked at. The orientation is that of EXIF: which sides come first, by rows."""
     turned = pixels.swapaxes(0, 1) if orientation in {5, 6, 7, 8} else pixels
     turned = turned[::-1] if orientation in {3, 4, 7, 8} else turned

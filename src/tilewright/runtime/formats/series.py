@@ -133,20 +133,20 @@ def read(path: Path) -> Saved:
     return saved
 
 
-def _complete(steps: Array) -> Array:
+def _complete_steps(steps: Array) -> Array:
     """Return the steps without the last one if its record was cut off, so that it holds what fills the array."""
     cut_off = (steps[-1:] < 0).any() or (np.diff(steps[-2:]) <= 0).any()
     return steps[:-1] if cut_off else steps
 
 
-def _check(found: Saved) -> None:
+def _check(content: Saved) -> None:
     """Refuse steps and records that are none, with a sentence of why."""
-    steps, records = found.steps, list(found.values.values())
+    steps, records = content.steps, list(content.values.values())
     if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 0).any() or (np.diff(steps) < 0).any():
         raise ValueError("its steps are no whole numbers that grow")
     grid = records[0].shape[1:]
     for each in records:
-        if each.shape[1:] != grid or len(grid) != len(found.layout.dims) or each.dtype.kind not in "iufc":
+        if each.shape[1:] != grid or len(grid) != len(content.layout.dims) or each.dtype.kind not in "iufc":
             raise ValueError("its records are no numbers on one grid")
         if each.shape[0] < len(steps):
             raise ValueError(f"it has {len(steps)} steps and {each.shape[0]} records")
@@ -202,7 +202,7 @@ class _Zarr(_Appending):
 
     def add(self, step: int, values: Mapping[str, Array]) -> None:
         steps = self._group[STEP]
-        count = len(_complete(steps[...]))
+        count = len(_complete_steps(steps[...]))
         for name, each in values.items():
             array = self._group[name]
             array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
@@ -215,9 +215,9 @@ class _Zarr(_Appending):
         names = attrs.pop("records")
         values = {name: self._group[name] for name in names}
         dims = tuple(values[names[0]].metadata.dimension_names[1:])
-        others = {name: each[...] for name, each in self._group.arrays() if name not in {*names, STEP}}
-        layout = _layout(dims, others, attrs)
-        return Saved(steps=_complete(self._group[STEP][...]), values=values, layout=layout)
+        arrays = {name: each[...] for name, each in self._group.arrays() if name not in {*names, STEP}}
+        layout = _layout(dims, arrays, attrs)
+        return Saved(steps=_complete_steps(self._group[STEP][...]), values=values, layout=layout)
 
 
 def _store(path: Path) -> Any:  # noqa: ANN401
@@ -263,11 +263,11 @@ class _Hdf5(_Appending):
             for name, scale in scales.items():
                 scale.make_scale(name)
             for name, values in layout.constant.items():
-                _scaled(file.create_dataset(name, data=values), layout.dims, scales)
+                _attach_scales(file.create_dataset(name, data=values), layout.dims, scales)
             for name, values in first.items():
                 shape, chunks = (0, *values.shape), (1, *_chunk(values))
                 dataset = file.create_dataset(name, shape, values.dtype, maxshape=(None, *values.shape), chunks=chunks)
-                _scaled(dataset, (STEP, *layout.dims), scales)
+                _attach_scales(dataset, (STEP, *layout.dims), scales)
         return cls(path)
 
     def add(self, step: int, values: Mapping[str, Array]) -> None:
@@ -290,18 +290,18 @@ class _Hdf5(_Appending):
             names = json.loads(attrs.pop("records"))
             values = {name: file[name][...] for name in names}
             dims = tuple(dim.keys()[0] for dim in list(file[names[0]].dims)[1:])
-            others = {name: file[name][...] for name in file if name not in {*names, STEP}}
-            return Saved(steps=_complete(file[STEP][...]), values=values, layout=_layout(dims, others, attrs))
+            arrays = {name: file[name][...] for name in file if name not in {*names, STEP}}
+            return Saved(steps=_complete_steps(file[STEP][...]), values=values, layout=_layout(dims, arrays, attrs))
 
 
-def _scaled(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> None:  # noqa: ANN401
+def _attach_scales(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> None:  # noqa: ANN401
     for axis, name in enumerate(dims):
         dataset.dims[axis].attach_scale(scales[name])
 
 
-def _layout(dims: tuple[str, ...], others: Mapping[str, Array], attrs: Mapping[str, Any]) -> Layout:
-    coords = {name: values for name, values in others.items() if name in dims}
-    constant = {name: values for name, values in others.items() if name not in dims}
+def _layout(dims: tuple[str, ...], arrays: Mapping[str, Array], attrs: Mapping[str, Any]) -> Layout:
+    coords = {name: values for name, values in arrays.items() if name in dims}
+    constant = {name: values for name, values in arrays.items() if name not in dims}
     return Layout(dims=dims, coords=coords, constant=constant, attrs=attrs)
 
 

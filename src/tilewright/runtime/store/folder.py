@@ -75,7 +75,7 @@ def append(path: Path, record: Record) -> bool:
     """Add a record to a file, or return False; a disk that is full or read-only costs one warning, never the result."""
     line = encode(record)
     try:
-        with _locked(path):
+        with _file_lock(path):
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
             try:
                 written = os.write(handle, line)
@@ -90,7 +90,7 @@ def append(path: Path, record: Record) -> bool:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _file_lock(path: Path) -> Iterator[None]:
     """Hold the lock beside a file where the system has one; without it a torn record is still seen and skipped."""
     try:
         import fcntl

@@ -37,7 +37,7 @@ def host() -> Machine:
     try:
         place = path()
         status = place.stat()
-        return _calibrated(place, (status.st_mtime_ns, status.st_size))
+        return _calibrated_machine(place, (status.st_mtime_ns, status.st_size))
     except (OSError, RuntimeError):
         return host_machine(target_cpu())
     except TilewrightError as error:
@@ -54,10 +54,10 @@ def calibrated() -> bool:
 
 
 @functools.lru_cache(maxsize=4)
-def _calibrated(known: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001  (part of the key)
-    machine = files.load(str(known))
+def _calibrated_machine(path: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001  (part of the key)
+    machine = files.load(str(path))
     if machine.kind != "cpu":
-        raise UsageError(f"{str(known)!r} describes no CPU")
+        raise UsageError(f"{str(path)!r} describes no CPU")
     return machine
 
 

@@ -183,16 +183,16 @@ def full_level(command: Sequence[str]) -> tuple[str, ...]:
     return tuple("-O3" if _LEVEL.fullmatch(word) and word not in {"-O3", "-Ofast"} else word for word in command)
 
 
-def current_architecture(asked: str) -> tuple[str, str]:
+def current_architecture(architecture: str) -> tuple[str, str]:
     """Return an architecture that current compilers know, and a warning if it is not the one that was asked for.
 
     >>> current_architecture("sm_20")[0], current_architecture("sm_90")
     ('sm_75', ('sm_90', ''))
     """
-    match = re.fullmatch(r"sm_(\d+)[af]?", asked)
+    match = re.fullmatch(r"sm_(\d+)[af]?", architecture)
     if match is None:
         return f"sm_{OLDEST_ARCHITECTURE}", ""
     if int(match[1]) < OLDEST_ARCHITECTURE:
         now = f"sm_{OLDEST_ARCHITECTURE}"
-        return now, f"current CUDA compilers make no code for {asked}, so {now} is used"
-    return asked, ""
+        return now, f"current CUDA compilers make no code for {architecture}, so {now} is used"
+    return architecture, ""

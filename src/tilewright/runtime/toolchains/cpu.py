@@ -98,10 +98,10 @@ class Toolchain:
         )
         contract += ("-fno-tree-loop-vectorize",) * (strict and "_Complex" in text)
         openmp = self.openmp_flags if self.openmp else ("-Wno-unknown-pragmas",)
-        return (*_common(), *contract, *self.native, *openmp)
+        return (*_common_flags(), *contract, *self.native, *openmp)
 
 
-def _common() -> tuple[str, ...]:
+def _common_flags() -> tuple[str, ...]:
     """Flags of every compilation; all code for Windows is independent of its position, and clang refuses to be told."""
     return tuple(flag for flag in _COMMON if flag != "-fPIC" or sys.platform != "win32")
 
@@ -180,7 +180,7 @@ def _stamp(command: tuple[str, ...]) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=16)
 def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     """Return what is known about a compiler, from disk or by trying it."""
-    key = fingerprint("toolchain", command, stamp, cpu_features(), _common(), _openmp(), _FEW_REGISTERS)
+    key = fingerprint("toolchain", command, stamp, cpu_features(), _common_flags(), _openmp(), _FEW_REGISTERS)
     store = cache.directory()
     with suppress(UsageError):  # nothing is kept, or no record of ours: the compiler is asked once more
         document = documents.decode_json(cache.load(store, f"cc-{key}") or b"", "what is kept of a compiler")
@@ -218,10 +218,10 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     first = version.stdout.partition("\n")[0].strip()
     identity = fingerprint(first, stamp) + " " + first
     failure = ""
-    for options in _native(command):
-        for asked in (*_openmp(), ()):
-            openmp = bool(asked)
-            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options, openmp_flags=asked)
+    for options in _native_flags(command):
+        for flags in (*_openmp(), ()):
+            openmp = bool(flags)
+            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options, openmp_flags=flags)
             try:
                 compile_shared(
                     candidate,
@@ -258,7 +258,7 @@ def _openmp_hint(version: str) -> str:
     return _OPENMP.get(sys.platform, f"install its OpenMP library, on Debian and Ubuntu `apt install {package}`")
 
 
-def _native(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def _native_flags(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Flags that select this CPU, the best ones first; the processor that a command names stays."""
     wide = "-mprefer-vector-width=512"
     if cpu_features()[0] in {"aarch64", "arm64"}:

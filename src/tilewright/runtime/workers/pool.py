@@ -102,7 +102,7 @@ class _Worker:
             end = LENGTH.size + LENGTH.unpack_from(self.buffer)[0]
             if len(self.buffer) < end:
                 break
-            kind, value = _opened(bytes(self.buffer[LENGTH.size : end]))
+            kind, value = _unpack(bytes(self.buffer[LENGTH.size : end]))
             del self.buffer[:end]
             if kind != READY:
                 if kind in {_BROKEN, _DAMAGED}:
@@ -149,7 +149,7 @@ class _Worker:
     close = _end
 
 
-def _opened(answer: bytes) -> tuple[str, Any]:
+def _unpack(answer: bytes) -> tuple[str, Any]:
     try:
         kind, value = pickle.loads(answer)  # noqa: S301  (our own worker's pipe)
     except Exception:  # noqa: BLE001  (what is damaged can raise anything)

@@ -227,7 +227,7 @@ def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, re
         sums=(sums,),
         # In 2D vectors that are put together wait in registers with those beside them: input by input fewer do.
         assembled=(tuple(_sum(terms, results, form, room=rank > 2) for terms in weighted),),
-        kept=_shared(statement.reads, results) <= _MOST_KEPT,
+        kept=_shared_count(statement.reads, results) <= _MOST_KEPT,
         copied=loops and (rows == 1 or reads > _MOST_END_READS),
         in_turn=bool(weighted or form or loops),
     )
@@ -235,7 +235,7 @@ def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, re
 
 def _sum(terms: Terms, results: code.Block, form: str, *, room: bool) -> code.Sum:
     """Decide how a weighted sum is written for some rows; ``room``: whether many inputs may wait in registers."""
-    if form == "columns" or (form != "inputs" and room and _shared(terms, results) > _MOST_KEPT):
+    if form == "columns" or (form != "inputs" and room and _shared_count(terms, results) > _MOST_KEPT):
         return column_sum(terms, results.count)
     return code.Sum(form="inputs", accumulators=sums_in_turn(len(terms), results.count))
 
@@ -287,7 +287,7 @@ def _many_weights(statement: Statement) -> bool:
     return len({node.value for node in statement.tape if isinstance(node, Const)}) > _MOST_WEIGHTS
 
 
-def _shared(reads: Iterable[Read], results: code.Block) -> int:
+def _shared_count(reads: Iterable[Read], results: code.Block) -> int:
     readers = Counter(results.vector(read, place) for read in reads for place in results.places)
     return sum(count > 1 for count in readers.values())
 

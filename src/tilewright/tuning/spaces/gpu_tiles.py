@@ -158,7 +158,7 @@ def shapes(rank: int, most: int) -> tuple[Shape, ...]:
 
 def points(setting: Setting, *, coarse: bool = False, rival: float = math.inf) -> Iterator[TileSizes]:
     """Yield hybrid tiles with their thread shapes, every point once: a geometric grid, then what is near the best."""
-    grid = _with_shapes(_joined(setting, coarse=True), setting)
+    grid = _with_shapes(_joined_sizes(setting, coarse=True), setting)
     yield grid
     if not coarse:
         near = near_best(setting, rival)
@@ -182,7 +182,7 @@ def _row(sizes: TileSizes, place: int) -> Shape:
     return tuple(int(column[place]) for column in (sizes.time, *sizes.space, *sizes.threads))
 
 
-def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
+def _joined_sizes(setting: Setting, *, coarse: bool) -> TileSizes:
     empty = TileSizes.of(*[np.zeros(0, dtype=np.int64)] * (1 + len(setting.facts.shape)))
     return TileSizes.join([empty, *pieces(setting, coarse=coarse)])
 
@@ -191,7 +191,7 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
     """Return what takes at most ``share`` longer than the best, of every size with every shape, at least ``fewest``."""
     # Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
     # point that is wanted is missed.
-    tiles = _joined(setting, coarse=False)
+    tiles = _joined_sizes(setting, coarse=False)
     none = _with_shapes(tiles.take(slice(0)), setting)
     if setting.gpu is None or not len(tiles.time):
         return none

@@ -43,7 +43,7 @@ def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[St
     numbers = range(len(pipeline.stages))
     many = [_Stage(problem, pipeline, number, rows, form, MANY) for number in numbers]
     if form == "winograd":
-        if not any(each.cut(terms) for each in many for some in each.sums for terms in some):
+        if not any(each.cut(terms) for each in many for group in each.sums for terms in group):
             raise UsageError(
                 f"sums=winograd is for columns of weights along axis 0 and tiles of several rows, got {str(tiling)!r} "
                 f"for {problem.program.name!r}",
@@ -132,7 +132,7 @@ class _Stage:
         """Whether functions compute some planes at a time: where two results at a time, or loops, are written."""
         if self.rank < 3 or self.form in {"inputs", "columns"}:
             return False
-        return any(self.form == "loop" or self.cut(terms) for some in self.sums for terms in some)
+        return any(self.form == "loop" or self.cut(terms) for group in self.sums for terms in group)
 
     @functools.cached_property
     def lines(self) -> int:
@@ -146,8 +146,8 @@ class _Stage:
     def forms(self, block: Block) -> tuple[tuple[Sum, ...], ...]:
         """The forms that take the fewest cycles, of those that are possible or asked for: of every field's value."""
         return tuple(
-            tuple(fastest(terms, block, self._options(terms, block), self.units) for terms in some)
-            for some in self.sums
+            tuple(fastest(terms, block, self._options(terms, block), self.units) for terms in group)
+            for group in self.sums
         )
 
     def _options(self, terms: Terms, results: Block) -> list[Sum]:

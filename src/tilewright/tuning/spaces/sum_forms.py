@@ -99,12 +99,12 @@ def _grouped_work(terms: Terms, results: Block) -> SumWork:
 def _plain_work(tape: Tape, results: Block) -> SumWork:
     """What operations take that are written one by one: all of them, a product fused with an addition that follows."""
     products = [node for node in tape if isinstance(node, Apply) and node.op == "mul"]
-    others = sum(isinstance(node, Apply) for node in tape) - len(products)
+    additions = sum(isinstance(node, Apply) for node in tape) - len(products)
     weighted = sum(any(isinstance(tape[arg], Const) for arg in node.args) for node in products)
     added = sum(isinstance(node, Apply) and node.op in {"add", "sub"} for node in tape)
     return SumWork(
         products=results.count * len(products),
-        additions=results.count * others,
+        additions=results.count * additions,
         fused=results.count * min(len(products), added),
         loads=0,
         weights=results.count * weighted,

@@ -168,8 +168,8 @@ def energy(
     if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
         raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
     work = workload_of(program, scalars, EnergyOptions.of(locals()).request(), where)
-    chosen, rule, used = work.usage(as_tiling(tiling), seconds)
-    known = constants(where)
+    chosen, rule, usage = work.usage(as_tiling(tiling), seconds)
+    values = constants(where)
     return MeteredTiling(
         program=work.problem.program.name,
         machine=where.name,
@@ -177,10 +177,10 @@ def energy(
         steps=work.problem.steps,
         tiling=chosen,
         rule=rule,
-        seconds=used.seconds,
-        energy=price(used, known),
-        usage=used,
-        known=known,
+        seconds=usage.seconds,
+        energy=price(usage, values),
+        usage=usage,
+        known=values,
         intervals=() if seconds else _intervals([chosen], where, model, len(work.problem.shape)),
     )
 

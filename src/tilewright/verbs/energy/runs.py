@@ -85,8 +85,8 @@ class EnergyFit(Record):
     held_out: tuple[tuple[str, FitScore], ...]  # the score over all runs held out, under ``all``, and per program
 
     def _constants(self) -> dict[str, object]:
-        one = self.regression
-        rows = zip(one.names, one.values, one.low, one.high, strict=True)
+        fit = self.regression
+        rows = zip(fit.names, fit.values, fit.low, fit.high, strict=True)
         return {name: {"value": value, "low": low, "high": high} for name, value, low, high in rows}
 
     def _held_out(self) -> dict[str, FitScore]:
@@ -122,11 +122,11 @@ def fit_energy(runs: Sequence[FitRun], machine: MachineLike, *, train: float = 0
     where = as_machine(machine)
     table = columns([run_usage(run, where) for run in runs], where.special_cycles.value)
     joules = np.array([run.joules for run in runs])
-    picked, held = split(len(runs), train, seed, least=len(FITTED))
-    fitted = regress(table[picked], joules[picked])
-    groups = {"all": held}
+    training, test = split(len(runs), train, seed, least=len(FITTED))
+    fitted = regress(table[training], joules[training])
+    groups = {"all": test}
     for name in dict.fromkeys(each.program for each in runs):
-        groups[name] = np.array([i for i in held if runs[i].program == name], dtype=np.int64)
+        groups[name] = np.array([i for i in test if runs[i].program == name], dtype=np.int64)
     own = constants(where).vector()[: len(FITTED)]
     scores = {
         name: FitScore(
@@ -143,19 +143,19 @@ def fit_energy(runs: Sequence[FitRun], machine: MachineLike, *, train: float = 0
 def with_fit(machine: MachineLike, fit: EnergyFit) -> Machine:
     """Return the machine with the fitted constants, measured, each with the interval in which the fit is as good."""
     where, regression = as_machine(machine), fit.regression
-    found = {}
+    quantities = {}
     for i, name in enumerate(regression.names):
         group = next((each for each in regression.alike if name in each), ())
-        told = f"; only a combination of {', '.join(group)} is determined" if group else ""
-        found[name] = Quantity(
+        clause = f"; only a combination of {', '.join(group)} is determined" if group else ""
+        quantities[name] = Quantity(
             value=regression.values[i],
             unit=PARAMETERS[name].unit,
             source="measured",
-            note=f"regression over {regression.runs} metered runs{told}",
+            note=f"regression over {regression.runs} metered runs{clause}",
             low=regression.low[i],
             high=regression.high[i],
         )
-    changes: dict[str, object] = {"name": f"{where.name}-fitted", **found}
+    changes: dict[str, object] = {"name": f"{where.name}-fitted", **quantities}
     return dataclasses.replace(where, **changes)  # type: ignore[arg-type]
 
 
@@ -178,11 +178,11 @@ class Metered(Record):
         return self.run.joules / self.run.seconds
 
     def __str__(self) -> str:
-        one = self.run
+        run = self.run
         spread = f", {self.low:.4g} to {self.high:.4g} J in {self.windows} windows" if self.windows else ""
         return (
-            f"{one.program} {format_shape(one.shape)}, {one.steps} steps, {one.tiling}: {one.joules:.4g} J in "
-            f"{one.seconds:.4g} s, {self.watts:.4g} W by {self.meter}{spread}"
+            f"{run.program} {format_shape(run.shape)}, {run.steps} steps, {run.tiling}: {run.joules:.4g} J in "
+            f"{run.seconds:.4g} s, {self.watts:.4g} W by {self.meter}{spread}"
         )
 
 
@@ -236,16 +236,16 @@ def meter_run(
 
     counter: power.EnergyMeter = power.rapl() if kind == "rapl" else power.nvml(card(number, target))
     try:
-        found = power.measure(work, counter, window=window, windows=windows, cool=cool)
+        reading = power.measure(work, counter, window=window, windows=windows, cool=cool)
     finally:
         counter.close()
     return Metered(
-        run=case(tiling=chosen, seconds=found.seconds, joules=found.joules),
-        low=found.low,
-        high=found.high,
-        windows=found.windows,
-        repetitions=found.repetitions,
-        meter=found.meter,
+        run=case(tiling=chosen, seconds=reading.seconds, joules=reading.joules),
+        low=reading.low,
+        high=reading.high,
+        windows=reading.windows,
+        repetitions=reading.repetitions,
+        meter=reading.meter,
     )
 
 

@@ -71,22 +71,22 @@ def schedule(steps: int, slots: int, *, on_disk: bool = False) -> tuple[Forward 
     (Reverse(begin=3, steps=2), Forward(at=(0, 1)), Reverse(begin=1, steps=2), Reverse(begin=0, steps=1))
     """
     lengths = _equal(steps, ceil_div(steps, slots)) if on_disk else segments(steps, slots)
-    first, *rest = _reversed(0, lengths, slots, on_disk=on_disk)
+    first, *rest = _actions(0, lengths, slots, on_disk=on_disk)
     assert isinstance(first, Forward)  # noqa: S101  (as of every run that is cut)
     return Forward((*first.at, steps)), *rest
 
 
-def _reversed(begin: int, lengths: tuple[int, ...], slots: int, *, on_disk: bool = False) -> list[Forward | Reverse]:
+def _actions(begin: int, lengths: tuple[int, ...], slots: int, *, on_disk: bool = False) -> list[Forward | Reverse]:
     """Take back segments from a state on, with so many states in memory."""
     *at, _ = itertools.accumulate(lengths, initial=begin)
-    found: list[Forward | Reverse] = [Forward(tuple(at))]
+    actions: list[Forward | Reverse] = [Forward(tuple(at))]
     for number in reversed(range(len(lengths))):
         free = slots if on_disk else max(1, slots - number)  # beside the starts of those before it
         if _fits(lengths[number], free):
-            found.append(Reverse(at[number], lengths[number]))
+            actions.append(Reverse(at[number], lengths[number]))
         else:
-            found += _reversed(at[number], segments(lengths[number], free), free)
-    return found
+            actions += _actions(at[number], segments(lengths[number], free), free)
+    return actions
 
 
 @functools.lru_cache(maxsize=1024)
@@ -104,13 +104,13 @@ def segments(steps: int, slots: int) -> tuple[int, ...]:
     if count is not None:
         return _equal(steps, count)
     unit = math.ceil(steps / _UNITS)
-    left, free, found = math.ceil(steps / unit), slots, []
+    left, free, lengths = math.ceil(steps / unit), slots, []
     cuts = _cuts(round_up(left, _UNITS // 4), round_up(slots, 16), unit)
     while left * unit > max(_LEAST, free) and left > 1:
         first = int(cuts[free - 1][left])
-        found.append(first * unit)
+        lengths.append(first * unit)
         left, free = left - first, free - 1
-    return (*found, steps - sum(found))
+    return (*lengths, steps - sum(lengths))
 
 
 @functools.lru_cache(maxsize=8)
@@ -152,9 +152,9 @@ class StatesOnDisk:
         """Refuse states of ``size`` bytes each that do not fit on the disk, before anything is computed."""
         free = shutil.disk_usage(self._folder).free
         if states * size > free:
-            needed, there = format_over(states * size, free)
+            needed, room = format_over(states * size, free)
             raise ArrayError(
-                f"{states} forward states need {needed} in {str(self._folder)!r}, where {there} are free",
+                f"{states} forward states need {needed} in {str(self._folder)!r}, where {room} are free",
                 "let more states lie in memory (memory=, checkpoints=), or leave disk out",
             )
 
@@ -170,12 +170,12 @@ class StatesOnDisk:
             for levels in state.values():
                 for level in levels:
                     file.write(np.ascontiguousarray(level).reshape(-1).view(np.uint8).data)
-        found: dict[str, tuple[Array, ...]] = {}
+        views: dict[str, tuple[Array, ...]] = {}
         offset = 0
         for field, levels in state.items():
             read: list[Array] = []
             for level in levels:
                 read.append(np.memmap(path, level.dtype, "r", offset, level.shape))
                 offset += level.nbytes
-            found[field] = tuple(read)
-        return found
+            views[field] = tuple(read)
+        return views

@@ -56,15 +56,15 @@ class EdgeSums:
             problem = self._part(slab, {rim: _within(box, slab) for rim, box in boxes.items()})
             state = {}
             for each in self.sums:
-                both = [[level[slab] for level in some[each.field]] for some in versions]
-                state[each.field] = self._read(each, axis, both, last=last)
+                slabs = [[level[slab] for level in version[each.field]] for version in versions]
+                state[each.field] = self._read(each, axis, slabs, last=last)
             for name in problem.program.fields:
                 if name not in state:
                     state[name] = [np.asarray(constant(name)[slab], problem.dtype)]
             with np.errstate(all="ignore"):
-                found = reference.step(problem, state, reference.typed_scalars(problem.dtype, scalars))
+                result = reference.step(problem, state, reference.typed_scalars(problem.dtype, scalars))
             for rim, box in boxes.items():
-                cotangents[rim][box] += found[rim][0][_within(box, slab)]
+                cotangents[rim][box] += result[rim][0][_within(box, slab)]
 
     def _ends(self) -> Iterator[tuple[int, bool]]:
         for axis, pair in enumerate(self._widths):
@@ -79,8 +79,8 @@ class EdgeSums:
         """The step from sums to the cotangents of kept cells, on a part of the grid; of no other field but one cell."""
         shape = tuple(span.stop - span.start for span in slab)
         problem = make_problem(self._inner.edges, shape, 1, self._problem.dtype, self._inner.edge_boundary)
-        one = (slice(0, 1),) * len(shape)
-        spans = {name: boxes.get(name, one) for name in problem.program.updated}
+        cell = (slice(0, 1),) * len(shape)
+        spans = {name: boxes.get(name, cell) for name in problem.program.updated}
         return replace(
             problem,
             part=Part(start=tuple(span.start for span in slab), shape=self._problem.shape),
@@ -91,11 +91,11 @@ class EdgeSums:
         """What is summed of the versions that the steps read: all but the last ones, and those at first."""
         first, final = versions
         total = sums.at_end(axis, last=last)
-        found = []
+        totals = []
         for level in range(self._inner.edges.history(sums.field)):
             total = total - final[level] + first[level]
-            found.append(total)
-        return found
+            totals.append(total)
+        return totals
 
     def _kept(self, margins: tuple[Span, ...], axis: int, *, last: bool) -> Box:
         """The cells at one end of an axis that are kept and at no end of an axis before it."""

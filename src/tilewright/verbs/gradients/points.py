@@ -37,12 +37,12 @@ class Pulled:
             shape = (each.rows(problem.steps), each.weights.points)
             array = None if of_traces is None else of_traces.get(each.field)
             if array is not None:
-                found = as_array(array, f"the cotangent of the traces of {each.field}")
-                if found.shape != shape:
+                values = as_array(array, f"the cotangent of the traces of {each.field}")
+                if values.shape != shape:
                     raise ArrayError(
-                        f"the cotangent of the traces of {each.field!r} has the shape {shape}, got {found.shape}"
+                        f"the cotangent of the traces of {each.field!r} has the shape {shape}, got {values.shape}"
                     )
-                self._traces[each.field] = found
+                self._traces[each.field] = values
         every = [(None, each) for each in data.sources] + [pair for each in data.sources for pair in each.scaled]
         self._sources = [(scale, each.without_held(problem)) for scale, each in every]
         self.values = {each.field: np.zeros(each.values.shape) for each in data.sources}
@@ -98,16 +98,16 @@ class Pulled:
         for each in self._receivers:
             if each.field not in self._traces:
                 continue
-            given = self._traces[each.field]
-            self._add_row(first, each, given.sum(axis=0, dtype=np.float64), moving=False)
+            traces = self._traces[each.field]
+            self._add_row(first, each, traces.sum(axis=0, dtype=np.float64), moving=False)
             if each.field not in self._problem.program.updated:
                 continue
             if steps % each.every == 0:
-                self._add_row(first, each, given[-1], moving=True)
+                self._add_row(first, each, traces[-1], moving=True)
             # After the run's step s, what was recorded after the step that it takes back next.
             numbers = np.arange(each.every - 1, steps - 1, each.every)
-            values = np.zeros((steps, each.weights.points), given.dtype)
-            values[steps - 2 - numbers] = given[: len(numbers)]
+            values = np.zeros((steps, each.weights.points), traces.dtype)
+            values[steps - 2 - numbers] = traces[: len(numbers)]
             weights = self._parts[each.field][True]
             sources.append(Sources(field=self._adjoint.cotangent(each.field), weights=weights, values=values))
         for field in dict.fromkeys(each.field for _, each in self._sources):

@@ -60,8 +60,8 @@ class GradientPrediction(Record):
             "steps back": self.back_seconds,
         }
         head = f"gradient of {self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
-        kept = f", {self.states} states" if self.states else ""
-        lines = [f"{head} on {self.machine.name}{kept}: {format_seconds(self.seconds)}, {self.ratio:.1f} runs"]
+        states = f", {self.states} states" if self.states else ""
+        lines = [f"{head} on {self.machine.name}{states}: {format_seconds(self.seconds)}, {self.ratio:.1f} runs"]
         return "\n".join([*lines, *(f"  {name}: {format_seconds(value)}" for name, value in parts.items() if value)])
 
 
@@ -104,8 +104,8 @@ def predict_gradient(
         True
     """
     where = as_machine(machine)
-    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model="exact", scope=None)
-    problem = workload_of(program, scalars, asked, where).problem
+    request = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model="exact", scope=None)
+    problem = workload_of(program, scalars, request, where).problem
     if not isinstance(problem, Problem) or where.kind != "cpu":
         raise UsageError("the cost of a gradient is predicted for stencils on CPUs", "such as machine='host'")
     sides = dict(zip(problem.program.fields, problem.boundaries, strict=True))
@@ -151,7 +151,7 @@ def _with_states(
     lengths = [each.steps for each in plan if isinstance(each, Reverse)]
     back = whole if adjoint.split is None else split_problem(whole, adjoint.split)
     bands = bands_of(problem, back, adjoint, max(lengths))
-    kept, taken = bands or (Band(problem=replace(each, steps=1)) for each in (problem, back))
+    keeper, taker = bands or (Band(problem=replace(each, steps=1)) for each in (problem, back))
     step = problem.cells * problem.itemsize
     setting = make_setting(problem, machine)
     # What is copied is read, fetched and written.
@@ -171,12 +171,12 @@ def _with_states(
 
     def advanced(steps: Sequence[int]) -> float:
         form = replace(problem, steps=max(steps))
-        each = [kernel(form, some) for some in steps]
+        each = [kernel(form, count) for count in steps]
         copies = 0.0 if newest and each[0][1] else start + copy * len(steps)
         return copies + sum(seconds for seconds, _ in each)
 
     each = lengths if bands else [1] * problem.steps  # without bands every step goes back by itself
     again = start + sum(map(advanced, runs[1:]))
-    again += sum(copy + kernel(kept.problem, steps, kept.storage)[0] for steps in each)
-    last = copy_seconds(make_setting(taken.problem, machine, storage=taken.storage))
-    return advanced(runs[0]), again, last + sum(kernel(taken.problem, steps, taken.storage)[0] for steps in each)
+    again += sum(copy + kernel(keeper.problem, steps, keeper.storage)[0] for steps in each)
+    last = copy_seconds(make_setting(taker.problem, machine, storage=taker.storage))
+    return advanced(runs[0]), again, last + sum(kernel(taker.problem, steps, taker.storage)[0] for steps in each)

@@ -32,8 +32,8 @@ def at_once(whole: Problem, adjoint: Adjoint, *, on_device: bool = False) -> AtO
         rest = () if older is None else (make_problem(older, whole.shape, 1, whole.dtype, inner.older_boundary),)
         return AtOnce(way="edges", problems=(first, *rest))
     if steady is not None:
-        some = make_problem(steady.program, whole.shape, whole.steps, whole.dtype, steady.boundary)
-        return AtOnce(way="steady", problems=(some, replace(whole, steps=1)))
+        problem = make_problem(steady.program, whole.shape, whole.steps, whole.dtype, steady.boundary)
+        return AtOnce(way="steady", problems=(problem, replace(whole, steps=1)))
     return AtOnce(way="whole", problems=(whole,))
 
 

@@ -162,7 +162,7 @@ class DifferentiatedRun:
             states.append(state if disk is None or number == len(first.at) else disk.keep(state))
         return states.pop(), states, traces
 
-    def backward(self, cotangents: dict[str, Array], kept: Sequence[State], points: Pulled | None) -> dict[str, Array]:
+    def backward(self, cotangents: dict[str, Array], bases: Sequence[State], points: Pulled | None) -> dict[str, Array]:
         """Take the cotangents of the last state back to the first one."""
         if not self.problem.steps:
             return cotangents
@@ -180,7 +180,7 @@ class DifferentiatedRun:
                 return ways[runs.way](cotangents, *map(self._same, runs.problems))
         bands = self._bands(cotangents, points) if tabled and (at_any_time or self.needs_states) else None
         back = OneByOne(self, cotangents, points) if bands is None else bands
-        states = list(kept) or [{}]
+        states = list(bases) or [{}]
         try:
             for action in self._schedule[1:]:
                 if isinstance(action, Forward):
@@ -220,14 +220,14 @@ class DifferentiatedRun:
         inputs = self._inputs_back(cotangents, problem.program)
         return {field: levels[0] for field, levels in self._computed(problem, inputs, problem.steps).items()}
 
-    def _steady_back(self, cotangents: dict[str, Array], some: Problem, last: Problem) -> dict[str, Array]:
+    def _steady_back(self, cotangents: dict[str, Array], problem: Problem, last: Problem) -> dict[str, Array]:
         """Take back what changes from step to step, then all that follows from its sums in one step."""
         steady = self.adjoint.steady
         assert steady is not None  # noqa: S101  (as of this way)
-        found = self._whole_back(cotangents, some)
-        total = {self.adjoint.cotangent(field): found.pop(name) for field, name in steady.sums.items()}
-        kept = {name: cotangents[name] for name in self.adjoint.kept.values()}
-        return {**self._whole_back({**total, **kept}, last), **found}
+        result = self._whole_back(cotangents, problem)
+        total = {self.adjoint.cotangent(field): result.pop(name) for field, name in steady.sums.items()}
+        rims = {name: cotangents[name] for name in self.adjoint.kept.values()}
+        return {**self._whole_back({**total, **rims}, last), **result}
 
     def _edges_back(
         self, cotangents: dict[str, Array], plain: Problem, older: Problem | None = None
@@ -242,12 +242,12 @@ class DifferentiatedRun:
         first = {name: (inputs.arrays[name][0], self._nothing) for name in plain.program.updated}
         if older is not None:
             inputs = replace(inputs, arrays={**inputs.arrays, **first})
-        found = self._computed(data.on(plain), inputs, plain.steps)
-        held = self._held_back()
-        edges.add(cotangents, (first, found), lambda name: held.get(name, self._nothing), inputs.scalars)
-        result = {name: levels[0] for name, levels in found.items()} | {rim: cotangents[rim] for rim in margins}
+        versions = self._computed(data.on(plain), inputs, plain.steps)
+        constants = self._held_back()
+        edges.add(cotangents, (first, versions), lambda name: constants.get(name, self._nothing), inputs.scalars)
+        result = {name: levels[0] for name, levels in versions.items()} | {rim: cotangents[rim] for rim in margins}
         if older is not None:
-            before = {name: levels[1] for name, levels in found.items()}
+            before = {name: levels[1] for name, levels in versions.items()}
             result |= self._whole_back(before, older)
         return result
 
@@ -264,8 +264,8 @@ class DifferentiatedRun:
         if newest and isinstance(kernel, CpuKernel) and kernel.copies_nothing(problem, inputs):
             for before, after in itertools.pairwise(at):
                 part = self._problem(self.problem, after - before)
-                found = kernel.run(part, self.inputs(state, before, traces), self.threads)
-                state = {field: (values,) for field, values in found.items()}
+                results = kernel.run(part, self.inputs(state, before, traces), self.threads)
+                state = {field: (values,) for field, values in results.items()}
                 yield state
             return
         session = kernel.start(problem, inputs, self.threads)
@@ -289,11 +289,11 @@ class DifferentiatedRun:
     def _held_back(self) -> dict[str, Array]:
         """Return what no step changes, by the adjoint's names: forward fields, and the index of every cell."""
         states, shape = self.adjoint.states.items(), self.problem.shape
-        held = {name: self.constants[field][0] for name, (field, _) in states if field in self.constants}
+        constants = {name: self.constants[field][0] for name, (field, _) in states if field in self.constants}
         for axis, name in self.adjoint.positions.items():
             along = [shape[axis] if number == axis else 1 for number in range(len(shape))]
-            held[name] = np.broadcast_to(np.arange(shape[axis], dtype=self.problem.dtype).reshape(along), shape)
-        return held
+            constants[name] = np.broadcast_to(np.arange(shape[axis], dtype=self.problem.dtype).reshape(along), shape)
+        return constants
 
     def states_back(self, state: State, number: int) -> dict[str, Array]:
         """Return the forward states that taking back a step needs, by the adjoint's names."""
@@ -358,14 +358,14 @@ class DifferentiatedRun:
         finally:
             session.close()
 
-    def cotangents(self, given: Any) -> dict[str, Array]:  # noqa: ANN401
+    def cotangents(self, cotangent: Any) -> dict[str, Array]:  # noqa: ANN401
         """Check a cotangent of the result, and return the cotangent of the last state."""
         updated = self.program.updated
-        if given is None and self._points is not None:
+        if cotangent is None and self._points is not None:
             return {self.adjoint.cotangent(field): self.zeros() for field in updated} | {
                 name: self.zeros() for name in self.adjoint.kept.values()
             }
-        several = given if isinstance(given, tuple) else (given,)
+        several = cotangent if isinstance(cotangent, tuple) else (cotangent,)
         if len(several) != len(updated):
             raise ArrayError(f"a cotangent is needed for each of {', '.join(updated)}, got {len(several)}")
         cotangents = {}
@@ -457,13 +457,13 @@ class Bands:
         """Put each side's kept cells together."""
         parts = {name for names in split.rims.values() for name in names}
         threads = self._run.threads
-        found = {name: SHARED.copied(newest(name), threads) for name in split.program.updated if name not in parts}
+        result = {name: SHARED.copied(newest(name), threads) for name in split.program.updated if name not in parts}
         for rim, names in split.rims.items():
-            total = found[rim] = self._cotangents[rim]
+            total = result[rim] = self._cotangents[rim]
             for name in names:
                 box = tuple(slice(low, high or None) for low, high in split.regions[name])
                 total[box] += newest(name)[box]
-        return found
+        return result
 
     def close(self) -> None:
         """Hand the memory back."""

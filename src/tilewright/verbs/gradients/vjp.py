@@ -113,19 +113,19 @@ def vjp(
         >>> gradient
         array([1., 1., 0., 0., 1.])
     """
-    asked = _asked(program, arrays, scalars, GradientOptions.of(locals()))
-    run = asked.run
-    last, kept, traces = run.forward(run.detached())
+    call = _call(program, arrays, scalars, GradientOptions.of(locals()))
+    run = call.run
+    last, states, traces = run.forward(run.detached())
     results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
     several = results[0] if len(results) == 1 else results
 
     def pullback(cotangent: Any) -> Gradients:  # noqa: ANN401
         """Return the gradients of the inner product of a cotangent with the result."""
         if traces is None:
-            return _pulled(asked, kept, cotangent, None)
+            return _pull_back(call, states, cotangent, None)
         if not isinstance(cotangent, tuple) or len(cotangent) != 2:
             raise ArrayError("with receivers a cotangent is a pair: of the state, and a mapping of those of traces")
-        return _pulled(asked, kept, *cotangent)
+        return _pull_back(call, states, *cotangent)
 
     return several if traces is None else (several, traces), pullback
 
@@ -148,13 +148,13 @@ def gradients(
     if options.get("receivers") is not None:
         raise UsageError("a cotangent of traces needs the run that records them", "take it back by vjp's pullback")
     own = {name: options.pop(name) for name in GradientOptions.__dataclass_fields__ if name in options}
-    asked = _asked(program, arrays, options, GradientOptions(steps=steps, **own))
-    kept = asked.run.forward(asked.run.start)[1] if asked.run.needs_states else []
-    return _pulled(asked, kept, cotangent, None)
+    call = _call(program, arrays, options, GradientOptions(steps=steps, **own))
+    states = call.run.forward(call.run.start)[1] if call.run.needs_states else []
+    return _pull_back(call, states, cotangent, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Call:
     """A gradient that is asked for: the run, and the arrays and scalars as they were given."""
 
     run: DifferentiatedRun
@@ -162,20 +162,20 @@ class _Asked:
     scalars: Mapping[str, Any]
 
 
-def _asked(program: ProgramLike, arrays: Sequence[Any], scalars: Mapping[str, Any], options: GradientOptions) -> _Asked:
+def _call(program: ProgramLike, arrays: Sequence[Any], scalars: Mapping[str, Any], options: GradientOptions) -> _Call:
     _check_scalars(scalars)
     source, boundary, scalars = with_edges(as_program(program), options.boundary, scalars)
     given = gather(_same(source), arrays, scalars, options.dtype, options.steps)
     if given.dtype not in _FLOATING:
         raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
-    return _Asked(run=DifferentiatedRun(given, boundary, options), arrays=arrays, scalars=scalars)
+    return _Call(run=DifferentiatedRun(given, boundary, options), arrays=arrays, scalars=scalars)
 
 
-def _pulled(asked: _Asked, kept: Sequence[State], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
-    run = asked.run
+def _pull_back(call: _Call, states: Sequence[State], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
+    run = call.run
     points = run.pulled(of_traces)
-    cotangents = run.backward(run.cotangents(of_state), kept, points)
-    of_arrays, by_name = _gradients(asked, cotangents)
+    cotangents = run.backward(run.cotangents(of_state), states, points)
+    of_arrays, by_name = _gradients(call, cotangents)
     if points is not None and points.values:
         by_name["sources"] = points.values
     return of_arrays, by_name
@@ -219,8 +219,8 @@ def _same(program: Program) -> Program:
     return program
 
 
-def _gradients(asked: _Asked, cotangents: Mapping[str, Array]) -> Gradients:
-    run, arrays, scalars = asked.run, asked.arrays, asked.scalars
+def _gradients(call: _Call, cotangents: Mapping[str, Array]) -> Gradients:
+    run, arrays, scalars = call.run, call.arrays, call.scalars
     adjoint, fields = run.adjoint, run.program.fields
     ages = [(field, level) for field in run.program.updated for level in range(run.program.history(field))]
     names = [*itertools.starmap(adjoint.cotangent, ages), *adjoint.sums.values(), *adjoint.kept.values()]
@@ -233,10 +233,10 @@ def _gradients(asked: _Asked, cotangents: Mapping[str, Array]) -> Gradients:
             count = len(array) if isinstance(array, tuple) else 1
             rest = levels[count - 1 :]
             levels = [*levels[: count - 1], rest[0] if len(rest) == 1 else np.sum(rest, axis=0)]
-            found = tuple(like(each, array) for each in levels)
-            of_arrays.append(found if isinstance(array, tuple) else found[0])
+            gradient = tuple(like(each, array) for each in levels)
+            of_arrays.append(gradient if isinstance(array, tuple) else gradient[0])
         elif field in adjoint.sums:
-            of_arrays.append(like(_summed(cotangents[adjoint.sums[field]], np.shape(array)), array))
+            of_arrays.append(like(_sum_to(cotangents[adjoint.sums[field]], np.shape(array)), array))
         else:
             of_arrays.append(None)
     by_name: dict[str, Any] = {}
@@ -245,14 +245,14 @@ def _gradients(asked: _Asked, cotangents: Mapping[str, Array]) -> Gradients:
             continue
         total = cotangents[adjoint.sums[name]]
         by_name[name] = (
-            like(_summed(total, np.shape(scalars[name])), scalars[name])
+            like(_sum_to(total, np.shape(scalars[name])), scalars[name])
             if name in fields
             else float(total.sum(dtype=np.float64))
         )
     return tuple(of_arrays), by_name
 
 
-def _summed(total: Array, shape: tuple[int, ...]) -> Array:
+def _sum_to(total: Array, shape: tuple[int, ...]) -> Array:
     if total.shape == shape:
         return total
     missing = total.ndim - len(shape)

@@ -25,13 +25,13 @@ Cell = tuple[int, ...]
 
 def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
     """Add a mask to checked inputs: cells where it is false keep their first value."""
-    there = any(isinstance(each, DeviceView) for versions in given.versions.values() for each in versions)
-    mask = read_array(where, "where") if there else as_array(where, "where")
+    on_device = any(isinstance(each, DeviceView) for versions in given.versions.values() for each in versions)
+    mask = read_array(where, "where") if on_device else as_array(where, "where")
     if isinstance(mask, DeviceView):  # a mask is a field of the kernels' element type, made here once
         mask = fetched(mask)
     if mask.shape != given.shape:
-        got = format_shape(mask.shape) or "()"
-        raise ArrayError(f"the mask 'where' must have the shape {format_shape(given.shape)}, got {got}")
+        size = format_shape(mask.shape) or "()"
+        raise ArrayError(f"the mask 'where' must have the shape {format_shape(given.shape)}, got {size}")
     if mask.dtype.kind == "c":
         raise ArrayError("the mask 'where' is an array of truth values, got complex numbers")
     program, name = masked(given.program)
@@ -93,15 +93,15 @@ def gather_points(
     recorded = []
     for field, points in _by_field(given.program, receivers).items():
         if field not in given.program.fields:
-            known = ", ".join(given.program.fields)
-            raise UsageError(f"{given.program.name!r} has no field {field!r} to record", f"its fields are: {known}")
+            names = ", ".join(given.program.fields)
+            raise UsageError(f"{given.program.name!r} has no field {field!r} to record", f"its fields are: {names}")
         _refuse_parts(given.program, field)
         if not isinstance(points, Points):
             raise UsageError(f"receivers are tw.Points, got {points!r:.60}", 'write {"u": tw.Points([(8.5, 3.0)])}')
         if points.values is not None:
             raise UsageError("receivers have no values", "give points with values as sources=")
-        found = _typed(weights(points, problem.shape, problem.sides(field)), problem.dtype)
-        recorded.append(Receivers(field=field, weights=found, every=points.every or every or 1))
+        weighting = _typed_weights(weights(points, problem.shape, problem.sides(field)), problem.dtype)
+        recorded.append(Receivers(field=field, weights=weighting, every=points.every or every or 1))
     data = PointData(sources=tuple(each for each in added if each.weights.points), receivers=tuple(recorded))
     return data if data.sources or data.receivers else None
 
@@ -111,10 +111,10 @@ def _refuse_parts(program: Program, field: str) -> None:
         raise UsageError(f"{field!r} lives at the ends of an axis alone, where there are no sources and receivers")
 
 
-def _by_field(program: Program, given: Any) -> Mapping[str, Any]:  # noqa: ANN401
-    if given is None:
+def _by_field(program: Program, points: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    if points is None:
         return {}
-    return given if isinstance(given, Mapping) else {program.updated[0]: given}
+    return points if isinstance(points, Mapping) else {program.updated[0]: points}
 
 
 def _sources(
@@ -127,8 +127,8 @@ def _sources(
 ) -> Sources:
     """Put all sources of a field together, in the order in which they were given."""
     if field not in problem.program.updated:
-        known = ", ".join(problem.program.updated)
-        raise UsageError(f"{problem.program.name!r} does not update {field!r}", f"sources are for: {known}")
+        names = ", ".join(problem.program.updated)
+        raise UsageError(f"{problem.program.name!r} does not update {field!r}", f"sources are for: {names}")
     _refuse_parts(problem.program, field)
     cells: list[Cell] = []
     columns: list[Array] = []
@@ -138,10 +138,10 @@ def _sources(
         raise UsageError(f"sources are tw.Points or pairs of a cell and values, got {entries!r:.60}")
     for entry in [entries] if isinstance(entries, Points) else entries:
         if isinstance(entry, Points):
-            found = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
-            parts.append((_scaled(problem, entry, found, look), _values(problem, entry)))
+            weighting = _typed_weights(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
+            parts.append((_scaled_weights(problem, entry, weighting, look), _values(problem, entry)))
             if isinstance(entry.scale, str):
-                scaled.append((entry.scale, Sources(field=field, weights=found, values=parts[-1][1])))
+                scaled.append((entry.scale, Sources(field=field, weights=weighting, values=parts[-1][1])))
         else:
             cell, values = _source(entry, given, problem.steps)
             cells.append(cell)
@@ -150,25 +150,25 @@ def _sources(
         kind = np.float64 if problem.rounds else problem.dtype
         numbers = np.ravel_multi_index(tuple(np.array(cells).T), problem.shape).astype(np.int64)
         parts.append((of_cells(numbers, problem.shape, kind), np.stack(columns, axis=1)))
-    made = joined([each for each, _ in parts], problem.shape)
+    union = joined([each for each, _ in parts], problem.shape)
     values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
     if problem.steps:
-        _warn_if_held(problem, field, made, mask)
+        _warn_if_held(problem, field, union, mask)
     if mask is not None:
-        made = made.some(mask.flat[made.cells][made.column])
-    return Sources(field=field, weights=made, values=values, scaled=tuple(scaled))
+        union = union.some(mask.flat[union.cells][union.column])
+    return Sources(field=field, weights=union, values=values, scaled=tuple(scaled))
 
 
-def _typed(found: Weights, dtype: str) -> Weights:
+def _typed_weights(weighting: Weights, dtype: str) -> Weights:
     """Return weights for an element type: fields of whole numbers take points on their cells only."""
     if is_rounded(dtype):
-        return found
-    if (found.weight != 1).any() or (found.constant != np.rint(found.constant)).any():
+        return weighting
+    if (weighting.weight != 1).any() or (weighting.constant != np.rint(weighting.constant)).any():
         raise UsageError(
             f"points between the cells of {dtype} fields have no whole numbers as weights",
             "give whole coordinates, or compute in floating point: dtype='float32'",
         )
-    return replace(found, weight=found.weight.astype(dtype))
+    return replace(weighting, weight=weighting.weight.astype(dtype))
 
 
 def _values(problem: Problem, points: Points) -> Array:
@@ -186,18 +186,18 @@ def _values(problem: Problem, points: Points) -> Array:
     return np.broadcast_to(rows, (steps, count))
 
 
-def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Weights:
+def _scaled_weights(problem: Problem, points: Points, weighting: Weights, look: Look) -> Weights:
     """Return the weights of sources, times what they are scaled by at their cells."""
     scale = points.scale
     if scale is None:
-        return found
+        return weighting
     if isinstance(scale, str):
         if scale not in problem.program.fields or scale in problem.program.updated:
-            known = ", ".join(f for f in problem.program.fields if f not in problem.program.updated) or "none"
+            names = ", ".join(f for f in problem.program.fields if f not in problem.program.updated) or "none"
             raise UsageError(
-                f"the scale of sources is a field that no statement updates, got {scale!r}", f"there are: {known}"
+                f"the scale of sources is a field that no statement updates, got {scale!r}", f"there are: {names}"
             )
-        return _times(problem, found, look(scale, found.cell))
+        return _times(problem, weighting, look(scale, weighting.cell))
     values = real_whole_numbers(np.asarray(scale), "the scale {} of sources")
     if not is_number(values.dtype):
         raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
@@ -208,25 +208,25 @@ def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Wei
         raise ArrayError(
             f"the scale of sources has the grid's shape {format_shape(problem.shape)}, got {format_shape(values.shape)}"
         )
-    return _times(problem, found, values if not values.ndim else values.ravel()[found.cell])
+    return _times(problem, weighting, values if not values.ndim else values.ravel()[weighting.cell])
 
 
-def _times(problem: Problem, found: Weights, factor: Array) -> Weights:
+def _times(problem: Problem, weighting: Weights, factor: Array) -> Weights:
     wide = np.float64 if problem.rounds and factor.dtype.kind != "c" else None
-    return replace(found, weight=found.weight * (factor if wide is None else factor.astype(wide)))
+    return replace(weighting, weight=weighting.weight * (factor if wide is None else factor.astype(wide)))
 
 
 def _warn_if_held(problem: Problem, field: str, added: Weights, mask: Array | None) -> None:
     """Warn of sources all of whose cells a ``fixed`` boundary or a mask holds, where nothing is ever added."""
     inside = updated_entries(problem, field, added)
     moves = inside if mask is None else inside & mask.flat[added.cell]
-    held = ~np.isin(added.point, added.point[moves])
-    if not held.any():
+    entries = ~np.isin(added.point, added.point[moves])
+    if not entries.any():
         return
-    numbers = np.unique(added.cell[held])
+    numbers = np.unique(added.cell[entries])
     more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-    cell = tuple(map(int, np.unravel_index(added.cell[held][0], problem.shape)))
-    if inside[held][0]:
+    cell = tuple(map(int, np.unravel_index(added.cell[entries][0], problem.shape)))
+    if inside[entries][0]:
         why, hint = "where= is false in that cell, which keeps its value", "move the source"
     else:
         box = next(problem.update_box(each) for each in problem.program.statements if each.field == field)

@@ -62,7 +62,7 @@ class Monitor:
         return answer is not None and bool(answer)
 
     def _view(self, run: Simulation, field: str, history: int) -> Any:  # noqa: ANN401
-        show = self.shown or _readonly
+        show = self.shown or _readonly_view
         views = tuple(show(run, field, age) for age in range(history if self.levels else 1))
         return views[0] if len(views) == 1 else views
 
@@ -82,7 +82,7 @@ def make_monitor(
     return Monitor(every=_EVERY if every is None else every, callback=callback, until=until, levels=levels)
 
 
-def _readonly(run: Simulation, field: str, age: int) -> Array:
-    seen = run.state.newest(field, age).view()
-    seen.flags.writeable = False
-    return seen
+def _readonly_view(run: Simulation, field: str, age: int) -> Array:
+    view = run.state.newest(field, age).view()
+    view.flags.writeable = False
+    return view

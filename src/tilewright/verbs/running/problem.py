@@ -108,17 +108,17 @@ def warn_if_at_rest(given: Given, *, files: bool = False) -> None:
         check_memory(oldest.nbytes)  # of a view that repeats one value: a run of it is refused, and it is not read
         if not any(oldest[first : first + _ROWS].any() for first in range(0, len(oldest), _ROWS)):
             continue
-        got = "one array stands for all of them" if len(versions) == 1 else f"the last of {len(versions)} repeats"
+        clause = "one array stands for all of them" if len(versions) == 1 else f"the last of {len(versions)} repeats"
         names = ", ".join(level_names(given.program, field))
         hint = f"pass ({names}), as levels=True returns it, or ({', '.join([field] * history)}) for a start at rest"
         if files:
             hint = f"give a .npz file that holds {names}, as --output state.npz writes it"
-        warn(f"{field!r} of {given.program.name!r} has {history} time levels, and {got} (hint: {hint})")
+        warn(f"{field!r} of {given.program.name!r} has {history} time levels, and {clause} (hint: {hint})")
 
 
 def warn_if_kept(problem: Problem) -> None:
     """Warn, once, of fields no cell of which a step changes: all have a read beyond a ``fixed`` side."""
-    for statement in _kept(problem) if problem.steps else ():
+    for statement in _kept_statements(problem) if problem.steps else ():
         least = tuple(low + high + 1 for low, high in problem.margins(statement))
         warn_once(
             f"no cell of {statement.field!r} is updated: on a grid of {format_shape(problem.shape)} every cell of "
@@ -128,7 +128,7 @@ def warn_if_kept(problem: Problem) -> None:
 
 
 @fact
-def _kept(problem: Problem) -> tuple[Statement, ...]:
+def _kept_statements(problem: Problem) -> tuple[Statement, ...]:
     """Return the statements that update no cell."""
     boxes = ((statement, problem.update_box(statement)) for statement in problem.program.statements)
     return tuple(statement for statement, box in boxes if not all(low < high for low, high in box))
@@ -165,8 +165,8 @@ def targets_of(
     """Check the arrays to write into; return them as :func:`levels_of_out` does."""
     parts = dict(problem.program.subdomains)
     return {
-        field: tuple(_target(problem, each, parts[field].shape(shape) if field in parts else shape) for each in given)
-        for field, given in levels_of_out(problem.program, out, levels=levels).items()
+        field: tuple(_target(problem, each, parts[field].shape(shape) if field in parts else shape) for each in entries)
+        for field, entries in levels_of_out(problem.program, out, levels=levels).items()
     }
 
 
@@ -182,8 +182,8 @@ def check_targets(targets: Mapping[str, Sequence[Any]], device: str | None) -> N
             raise ArrayError(f"'out' lies on GPU {target.device}, and the arrays of the run on GPU {device}")
 
 
-def _target(problem: Problem, given: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
-    target: Any = given if isinstance(given, np.ndarray) else read_array(given, "out")
+def _target(problem: Problem, array: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+    target: Any = array if isinstance(array, np.ndarray) else read_array(array, "out")
     if target.shape != shape:
         raise ArrayError(f"out must have the shape {shape}, got {target.shape}")
     if isinstance(target, DeviceView):

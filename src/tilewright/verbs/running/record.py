@@ -47,17 +47,17 @@ class Computed(Record):
         return self.problem.cells * self.steps_done / self.seconds / 1e9
 
     def _steps(self) -> str:
-        asked = self.problem.steps
-        return f"{asked} steps" if self.steps_done == asked else f"{self.steps_done} of {asked} steps"
+        total = self.problem.steps
+        return f"{total} steps" if self.steps_done == total else f"{self.steps_done} of {total} steps"
 
     def _team(self) -> str:
         return f"{self.threads} thread{'s' * (self.threads != 1)}"
 
     def _said(self, beside: str = "") -> str:
         """Say it in two lines, something beside the time."""
-        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self._steps()}, {self.problem.dtype}"
+        head = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self._steps()}, {self.problem.dtype}"
         return (
-            f"{what}: {self.backend}, {self.tiling}, {self._team()}\n"
+            f"{head}: {self.backend}, {self.tiling}, {self._team()}\n"
             f"{format_seconds(self.seconds)}{beside}, {self.gcells_per_second:.3g} GCells/s"
         )
 
@@ -170,17 +170,17 @@ def log_choice(kernel: Kernel, problem: Problem, threads: int) -> None:
     )  # fmt: skip
 
 
-def while_running(kernel: Kernel, problem: Problem, done: Callable[[], int]) -> AbstractContextManager[None]:
+def while_running(kernel: Kernel, problem: Problem, steps_done: Callable[[], int]) -> AbstractContextManager[None]:
     """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks.
 
-    ``done`` tells the steps done at the last look; 0 where there was none.
+    ``steps_done`` tells the steps done at the last look; 0 where there was none.
     """
     if problem.cells * problem.steps < _SHORT:
         return nullcontext()
     expected: list[float | None] = []
 
     def progress() -> tuple[float, float | None]:
-        steps = done()
+        steps = steps_done()
         if steps:
             return steps / problem.steps, None
         if not expected:

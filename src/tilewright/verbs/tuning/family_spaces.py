@@ -32,28 +32,28 @@ def family_spaces(
     the length that the model prefers, their costs those of all blocks. With ``every``, all legal families, to be
     measured; else those whose models were validated.
     """
-    found = _spaces_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
+    spaces = _spaces_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
     block = _block(problem, machine, every=every)
     if block is not None:
         share = problem.steps / block.steps
         blocks = _spaces_of(block, machine, (model, metric), share, every=every and model == "exact")
-        found += [each for each in blocks if not each.family.untiled]
-    return tuple(found)
+        spaces += [each for each in blocks if not each.family.untiled]
+    return tuple(spaces)
 
 
 def _spaces_of(
     problem: Problem, machine: Machine, how: tuple[str, str], share: float, *, every: bool
 ) -> list[FamilySpace]:
     (model, metric), setting = how, make_setting(problem, machine)
-    found = []
+    spaces = []
     for family in space.families(problem, cpu=setting.cpu, every=every):
         sizes, result = evaluated(setting, family, model)
         cost = share ** DEGREE[metric] * metric_cost(result, metric)
         expected = run_seconds(family, cost, setting) if metric == "time" else cost
         make = _maker(problem, family, sizes)
         slopes = slopes_of(problem, machine, model, family, sizes)
-        found.append(FamilySpace(family=family, sizes=sizes, cost=cost, make=make, expected=expected, slopes=slopes))
-    return found
+        spaces.append(FamilySpace(family=family, sizes=sizes, cost=cost, make=make, expected=expected, slopes=slopes))
+    return spaces
 
 
 def slopes_of(
@@ -62,10 +62,10 @@ def slopes_of(
     """Return a function of m indices of ``sizes``: their times' slopes by the machine's numbers, shape (m, numbers)."""
 
     def slopes(index: Ints) -> Floats:
-        some = sizes.take(index)
+        part = sizes.take(index)
 
         def seconds(other: Machine) -> Floats:
-            return evaluate(family, some, make_setting(problem, other), model).seconds
+            return evaluate(family, part, make_setting(problem, other), model).seconds
 
         return machine_slopes(machine, entry_name(problem.program, machine), seconds)
 

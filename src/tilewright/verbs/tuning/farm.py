@@ -55,13 +55,13 @@ def attempt(errand: meter.Errand) -> meter.Answer:
 def finals(errands: Sequence[meter.Errand], rounds: int) -> meter.Answer:
     """Measure candidates again on this node, one after the other and all over again, so that drift hits them alike."""
     node = here()
-    found: list[Measurement] = [Measurement(seconds=()) for _ in errands]
+    measurements: list[Measurement] = [Measurement(seconds=()) for _ in errands]
     with pool(1, errands[0].memory) as processes, measuring(node):
         for _, (number, errand) in itertools.product(range(rounds), enumerate(errands)):
-            if found[number].outcome is Outcome.OK:
-                one = meter.sampled(processes, errand, errand.limits.run)
-                found[number] = replace(one, seconds=(*found[number].seconds, *one.seconds))
-    return meter.Answer(node=node, measurements=tuple(found))
+            if measurements[number].outcome is Outcome.OK:
+                sample = meter.sampled(processes, errand, errand.limits.run)
+                measurements[number] = replace(sample, seconds=(*measurements[number].seconds, *sample.seconds))
+    return meter.Answer(node=node, measurements=tuple(measurements))
 
 
 def confirmed(errand: meter.Errand, second: Plan, limit: float) -> meter.Answer:
@@ -98,8 +98,8 @@ def first_node(executor: Executor, limits: meter.Limits, describe: Callable[[], 
         raise UsageError(f"executor is a concurrent.futures.Executor, got {type(executor).__name__}")
     for _ in range(_QUESTIONS):
         try:
-            asked: Future[meter.Node] = _submit(executor, describe)
-            answer = asked.result(timeout=10 * limits.compile)
+            question: Future[meter.Node] = _submit(executor, describe)
+            answer = question.result(timeout=10 * limits.compile)
             if isinstance(answer, meter.Node):
                 return answer
             lost: Exception = TypeError(f"it said {answer!r:.60}, which describes no node")
@@ -147,9 +147,9 @@ class FarmMeter(meter.Meter):
             self._note("sample", tiling, measured, answer.node)
         return dict(zip(tilings, answer.measurements, strict=True))
 
-    def _answers(self, asked: Iterable[tuple[Any, ...]]) -> list[meter.Answer]:
+    def _answers(self, requests: Iterable[tuple[Any, ...]]) -> list[meter.Answer]:
         """Hand calls out, again where a node of another kind took one; what became of each."""
-        found: dict[int, meter.Answer] = {}
+        answers: dict[int, meter.Answer] = {}
         calls: list[tuple[Any, ...]] = []
         tries: dict[int, int] = {}
         under_way: dict[Future[meter.Answer], int] = {}
@@ -160,36 +160,36 @@ class FarmMeter(meter.Meter):
             try:
                 under_way[_submit(self._executor, *calls[number])] = number
             except Exception as error:  # noqa: BLE001  (any executor's own)
-                found[number] = _lost(error)
+                answers[number] = _lost_answer(error)
 
-        for number, call in enumerate(asked):
+        for number, call in enumerate(requests):
             calls.append(call)
             tries[number] = 1
             hand_out(number)
         while under_way:
-            done, _ = wait(under_way, timeout=patience, return_when=FIRST_COMPLETED)
-            for future in done or list(under_way):
+            futures, _ = wait(under_way, timeout=patience, return_when=FIRST_COMPLETED)
+            for future in futures or list(under_way):
                 number = under_way.pop(future)
-                if not done:
+                if not futures:
                     future.cancel()
-                    found[number] = _lost(TimeoutError(f"nothing was answered for {patience:.0f} s"))
+                    answers[number] = _lost_answer(TimeoutError(f"nothing was answered for {patience:.0f} s"))
                     continue
                 try:
-                    answer, node = _checked(future.result(), calls[number])
+                    answer, node = _checked_answer(future.result(), calls[number])
                 except Exception as error:  # noqa: BLE001  (any executor's own)
-                    found[number] = _lost(error)
+                    answers[number] = _lost_answer(error)
                     continue
                 if node.kind == self._kind:
                     self.nodes[node.name] = self.nodes.get(node.name, 0) + len(answer.measurements)
-                    found[number] = answer
+                    answers[number] = answer
                 elif tries[number] < _TRIES:
                     tries[number] += 1
                     hand_out(number)
                 else:
                     detail = f"nodes of another kind took it, {node.name!r} with {node.kind.device!r}: "
                     detail += f"times are those of {self._kind.device!r}"
-                    found[number] = meter.Answer(measurements=(meter.ended(Outcome.LAUNCH, detail),))
-        return [found[number] for number in range(len(calls))]
+                    answers[number] = meter.Answer(measurements=(meter.ended(Outcome.LAUNCH, detail),))
+        return [answers[number] for number in range(len(calls))]
 
 
 def _submit(executor: Executor, work: Callable[..., Any], *arguments: Any) -> Future[Any]:  # noqa: ANN401
@@ -202,16 +202,16 @@ def _once(_name: str, work: Callable[..., Any], *arguments: Any) -> Any:  # noqa
     return work(*arguments)
 
 
-def _checked(answer: object, call: tuple[Any, ...]) -> tuple[meter.Answer, meter.Node]:
+def _checked_answer(answer: object, call: tuple[Any, ...]) -> tuple[meter.Answer, meter.Node]:
     """Return what a node answered and the node, if it is an answer to what it was asked."""
-    asked = len(call[1]) if isinstance(call[1], list) else 1
+    count = len(call[1]) if isinstance(call[1], list) else 1
     if isinstance(answer, meter.Answer) and isinstance(answer.node, meter.Node):
-        found = answer.measurements
-        if len(found) == asked and all(isinstance(each, Measurement) for each in found):
+        measurements = answer.measurements
+        if len(measurements) == count and all(isinstance(each, Measurement) for each in measurements):
             return answer, answer.node
     raise TypeError(f"it answered {answer!r:.60}, which is no measurement")
 
 
-def _lost(error: BaseException) -> meter.Answer:
+def _lost_answer(error: BaseException) -> meter.Answer:
     why = f"its worker was lost: {type(error).__name__}: {error}"
     return meter.Answer(measurements=(meter.ended(Outcome.CRASH, why),))

@@ -57,7 +57,7 @@ def read_history(path: Path | None) -> History:
     samples: list[tuple[Tiling, Measurement]] = []
     confirmed: dict[Tiling, Measurement] = {}
     open_ones: dict[Tiling, int] = {}
-    gone: set[str] = set()
+    names: set[str] = set()
     for record in [] if path is None else store.read(path):
         kind = record.get("kind")
         if kind == "restart":
@@ -65,7 +65,7 @@ def read_history(path: Path | None) -> History:
         if kind == "stopped":
             open_ones = {tiling: count - 1 for tiling, count in open_ones.items()}
         if is_gone(record.get("tiling")):
-            gone.add(str(record["tiling"]))
+            names.add(str(record["tiling"]))
             continue
         entry = _parse(record)
         if entry is None:
@@ -79,7 +79,7 @@ def read_history(path: Path | None) -> History:
         elif kind == "confirm":
             confirmed[tiling] = measurement
     if path is not None:
-        warn_skipped(len(gone), path.name)
+        warn_skipped(len(names), path.name)
     died = Measurement(outcome=Outcome.CRASH, detail="several sessions ended while it was measured")
     samples += [(tiling, died) for tiling, count in open_ones.items() if count >= _FATAL]
     return History(measurements=merge(samples), confirmed=confirmed)
@@ -191,8 +191,8 @@ class Meter(ABC):
 
     def sample(self, tiling: Tiling) -> Measurement:
         """Return the sample that was taken when the candidate was built, or take one on the user's problem."""
-        known = self._first.pop(tiling, None)
-        return known or self._noted("sample", tiling, self._sample(self._candidate(tiling)))
+        measurement = self._first.pop(tiling, None)
+        return measurement or self._noted("sample", tiling, self._sample(self._candidate(tiling)))
 
     def confirm(self, tiling: Tiling, second: Tiling) -> Measurement:
         """Compare the whole result on the user's problem with that of a second schedule.
@@ -248,15 +248,15 @@ class WorkerMeter(Meter):
     ) -> None:
         super().__init__(errand, log, history)
         self._pool = pool
-        known = [] if history is None else [each.seconds for each in history.measurements.values() if each.seconds]
-        self._best = min((sum(each) / len(each) for each in known), default=0.0)
+        samples = [] if history is None else [each.seconds for each in history.measurements.values() if each.seconds]
+        self._best = min((sum(each) / len(each) for each in samples), default=0.0)
 
     def _attempt(self, errands: Iterable[Errand]) -> list[Answer]:
         every, limits = list(errands), self._errand.limits
         built = self._pool.map(trial.build, [(each.plan,) for each in every], limits.compile)
-        good = [number for number, reply in enumerate(built) if reply.outcome is Outcome.OK]
-        checks = [(every[number].small, self._errand.scalars) for number in good]
-        last = dict(enumerate(built)) | dict(zip(good, self._pool.map(trial.check, checks, limits.check), strict=True))
+        picks = [number for number, reply in enumerate(built) if reply.outcome is Outcome.OK]
+        checks = [(every[number].small, self._errand.scalars) for number in picks]
+        last = dict(enumerate(built)) | dict(zip(picks, self._pool.map(trial.check, checks, limits.check), strict=True))
         return [
             Answer(measurements=(ended(last[number].outcome, last[number].detail),), needs=reply.value)
             for number, reply in enumerate(built)
@@ -279,8 +279,8 @@ class WorkerMeter(Meter):
 def sampled(processes: WorkerPool, errand: Errand, limit: float) -> Measurement:
     """Take one sample of a candidate in a worker process."""
     reply = processes.call(trial.sample, errand.plan, errand.scalars, errand.steps, limit=limit)
-    good = reply.outcome is Outcome.OK
-    return Measurement(seconds=(float(reply.value),)) if good else ended(reply.outcome, reply.detail)
+    is_ok = reply.outcome is Outcome.OK
+    return Measurement(seconds=(float(reply.value),)) if is_ok else ended(reply.outcome, reply.detail)
 
 
 def compared(processes: WorkerPool, errand: Errand, second: Plan, limit: float) -> Measurement:

@@ -258,7 +258,7 @@ class Plan(Studied):
         from tilewright.verbs.running.grids.choice import flat, in_memory
         from tilewright.verbs.running.grids.engine import computed
 
-        plan, given = self.decision, {**self.scalars, **scalars}
+        plan, values = self.decision, {**self.scalars, **scalars}
         options = RunOptions(
             steps=self.problem.steps if steps is None else steps,
             boundary=self.boundary if boundary is None else boundary,
@@ -270,8 +270,8 @@ class Plan(Studied):
             sources=sources,
             receivers=receivers,
         )
-        kind = in_memory(flat(arrays), given)
-        engine = kind(self.program, arrays, given, options, plan.target)
+        kind = in_memory(flat(arrays), values)
+        engine = kind(self.program, arrays, values, options, plan.target)
         engine.packed = False
         return computed(engine)
 
@@ -309,8 +309,8 @@ class Plan(Studied):
         if isinstance(self.decision.schedule, CpuSchedule):
             lines.append(f"code: {self.decision.schedule.body}")
         if self.winner.measured_seconds is None:
-            kept = [each for each in self.candidates if each.outcome is None]
-            screened = f", {self.evaluated} compiled, {self.evaluated - len(kept)} dropped" if self.evaluated else ""
+            rest = [each for each in self.candidates if each.outcome is None]
+            screened = f", {self.evaluated} compiled, {self.evaluated - len(rest)} dropped" if self.evaluated else ""
             if self.winner.bound_seconds is None:
                 lines.append(f"nothing was run: the model's first choice of {self.space_size}{screened}")
                 return "\n".join(lines)
@@ -345,18 +345,18 @@ class Plan(Studied):
 
     def _comparisons(self) -> list[str]:
         best = self.winner.measured_seconds or math.nan
-        good = [each for each in self.candidates if each.measured_seconds is not None]
+        trials = [each for each in self.candidates if each.measured_seconds is not None]
         lines = []
-        for each in good:
+        for each in trials:
             if each.tiling.family.untiled and each is not self.winner and each.measured_seconds:
                 ratio = f"{each.measured_seconds / best:.2f} times as fast as without time tiling"
                 lines.append(self._doubt("without time tiling", each) or ratio)
-        first = min(good, key=lambda each: each.predicted_seconds)
-        place = sorted(each.predicted_seconds for each in good).index(self.winner.predicted_seconds) + 1
+        first = min(trials, key=lambda each: each.predicted_seconds)
+        place = sorted(each.predicted_seconds for each in trials).index(self.winner.predicted_seconds) + 1
         if first is not self.winner and first.measured_seconds:
             name = f"the model's first choice, {first.tiling}"
             share = f"{name}, reaches {best / first.measured_seconds:.0%} of its speed"
-            lines.append(f"{self._doubt(name, first) or share}; it ranked the winner {place} of {len(good)}")
+            lines.append(f"{self._doubt(name, first) or share}; it ranked the winner {place} of {len(trials)}")
         else:
             lines.append("it is the model's first choice as well")
         return lines
@@ -389,8 +389,8 @@ class Plan(Studied):
         tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
         work = stencil.on_machine(self.problem, self.prediction.hardware, model=self.prediction.model)
         measured = any(each.measured_seconds is not None for each in self.candidates)
-        made = pairs(measured_here(self.backend, self.threads)) if measured else ()
-        return of_case(work, tried, lines, made)
+        circumstances = pairs(measured_here(self.backend, self.threads)) if measured else ()
+        return of_case(work, tried, lines, circumstances)
 
     def __str__(self) -> str:
         return self.explain()

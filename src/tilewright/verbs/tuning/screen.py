@@ -79,9 +79,9 @@ def unscreened(machine: Machine) -> str:
         oldest = nvrtc.oldest_architecture()
     except ToolchainError as error:
         return str(error)
-    wanted = architecture(machine)
-    if int(wanted.removeprefix("sm_")) < oldest:
-        return f"NVRTC {nvrtc.version()} makes code for sm_{oldest} and later, the machine is {wanted}"
+    target = architecture(machine)
+    if int(target.removeprefix("sm_")) < oldest:
+        return f"NVRTC {nvrtc.version()} makes code for sm_{oldest} and later, the machine is {target}"
     return ""
 
 
@@ -99,7 +99,7 @@ def screen(
     if unlisted:
         warn_once(f"candidates for {machine.name} are ranked without the bound by machine code: {unlisted}")
     pairs = zip(compilable, replies, strict=True)
-    screened = [_judged(problem, machine, tiling, reply) for tiling, reply in pairs]
+    screened = [_verdict(problem, machine, tiling, reply) for tiling, reply in pairs]
     return tuple(sorted(screened, key=lambda each: (each.outcome is not None, each.expected_seconds)))
 
 
@@ -123,17 +123,17 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine, loops=loops))
 
 
-def _judged(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) -> Screened:
-    found = Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=reply.outcome, detail=reply.detail)
+def _verdict(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) -> Screened:
+    verdict = Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=reply.outcome, detail=reply.detail)
     if reply.value is None:
-        return found
+        return verdict
     needs = reply.value.resources
-    found = replace(found, resources=needs, outcome=None)
+    verdict = replace(verdict, resources=needs, outcome=None)
     try:
         seconds = time_model.predict(problem, tiling, machine, resources=needs).seconds
     except TilewrightError as error:
-        return replace(found, outcome=Outcome.LAUNCH, detail=error.message)
-    result = _bounded(problem, machine, reply.value, replace(found, predicted_seconds=seconds))
+        return replace(verdict, outcome=Outcome.LAUNCH, detail=error.message)
+    result = _with_bound(problem, machine, reply.value, replace(verdict, predicted_seconds=seconds))
     limit = int((machine.block_shared_bytes or machine.shared_bytes).value)
     if (needs.shared_bytes or 0) > limit:
         detail = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
@@ -144,14 +144,14 @@ def _judged(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) ->
     return result
 
 
-def _bounded(problem: Problem, machine: Machine, built: Built, found: Screened) -> Screened:
-    asked = work(problem, gpu_schedule(problem, found.tiling))
-    if built.steady is None or asked is None or not built.steady.blocks:
-        return found
-    limit = bound(built.steady, asked, machine)
-    started = -(-problem.steps // max(1, found.tiling.time)) * machine.launch_seconds.value
+def _with_bound(problem: Problem, machine: Machine, built: Built, verdict: Screened) -> Screened:
+    demand = work(problem, gpu_schedule(problem, verdict.tiling))
+    if built.steady is None or demand is None or not built.steady.blocks:
+        return verdict
+    limit = bound(built.steady, demand, machine)
+    started = -(-problem.steps // max(1, verdict.tiling.time)) * machine.launch_seconds.value
     seconds = started + math.prod(problem.shape) * problem.steps / limit.updates
-    return replace(found, bound=limit, bound_seconds=seconds)
+    return replace(verdict, bound=limit, bound_seconds=seconds)
 
 
 def said(limit: Bound) -> str:

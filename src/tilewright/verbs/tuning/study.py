@@ -47,41 +47,41 @@ def of_case(
     from tilewright.verbs.energy.energy import compared
 
     problem, machine = work.problem, work.machine
-    filled = tuple(_filled(work, each) if place < _FILLED else each for place, each in enumerate(candidates))
+    filled = tuple(_filled_tiling(work, each) if place < _FILLED else each for place, each in enumerate(candidates))
     try:
-        one = predicted(work, parse(filled[0].tiling))
+        prediction = predicted(work, parse(filled[0].tiling))
     except TilewrightError as error:
         note = f"the model cannot say more about the chosen tiling: {error}"
         title = f"{problem.program.name} {format_shape(problem.shape)}, {problem.steps} steps on {machine.name}"
         return Study(title=title, facts=(), candidates=filled, made=made, explanation=tuple(explanation), notes=(note,))
-    why, front = explain(one), compared(problem, machine, model=work.model).front
+    why, front = explain(prediction), compared(problem, machine, model=work.model).front
     return Study(
-        title=one.title,
-        facts=one.facts() + _measured(filled[0], one),
+        title=prediction.title,
+        facts=prediction.facts() + _measured_facts(filled[0], prediction),
         candidates=filled,
-        roof=one.roof,
+        roof=prediction.roof,
         front=tuple(StudiedTiling(tiling=str(p.tiling), predicted=p.seconds, joules=p.joules) for p in front),
         families=_families(work),
         used=why.resources,
         gains=tuple((text, factor) for text, factor in why.speedups if factor > 1.0005),
-        plain=_in_plain_words(problem, machine, filled, one.costs),
+        plain=_in_plain_words(problem, machine, filled, prediction.costs),
         made=made,
-        tile=(problem, one.tiling),
-        explanation=tuple(explanation) or (str(one),),
-        notes=one.notes + _estimates(one) + above(one.roof, filled),
+        tile=(problem, prediction.tiling),
+        explanation=tuple(explanation) or (str(prediction),),
+        notes=prediction.notes + _estimates(prediction) + above(prediction.roof, filled),
     )
 
 
 def _families(work: StencilWorkload) -> tuple[StudiedTiling, ...]:
     """Return the best tiling of every family by predicted time, best first."""
-    setting, found = make_setting(work.problem, work.machine), []
+    setting, tilings = make_setting(work.problem, work.machine), []
     for family in families_of(work.problem, setting, work.model):
         sizes, result = evaluated(setting, family, work.model)
         index = choices.best(result.seconds, sizes)
         if index is not None and result.joules is not None and np.isfinite(result.seconds[index]):
             tiling, seconds = str(space.tiling_at(family, sizes, index)), float(result.seconds[index])
-            found.append(StudiedTiling(tiling=tiling, predicted=seconds, joules=float(result.joules[index])))
-    return tuple(sorted(found, key=lambda each: each.predicted))
+            tilings.append(StudiedTiling(tiling=tiling, predicted=seconds, joules=float(result.joules[index])))
+    return tuple(sorted(tilings, key=lambda each: each.predicted))
 
 
 def known_program(name: str) -> Program | None:
@@ -89,58 +89,58 @@ def known_program(name: str) -> Program | None:
     return catalogue.program(name) if name in catalogue.names() else None
 
 
-def _filled(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
+def _filled_tiling(work: StencilWorkload, each: StudiedTiling) -> StudiedTiling:
     if each.dram_bytes is not None:
         return each
     try:
-        known = predicted(work, parse(each.tiling)).candidate()
+        candidate = predicted(work, parse(each.tiling)).candidate()
     except TilewrightError:
         return each
     return dataclasses.replace(
         each,
-        predicted=each.predicted if each.known else known.predicted,
-        flops=known.flops,
-        dram_bytes=known.dram_bytes,
-        joules=known.joules,
-        bound_by=known.bound_by,
+        predicted=each.predicted if each.known else candidate.predicted,
+        flops=candidate.flops,
+        dram_bytes=candidate.dram_bytes,
+        joules=candidate.joules,
+        bound_by=candidate.bound_by,
     )
 
 
-def _measured(chosen: StudiedTiling, one: Prediction) -> tuple[tuple[str, str], ...]:
+def _measured_facts(chosen: StudiedTiling, prediction: Prediction) -> tuple[tuple[str, str], ...]:
     if not chosen.measured:
         return ()
-    speed = one.costs.gcells_per_second * one.costs.seconds / chosen.measured
+    speed = prediction.costs.gcells_per_second * prediction.costs.seconds / chosen.measured
     return (("measured time", f"{format_seconds(chosen.measured)}, {speed:.4g} GCells/s"),)
 
 
-def _estimates(one: Prediction) -> tuple[str, ...]:
-    found = ["C_iter"] if one.c_iter.source == "estimated" else []
-    if one.costs.energy is not None and one.costs.energy.source == "estimated":
-        found.append("the energy")
-    return (f"estimated, not measured: {' and '.join(found)}",) if found else ()
+def _estimates(prediction: Prediction) -> tuple[str, ...]:
+    names = ["C_iter"] if prediction.c_iter.source == "estimated" else []
+    if prediction.costs.energy is not None and prediction.costs.energy.source == "estimated":
+        names.append("the energy")
+    return (f"estimated, not measured: {' and '.join(names)}",) if names else ()
 
 
 def above(roof: Roofline | None, many: Sequence[StudiedTiling]) -> tuple[str, ...]:
     """Say which points lie above a roof, and why: a reader who sees them should not have to wonder."""
     if roof is None:
         return ()
-    found = []
-    moved = [_over(each, each.predicted, roof) for each in many if each.known]
-    beyond = [over for over in moved if over > 1.0005]
+    remarks = []
+    rates = [_over(each, each.predicted, roof) for each in many if each.known]
+    beyond = [over for over in rates if over > 1.0005]
     if beyond:
-        found.append(
-            f"{len(beyond)} of {len(moved)} predictions lie above the memory roof, by up to {max(beyond) - 1:.0%}: the "
+        remarks.append(
+            f"{len(beyond)} of {len(rates)} predictions lie above the memory roof, by up to {max(beyond) - 1:.0%}: the "
             "roof is what the machine file calls sustained; models of thread blocks take 95 % of the data sheet's, and "
             "the time model charges every tile of a GPU the whole device's, as its paper prints it"
         )
     reached = [(each.flops or 0.0) / each.measured / roof.flops_per_second for each in many if each.measured]
     faster = [share for share in reached if share > 1.0005]
     if faster:
-        found.append(
+        remarks.append(
             f"{len(faster)} of {len(reached)} measured points lie above the roof of the arithmetic, by up to "
             f"{max(faster) - 1:.0%}: C_iter, by which it is drawn, is too long for the code that ran"
         )
-    return tuple(found)
+    return tuple(remarks)
 
 
 def _over(each: StudiedTiling, seconds: float, roof: Roofline) -> float:
@@ -163,22 +163,22 @@ def measured_here(backend: str, threads: int) -> dict[str, str]:
 
 def read_circumstances(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return what a document says of its circumstances, as names and texts; keys that are not known are left out."""
-    made = document.get("made")
-    known: Mapping[str, Any] = made if isinstance(made, dict) else {}
-    return pairs({key: str(known[key])[:_LONGEST] for key in _KEYS if isinstance(known.get(key), str | int)})
+    circumstances = document.get("made")
+    entries: Mapping[str, Any] = circumstances if isinstance(circumstances, dict) else {}
+    return pairs({key: str(entries[key])[:_LONGEST] for key in _KEYS if isinstance(entries.get(key), str | int)})
 
 
-def pairs(made: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def pairs(circumstances: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return circumstances as names and values for people."""
     names = {"date": "measured on", "version": "measured by", "backend": "backend", "processor": "processor"}
-    texts = {key: f"tilewright {value}" if key == "version" else value for key, value in made.items()}
+    texts = {key: f"tilewright {value}" if key == "version" else value for key, value in circumstances.items()}
     return tuple((names.get(key, key), texts[key]) for key in _KEYS if key in texts)
 
 
 def _in_plain_words(problem: Problem, machine: Machine, candidates: Sequence[StudiedTiling], costs: Costs) -> str:
     """Say what was chosen, how many cost the model about the same, what it costs, and what was measured."""
     chosen = candidates[0]
-    others = sum(each.known and each.predicted <= (1 + _NOISE) * chosen.predicted for each in candidates[1:])
+    count = sum(each.known and each.predicted <= (1 + _NOISE) * chosen.predicted for each in candidates[1:])
     grid = " x ".join(map(str, problem.shape))
     expected = f"The model expects {format_seconds(chosen.predicted, keep=True)}{_range(chosen)}"
     sentences = [
@@ -186,9 +186,9 @@ def _in_plain_words(problem: Problem, machine: Machine, candidates: Sequence[Stu
         f"On {machine.title or machine.name} the choice is {chosen.tiling}: {parse(chosen.tiling).family.summary}.",
         f"{expected}; {_BOUND.get(costs.bound_by, costs.bound_by)}.",
     ]
-    if others:
+    if count:
         sentences.append(
-            f"{others} of the other tilings below are within {_NOISE:.0%} of that: the model cannot tell them apart."
+            f"{count} of the other tilings below are within {_NOISE:.0%} of that: the model cannot tell them apart."
         )
     if chosen.measured is not None:
         sentences.append(f"Measured were {format_seconds(chosen.measured, keep=True)}{_samples(chosen)}.")

@@ -96,18 +96,18 @@ class Supertuning(Record):
         return tuple(self._reason(entry) for entry in self.entries[1:])
 
     def _reason(self, entry: Entry) -> str:
-        mine = dict(self.winner.parts)
-        more = {name: value - mine.get(name, 0.0) for name, value in entry.parts}
+        parts = dict(self.winner.parts)
+        more = {name: value - parts.get(name, 0.0) for name, value in entry.parts}
         worst = max(more, key=lambda name: more[name])
         if entry.loss < 0:
-            less = f"it says {-entry.loss:.1%} less"
-            return f"{entry.tiling.family} stands behind, since its model knows no thread blocks: {less}"
+            clause = f"it says {-entry.loss:.1%} less"
+            return f"{entry.tiling.family} stands behind, since its model knows no thread blocks: {clause}"
         text = f"{self.winner.tiling.family} beats {entry.tiling.family} by {100 * entry.loss:.1f} %"
         if entry.loss <= 0 or more[worst] <= 0:
             return f"{entry.tiling.family} costs the same as {self.winner.tiling.family}"
         unit = {"time": "s", "traffic": "B"}.get(self.metric, "J")
-        there = dict(entry.parts)[worst]
-        text += f": {worst} {there:.3g} {unit} against {mine.get(worst, 0.0):.3g} {unit}"
+        cost = dict(entry.parts)[worst]
+        text += f": {worst} {cost:.3g} {unit} against {parts.get(worst, 0.0):.3g} {unit}"
         if self.metric == "time":
             text += f" ({_facts(entry.costs)}, against {_facts(self.winner.costs)})"
         return text
@@ -174,8 +174,8 @@ def supertune(
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)
     chosen = families_of(problem, setting, model)
-    others = () if model == "published" else space.families(problem, cpu=setting.cpu)
-    families = tuple(dict.fromkeys((*chosen, *others)))
+    extras = () if model == "published" else space.families(problem, cpu=setting.cpu)
+    families = tuple(dict.fromkeys((*chosen, *extras)))
     # Streaming tiles of GPUs come with thread blocks: their sizes are no tile sizes of others.
     tiled = [family for family in families if not family.untiled and (setting.cpu or not family.streams)]
     sizes = _points(setting, tiled, model, metric) if tiled else None
@@ -183,28 +183,28 @@ def supertune(
     table: list[Floats] = []  # of tiled families, the cost at every size, infinite where it is not feasible
     for family in families:
         if sizes is None or family not in tiled:
-            some, result = evaluated(setting, family, model)
+            points, result = evaluated(setting, family, model)
         else:
             inside = np.flatnonzero(space.possible(family, sizes, setting))
-            some = sizes.take(inside)
+            points = sizes.take(inside)
             if model != "published" and time_model.models_threads(family, setting):
-                some = gpu_tiles.best_shapes(some, setting)  # the thread blocks expected to be fastest
-            result = time_model.evaluate(family, some, setting, model)
+                points = gpu_tiles.best_shapes(points, setting)  # the thread blocks expected to be fastest
+            result = time_model.evaluate(family, points, setting, model)
         cost = metric_cost(result, metric)
         if sizes is not None and family in tiled:
             table.append(np.full(len(sizes.time), np.inf))
             table[-1][inside] = cost
-        index = choices.best(cost, some)
+        index = choices.best(cost, points)
         if index is not None:
-            found = Entry(
-                tiling=space.tiling_at(family, some, index),
+            entry = Entry(
+                tiling=space.tiling_at(family, points, index),
                 value=float(cost[index]),
                 costs=time_model.costs_at(result, index, setting),
                 points=int(np.isfinite(cost).sum()),
                 parts=_parts(result, index, setting, metric),
                 loss=0.0,
             )
-            entries.append(found)
+            entries.append(entry)
     entries.sort(key=lambda each: (each.tiling.family not in chosen, each.value))
     if not entries:
         raise UsageError(f"no tiling of {problem.program.name} fits {where.name}")
@@ -277,25 +277,25 @@ def feasible_sets(families: Sequence[Family], costs: Sequence[Floats]) -> tuple[
     """
     table = np.stack([np.asarray(cost, dtype=np.float64) for cost in costs])
     inside = np.isfinite(table)
-    found = []
+    sets = []
     for chosen in itertools.product((True, False), repeat=len(families)):
         if not any(chosen):
             continue
         index: Ints = np.flatnonzero((inside == np.array(chosen)[:, None]).all(axis=0))
         if not len(index):
             continue
-        here = table[:, index]
-        winners = np.argmin(here, axis=0)
-        best = int(np.argmin(here.min(axis=0)))
+        part = table[:, index]
+        winners = np.argmin(part, axis=0)
+        best = int(np.argmin(part.min(axis=0)))
         members = [number for number, member in enumerate(chosen) if member]
-        found.append(
+        sets.append(
             FeasibleSet(
                 families=tuple(families[number] for number in members),
                 points=len(index),
                 winner=families[int(winners[best])],
                 index=int(index[best]),
-                cost=float(here[winners[best], best]),
+                cost=float(part[winners[best], best]),
                 wins=tuple(int((winners == number).sum()) for number in members),
             )
         )
-    return tuple(sorted(found, key=lambda each: (each.cost, each.families)))
+    return tuple(sorted(sets, key=lambda each: (each.cost, each.families)))

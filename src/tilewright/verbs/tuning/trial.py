@@ -48,11 +48,11 @@ def build(plan: Plan) -> Resources | None:
 def check(plan: Plan, scalars: Scalars) -> None:
     """Compare a candidate, planned for :func:`small_problem`, with the NumPy reference: whole and cut tiles."""
     problem = plan.problem
-    results = _kernel(plan).run(problem, _given(problem, scalars).inputs(_blank(problem)), plan.target.threads)
+    results = _kernel(plan).run(problem, _draw(problem, scalars).inputs(_blank_grids(problem)), plan.target.threads)
     exact, allowed = _reference(problem, scalars)
     for field, result in results.items():
-        error, good = rounding.worst_excess(result, exact[field], allowed[field])
-        if not good:
+        error, is_within = rounding.worst_excess(result, exact[field], allowed[field])
+        if not is_within:
             raise WrongResultError(
                 f"{str(plan.tiling)!r} is off by up to {error:.3g} in {field!r} on a small problem, "
                 "more than rounding explains"
@@ -75,7 +75,7 @@ def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
             return lambda: kernel.run(replace(plan.problem, steps=count), inputs, threads)
         if not isinstance(kernel, CpuKernel):
             raise WrongResultError("a candidate without a kernel cannot be timed")
-        return functools.partial(_advanced, kernel.start(plan.problem, inputs, threads, _workspace), count)
+        return functools.partial(_advance, kernel.start(plan.problem, inputs, threads, _workspace), count)
 
     make(warm_up)()
     return median_seconds(lambda: make(steps))
@@ -109,7 +109,7 @@ def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
     kernel = _kernel(second)
     expected = kernel.run(problem, given.inputs(), second.target.threads)
     allowed = _tolerances(kernel, plan, given, expected)
-    results = _kernel(plan).run(problem, given.inputs(_blank(problem)), plan.target.threads)
+    results = _kernel(plan).run(problem, given.inputs(_blank_grids(problem)), plan.target.threads)
     for field, result in results.items():
         with np.errstate(all="ignore"):
             bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
@@ -132,10 +132,10 @@ def small_problem(problem: Problem, tiling: Tiling) -> Problem:
     steps = min(problem.steps, tiling.time + tiling.time // 2 + 3)
     reaches = [max(pair) for pair in program.reach]
     least = [2 * reach + _SMALLEST for reach in reaches]
-    wanted = [
+    lengths = [
         max(low, 2 * size + 2 * reach * tiling.time + 5) for low, size, reach in zip(least, sizes, reaches, strict=True)
     ]
-    extents = [min(want, extent) for want, extent in zip(wanted, problem.shape, strict=True)]
+    extents = [min(want, extent) for want, extent in zip(lengths, problem.shape, strict=True)]
     afford = CHECK_OPERATIONS / max(1, steps * (program.flops + program.loads))
     while float(np.prod([float(extent) for extent in extents])) > afford:
         axis = max(range(len(extents)), key=lambda i: extents[i] / least[i])
@@ -146,7 +146,7 @@ def small_problem(problem: Problem, tiling: Tiling) -> Problem:
 
 
 @functools.lru_cache(maxsize=2)
-def _given(problem: Problem, scalars: Scalars) -> Given:
+def _draw(problem: Problem, scalars: Scalars) -> Given:
     arrays = random_arrays(problem.program, problem.shape, problem.dtype, _SEED)
     return Given(
         program=problem.program,
@@ -159,7 +159,7 @@ def _given(problem: Problem, scalars: Scalars) -> Given:
 
 @functools.lru_cache(maxsize=4)
 def _reference(problem: Problem, scalars: Scalars) -> tuple[dict[str, Array], dict[str, Array]]:
-    given = _given(problem, scalars)
+    given = _draw(problem, scalars)
     return rounding.bound(problem, given.versions, given.scalars)
 
 
@@ -170,7 +170,7 @@ def _kernel(plan: Plan) -> Kernel:
 
 def _data(plan: Plan, scalars: Scalars) -> Given:
     """The data of the user's problem: the same whatever the number of steps."""
-    return _given(replace(plan.problem, steps=0), scalars)
+    return _draw(replace(plan.problem, steps=0), scalars)
 
 
 def _device_sample(kernel: GpuKernel, inputs: Inputs, warm_up: int, steps: int) -> float:
@@ -186,14 +186,14 @@ def _device_sample(kernel: GpuKernel, inputs: Inputs, warm_up: int, steps: int) 
 _workspace = Workspace()
 
 
-def _advanced(session: Session, steps: int) -> None:
+def _advance(session: Session, steps: int) -> None:
     try:
         session.advance(steps)
     finally:
         session.close()
 
 
-def _blank(problem: Problem) -> dict[str, Array]:
+def _blank_grids(problem: Problem) -> dict[str, Array]:
     """Make arrays for the results of a candidate: memory of earlier runs may hold the right ones already."""
     dtype = np.dtype(problem.dtype)
     value = np.iinfo(dtype).max if dtype.kind in "iu" else np.nan
@@ -227,5 +227,5 @@ def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Ar
 def _nudge(array: Array, eps: float) -> Array:
     """Change every value by about one rounding, up and down in turn."""
     signs = np.where(np.arange(array.size) % 2, 1 + eps, 1 - eps).reshape(array.shape)
-    moved: Array = (array * signs).astype(array.dtype)
-    return moved
+    result: Array = (array * signs).astype(array.dtype)
+    return result

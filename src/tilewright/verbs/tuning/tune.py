@@ -148,8 +148,8 @@ def tune(
     asked = TuneOptions.of(locals())
     level = effort_level(effort, seconds, candidates)
     backends = _check(asked)
-    known = stencil_of(program, "tune")
-    problem, numbers = problem_of(known, scalars, shape, steps, dtype, boundary)
+    definition = stencil_of(program, "tune")
+    problem, numbers = problem_of(definition, scalars, shape, steps, dtype, boundary)
     if effort != "none" and problem.steps == 0:
         raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
     warn_if_unstable(problem, numbers)
@@ -165,7 +165,7 @@ def tune(
     target = replace(backends, threads=count) if backends.on_device else read_target("auto", count)
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     tuning = Tuning(
-        program=known,
+        program=definition,
         problem=problem,
         machine=where,
         family_spaces=family_spaces(problem, where, model, metric, every=effort != "none"),
@@ -177,14 +177,14 @@ def tune(
         numbers=numbers,
     )
     if effort == "none":
-        return _planned(tuning)
+        return _plan_by_model(tuning)
     if where.kind != "cpu" and device is None:
         raise UsageError(
             f"only this machine's CPU can be measured, got the machine {where.name!r}",
             "leave --machine out, or plan without measuring by --effort none",
         )
     farm = None if executor is None or node is None else (executor, node)
-    return _measured(tuning, farm)
+    return _plan_by_times(tuning, farm)
 
 
 def _check(asked: TuneOptions) -> Target:
@@ -195,12 +195,12 @@ def _check(asked: TuneOptions) -> Target:
     return target
 
 
-def _planned(tuning: Tuning) -> Plan:
+def _plan_by_model(tuning: Tuning) -> Plan:
     """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
     if tuning.target.backend == "cuda" and tuning.machine.kind == "gpu":
         reason = unscreened(tuning.machine)
         if not reason:
-            return _screened(tuning)
+            return _plan_by_code(tuning)
         warn_once(f"candidates for {tuning.machine.name} are not screened by a compiler: {reason}")
     best = ranked(tuning.family_spaces, tuning.effort.candidates)
     if not best:
@@ -213,14 +213,14 @@ def _planned(tuning: Tuning) -> Plan:
     return _plan(tuning, tried, 0, None)
 
 
-def _screened(tuning: Tuning) -> Plan:
+def _plan_by_code(tuning: Tuning) -> Plan:
     """Return the best by machine code of the model's choices whose code neither spills nor asks for too much."""
     first = shortlist(tuning.family_spaces, tuning.effort.candidates)
     if not first:
         raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
-    found = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.asked.strict)
-    if found[0].outcome is not None:
-        raise ToolchainError(f"none of {len(found)} candidates can be run: {found[0].detail}", "try more --candidates")
+    cases = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.asked.strict)
+    if cases[0].outcome is not None:
+        raise ToolchainError(f"none of {len(cases)} candidates can be run: {cases[0].detail}", "try more --candidates")
     tried = [
         Tried(
             tiling=each.tiling,
@@ -229,14 +229,14 @@ def _screened(tuning: Tuning) -> Plan:
             detail=each.detail,
             bound_seconds=each.bound_seconds,
             bound_by="" if each.bound is None else said(each.bound),
-            **_needed(each.resources),
+            **_needs_of(each.resources),
         )
-        for each in found
+        for each in cases
     ]
     return _plan(tuning, tried, len(tried), None)
 
 
-def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
+def _plan_by_times(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     if farm is not None:
         circumstances = farm[1].kind
     else:
@@ -250,9 +250,9 @@ def _measured(tuning: Tuning, farm: tuple[Executor, Node] | None) -> Plan:
     scale = tuning.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
-    winner = _tried(tuning, choice.winner, scale, needs)
-    others = [_tried(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
-    tried = [winner, *sorted(others, key=_order)]
+    winner = _tried_tiling(tuning, choice.winner, scale, needs)
+    rest = [_tried_tiling(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
+    tried = [winner, *sorted(rest, key=_order)]
     remember(tuning, winner, choice, circumstances)
     return _plan(tuning, tried, len(tried), choice)
 
@@ -334,16 +334,16 @@ def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Search
 
 
 def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
-    found = interval(
+    bounds = interval(
         tried.tiling.family,
         tried.predicted_seconds,
         cpu=tuning.machine.kind == "cpu",
         threads=tuning.asked.model == "exact" and tuning.problem.program.rank > 1,
     )
-    return replace(tried, predicted_interval=(found.low, found.high))
+    return replace(tried, predicted_interval=(bounds.low, bounds.high))
 
 
-def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
+def _tried_tiling(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
     samples = trial.measurement.seconds if trial.ok else ()
     return Tried(
         tiling=trial.candidate.tiling,
@@ -355,7 +355,7 @@ def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
         spread=trial.spread if len(samples) > 1 else None,
         unstable=trial.ok and is_unstable(trial),
         range_seconds=(scale * min(samples), scale * max(samples)) if samples else None,
-        **_needed(needs.get(trial.candidate.tiling)),
+        **_needs_of(needs.get(trial.candidate.tiling)),
     )
 
 
@@ -417,7 +417,7 @@ def log_path(tuning: Tuning, steps: int, circumstances: wisdom.Circumstances) ->
     return folder / f"{key}.jsonl"
 
 
-def _needed(code: Resources | None) -> dict[str, Any]:
+def _needs_of(code: Resources | None) -> dict[str, Any]:
     """What the compiler says of a candidate's code, by the names of :class:`Tried`."""
     if code is None:
         return {}

@@ -39,12 +39,12 @@ class Batch(Engine):
         refuse(self.name, self.options)
         program, options, scalars = self.program, self.options, self.scalars
         assert options.axes is not None  # noqa: S101  (of those is this kind)
-        wanted = len(program.fields)
-        if len(self.arrays) != wanted:
-            raise ArrayError(f"{program.name!r} takes {wanted} array{'s' * (wanted != 1)}, got {len(self.arrays)}")
+        count = len(program.fields)
+        if len(self.arrays) != count:
+            raise ArrayError(f"{program.name!r} takes {count} array{'s' * (count != 1)}, got {len(self.arrays)}")
         read = {
-            field: tuple(as_array(level, field) for level in (given if isinstance(given, tuple) else (given,)))
-            for field, given in zip(program.fields, self.arrays, strict=True)
+            field: tuple(as_array(level, field) for level in (entry if isinstance(entry, tuple) else (entry,)))
+            for field, entry in zip(program.fields, self.arrays, strict=True)
         }
         read |= {name: (as_array(value, name),) for name, value in scalars.items() if np.ndim(value)}
         ndim = max(array.ndim for versions in read.values() for array in versions)
@@ -114,7 +114,7 @@ class _Axes:
         return np.moveaxis(whole, self.own, range(-self.rank, 0))
 
     def shape(self, arrays: Mapping[str, tuple[Array, ...]]) -> tuple[int, ...]:
-        shapes = {name: self._last(each).shape[: -self.rank] for name, kept in arrays.items() for each in kept}
+        shapes = {name: self._last(each).shape[: -self.rank] for name, levels in arrays.items() for each in levels}
         try:
             common = np.broadcast_shapes(*shapes.values())
         except ValueError:
@@ -158,23 +158,23 @@ def _as_grids(
     every = [each for levels in targets.values() for each in levels]
     if not every or any(each.dtype != problem.dtype for each in every):
         return None
-    if overlap(every, [given for kept in read.values() for given in kept]):
+    if overlap(every, [version for versions in read.values() for version in versions]):
         return None
     stacked = {field: [axes.stacked(each) for each in levels] for field, levels in targets.items()}
-    found = {field: [each for each in levels if each is not None] for field, levels in stacked.items()}
-    return found if sum(map(len, found.values())) == len(every) else None
+    grids = {field: [each for each in levels if each is not None] for field, levels in stacked.items()}
+    return grids if sum(map(len, grids.values())) == len(every) else None
 
 
 def _own_axes(program: Program, axes: Sequence[int], ndim: int) -> tuple[int, ...]:
     try:
-        places = tuple(operator.index(axis) for axis in axes)
+        numbers = tuple(operator.index(axis) for axis in axes)
     except TypeError:
         raise UsageError(f"axes are whole numbers, one per axis of the program, got {axes!r:.60}") from None
-    if len(places) != program.rank:
+    if len(numbers) != program.rank:
         raise UsageError(f"{program.name!r} has {program.rank} axes, so axes has as many numbers, got {axes!r:.60}")
-    if not all(-ndim <= axis < ndim for axis in places) or len({axis % ndim for axis in places}) < len(places):
+    if not all(-ndim <= axis < ndim for axis in numbers) or len({axis % ndim for axis in numbers}) < len(numbers):
         raise UsageError(f"axes are different ones of the arrays' {ndim}, got {axes!r:.60}")
-    return tuple(axis % ndim for axis in places)
+    return tuple(axis % ndim for axis in numbers)
 
 
 @functools.lru_cache(maxsize=32)

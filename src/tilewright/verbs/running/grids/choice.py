@@ -23,28 +23,28 @@ def kind_of(arrays: Sequence[Any], scalars: Mapping[str, Any], options: RunOptio
     A ``numpy.memmap`` alone is an array like any other, as a source and as a target; from one to another is a run out
     of core. So are zarr arrays and paths, and whatever gives ``memory`` or ``resume``.
     """
-    given = [each for each in flat(arrays) if type(each) is not np.ndarray]
+    sources = [each for each in flat(arrays) if type(each) is not np.ndarray]
     targets = [] if options.out is None else flat((options.out,))
-    on_disk = any(map(only_on_disk, given))
-    if any(map(is_distributed, given)):
+    on_disk = any(map(only_on_disk, sources))
+    if any(map(is_distributed, sources)):
         kind = "Ranks"
-    elif any(map(is_lazy, given)):
+    elif any(map(is_lazy, sources)):
         kind = "Dask"
     elif targets and not on_disk and writes_series(options):
         kind = "Series"
-    elif on_disk or _asks_for_disk(options, targets) or (_mapped(given) and _mapped(targets)):
+    elif on_disk or _asks_for_disk(options, targets) or (_any_mapped(sources) and _any_mapped(targets)):
         kind = "Disk"
     elif options.axes is not None:
         kind = "Batch"
     else:
-        return in_memory(given, scalars)
+        return in_memory(sources, scalars)
     engine: type[Engine] = getattr(import_module(f"tilewright.verbs.running.grids.{kind.lower()}"), kind)
     return engine
 
 
-def in_memory(given: Sequence[Any], scalars: Mapping[str, Any]) -> type[Memory]:
+def in_memory(arrays: Sequence[Any], scalars: Mapping[str, Any]) -> type[Memory]:
     """Return what runs a program on arrays of this process or of a device."""
-    values = (*given, *scalars.values()) if scalars else given
+    values = (*arrays, *scalars.values()) if scalars else arrays
     return Device if any(lies_on_device(each) for each in values) else Memory
 
 
@@ -59,7 +59,7 @@ def _asks_for_disk(options: RunOptions, targets: Sequence[Any]) -> bool:
     return options.memory is not None or options.resume or any(map(only_on_disk, targets))
 
 
-def _mapped(values: Sequence[Any]) -> bool:
+def _any_mapped(values: Sequence[Any]) -> bool:
     return any(isinstance(each, np.memmap) for each in values)
 
 

@@ -23,9 +23,9 @@ class Dask(Large):
         """Check the arrays."""
         refuse(self.name, self.options)
         program = self.program
-        fields = [tuple(map(_lazy, flat((array,)))) for array in self.arrays]
+        fields = [tuple(map(_lazy_array, flat((array,)))) for array in self.arrays]
         values = {
-            name: _lazy(value)
+            name: _lazy_array(value)
             for name, value in self.scalars.items()
             if is_lazy(value) or (isinstance(value, np.ndarray) and value.ndim == program.rank > 1)
         }
@@ -43,16 +43,16 @@ class Dask(Large):
         """Describe the run as tasks."""
         first = next(each for each in flat(self.arrays) if is_lazy(each))
         computer, points = self._computer(self._case, 1), self._case.points
-        self._found = chunks.run(self.problem, self._levels, _lazy(first).chunks, memo.host(), computer, points)
+        self._found = chunks.run(self.problem, self._levels, _lazy_array(first).chunks, memo.host(), computer, points)
 
     def results(self) -> Any:  # noqa: ANN401
         """Return the described arrays, of the kinds of the caller's."""
         kinds = dict(zip(self.program.fields, self.arrays, strict=True))
-        found = [[_like(each, flat((kinds[field],))[0]) for each in levels] for field, levels in self._found.items()]
-        return state_of(found, deep=self.options.levels)
+        arrays = [[_like(each, flat((kinds[field],))[0]) for each in levels] for field, levels in self._found.items()]
+        return state_of(arrays, deep=self.options.levels)
 
 
-def _lazy(value: Any) -> Any:  # noqa: ANN401
+def _lazy_array(value: Any) -> Any:  # noqa: ANN401
     plain = value.data if module_of(value) == "xarray" else value
     return plain if module_of(plain) == "dask" else da.asarray(plain)
 
@@ -62,5 +62,5 @@ def _like(result: Any, original: Any) -> Any:  # noqa: ANN401
 
 
 def _values_of(array: Any, cells: Index) -> Any:  # noqa: ANN401
-    places = np.unravel_index(cells, array.shape)
-    return array.vindex[tuple(places)].compute() if len(cells) else np.zeros(0, array.dtype)
+    index = np.unravel_index(cells, array.shape)
+    return array.vindex[tuple(index)].compute() if len(cells) else np.zeros(0, array.dtype)

@@ -23,7 +23,7 @@ class Device(Memory):
     name = "a run on a device"
     copies_out = at_once = False
 
-    def warn_if_nonfinite(self, found: Levels) -> None:
+    def warn_if_nonfinite(self, levels: Levels) -> None:
         """Do nothing: the results are not looked at where they lie."""
 
     def _monitor(self) -> Monitor | None:
@@ -45,8 +45,8 @@ class Device(Memory):
         for field, levels in targets.items():
             for age, target in enumerate(levels):
                 session.give(field, age, target)
-        taken = session.take({field: ages[field][len(targets.get(field, ())) :] for field in ages})
-        return {field: (*targets.get(field, ()), *taken[field]) for field in ages}
+        copies = session.take({field: ages[field][len(targets.get(field, ())) :] for field in ages})
+        return {field: (*targets.get(field, ()), *copies[field]) for field in ages}
 
     def _shown(self, run: Simulation, field: str, age: int) -> Any:  # noqa: ANN401
         """Return a copy of a field on its device, of the kind of the caller's array."""
@@ -62,7 +62,7 @@ def _device_of(case: CheckedProblem, target: Target) -> Target:
         if field not in case.added
         for array in versions
     ]
-    places = {array.device: field for field, array in reversed(arrays) if isinstance(array, DeviceView)}
+    devices = {array.device: field for field, array in reversed(arrays) if isinstance(array, DeviceView)}
     if target.backend != "cuda" and not target.fallback:
         raise ArrayError(
             f"an array lies on a GPU, where the backend {target.name!r} cannot read it",
@@ -70,7 +70,7 @@ def _device_of(case: CheckedProblem, target: Target) -> Target:
         )
     if not all(isinstance(array, DeviceView) for _, array in arrays):
         raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
-    numbers = {number: field for number, field in places.items() if number is not None}
+    numbers = {number: field for number, field in devices.items() if number is not None}
     if len(numbers) > 1:
         listing = " and ".join(f"{field!r} on {number}" for number, field in sorted(numbers.items()))
         raise ArrayError(f"the arrays of a run all lie on one GPU, got {listing}", "copy them to one GPU first")

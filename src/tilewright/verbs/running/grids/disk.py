@@ -63,7 +63,7 @@ class Disk(Large):
     def results(self) -> Any:  # noqa: ANN401
         """Return what was written, opened where a path was given."""
         self.close()
-        return self._with_traces(_opened(self.options.out))
+        return self._with_traces(_open_target(self.options.out))
 
     def close(self) -> None:
         """Close the files that were read."""
@@ -81,7 +81,7 @@ def _is_field(value: object, rank: int) -> bool:
     return only_on_disk(value) or (isinstance(value, np.ndarray) and value.ndim == rank and rank > 1)
 
 
-def _opened(out: Any) -> Any:  # noqa: ANN401
+def _open_target(out: Any) -> Any:  # noqa: ANN401
     if isinstance(out, tuple):
-        return tuple(_opened(each) for each in out)
+        return tuple(_open_target(each) for each in out)
     return disk.open_array(out) if isinstance(out, str | os.PathLike) else out

@@ -108,8 +108,8 @@ class Large(Engine):
     def _checked(self, fields: Sequence[Sequence[Any]], coefficients: Mapping[str, Any]) -> CheckedProblem:
         """Check stand-ins of a program's fields and coefficients as arrays in memory are checked."""
         stands = [tuple(stand_in(each) for each in levels) for levels in fields]
-        others = {name: stand_in(each) for name, each in coefficients.items()}
-        return check(self.program, stands, {**self.scalars, **others}, self.options, stands=True)
+        stand_ins = {name: stand_in(each) for name, each in coefficients.items()}
+        return check(self.program, stands, {**self.scalars, **stand_ins}, self.options, stands=True)
 
     def _with_points(self, case: CheckedProblem, look: Look) -> CheckedProblem:
         from tilewright.distributed.points import check_target

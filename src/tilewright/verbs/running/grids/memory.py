@@ -70,17 +70,17 @@ class Memory(Engine):
 
     def results(self) -> Any:  # noqa: ANN401
         """Return what :func:`tilewright.run` returns, of the kinds of the caller's arrays."""
-        found = self.finish()
+        levels = self.finish()
         fields = self.problem.program.fields
-        kept = [tuple(like(values, self.arrays[fields.index(field)]) for values in found[field]) for field in found]
+        arrays = [tuple(like(values, self.arrays[fields.index(field)]) for values in levels[field]) for field in levels]
         options, points = self.options, self.case.points
-        state = state_of(kept, deep=options.levels) if options.out is None else options.out
+        state = state_of(arrays, deep=options.levels) if options.out is None else options.out
         traces = {} if points is None or self._traces is None else points.done(self._traces, self.done)
         if not options.record:
             return state if self._traces is None else (state, traces)
         return Run(
             state=state,
-            levels=tuple(entry if len(entry) > 1 else entry[0] for entry in kept),
+            levels=tuple(entry if len(entry) > 1 else entry[0] for entry in arrays),
             traces=traces,
             steps_done=self.before + self.done,
             seconds=self.seconds,
@@ -132,9 +132,9 @@ class Memory(Engine):
         """Warn if one array stands for several time levels."""
         warn_if_at_rest(self.case.given)
 
-    def warn_if_nonfinite(self, found: Levels) -> None:
+    def warn_if_nonfinite(self, levels: Levels) -> None:
         """Warn if values became infinite or undefined."""
-        self.calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})
+        self.calculation.warn_if_nonfinite({field: versions[0] for field, versions in levels.items()})
 
     def _checked(self) -> CheckedProblem:
         packed = self.packed and not (self.target.on_device or self.options.strict)
