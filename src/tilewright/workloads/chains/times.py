@@ -129,8 +129,8 @@ def machine_rates(machine: Machine, itemsize: int) -> Rates:
 def times(rates: Rates, operations: Floats, words: Floats) -> Times[Floats]:
     """Return what nodes take: every one the longer of its arithmetic and its traffic."""
     arithmetic = operations / rates.operations
-    felt = np.maximum(words / rates.words - arithmetic, 0.0)
-    terms = {"arithmetic": arithmetic, "transfers": felt, "calls": np.full(np.shape(arithmetic), rates.call)}
+    excess = np.maximum(words / rates.words - arithmetic, 0.0)
+    terms = {"arithmetic": arithmetic, "transfers": excess, "calls": np.full(np.shape(arithmetic), rates.call)}
     return Times(terms=terms)
 
 
@@ -180,8 +180,8 @@ class HostTimes:
         """Return what nodes of one kind take."""
         weights = {"none": self.single, "left": self.left, "right": self.right}[fusion]
         names, each = TERMS["none" if fusion == "none" else "fused"], host_terms(fusion, p, tile, self.itemsize)
-        known = zip(names, weights, each, strict=True)
-        return Times(terms={name: np.asarray(weight * term) for name, weight, term in known})
+        triples = zip(names, weights, each, strict=True)
+        return Times(terms={name: np.asarray(weight * term) for name, weight, term in triples})
 
 
 def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats], itemsize: int) -> tuple[Floats, ...]:
@@ -190,18 +190,18 @@ def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats], it
     A left fusion streams A1 and keeps A2 and A3 packed; a right one streams A3 and keeps A1 and A2. R is written once,
     and read and written again for every further pass over the intermediate.
     """
-    one = np.ones(np.shape(p[0]))
+    unit = np.ones(np.shape(p[0]))
     work, result = operation_count(fusion, p), p[0] * p[-1]
     fresh = np.where(result * itemsize >= _FRESH_BYTES, result, 0.0)
     if fusion == "none":
-        return one, work, p[0] * p[1], p[1] * p[2], result, fresh
+        return unit, work, p[0] * p[1], p[1] * p[2], result, fresh
     if fusion == "left":
         streamed = p[0] * p[1]
-        packed, passes, kept = p[2] * (p[1] + p[3]), np.ceil(p[2] / tile[1]), p[0] * p[2]
+        packed, passes, intermediate = p[2] * (p[1] + p[3]), np.ceil(p[2] / tile[1]), p[0] * p[2]
     else:
         streamed = p[2] * p[3]
-        packed, passes, kept = p[1] * (p[0] + p[2]), np.ceil(p[1] / tile[0]), p[1] * p[3]
-    return one, work, streamed, packed, result * (2 * passes - 1), kept, fresh
+        packed, passes, intermediate = p[1] * (p[0] + p[2]), np.ceil(p[1] / tile[0]), p[1] * p[3]
+    return unit, work, streamed, packed, result * (2 * passes - 1), intermediate, fresh
 
 
 def estimated_times(rates: Rates, itemsize: int) -> HostTimes:
@@ -282,10 +282,10 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
         raise UsageError(f"fused products compute in {' or '.join(DTYPES)}, got {dtype!r}")
     rounds = [_round(dtype, threads) for _ in range(_ROUNDS)]
     kinds = zip(*rounds, strict=True)  # of nodes, each with the samples of every round
-    fits = [fit([min(some, key=itemgetter(1)) for some in zip(*each, strict=True)]) for each in kinds]
+    fits = [fit([min(samples, key=itemgetter(1)) for samples in zip(*each, strict=True)]) for each in kinds]
     weights, spread = zip(*fits, strict=True)
-    held = dict(zip(("single", "left", "right"), weights, strict=True), itemsize=np.dtype(dtype).itemsize)
-    times = HostTimes(**held, source="measured", spread=max(spread))
+    fields = dict(zip(("single", "left", "right"), weights, strict=True), itemsize=np.dtype(dtype).itemsize)
+    times = HostTimes(**fields, source="measured", spread=max(spread))
     cache.save_text(store.directory(), _key(dtype, threads), json.dumps(dataclasses.asdict(times)))
     return times
 

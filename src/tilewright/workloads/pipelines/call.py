@@ -95,14 +95,14 @@ def execute(
     values = np.array([*scalars, 0.0], dtype=np.float64)
     for step in steps:
         count = step.compiled.team(threads, worth=problem.cells >= _THREADED_CELLS)
-        used = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
+        grids = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
         streams = sum(arrays[grid].nbytes for grid in step.layout.outputs) >= _STREAM_BYTES
         size = [count, _band(problem, step.tile, count), int(streams), *problem.shape]
-        for array in used:
+        for array in grids:
             size += [stride // array.itemsize for stride in array.strides[:-1]]
         check_memory(step.layout.scratch * count)
         work = workspace.take(step.layout.scratch * count)
-        step.compiled(used, size, work, values)
+        step.compiled(grids, size, work, values)
         workspace.give(work)
 
 

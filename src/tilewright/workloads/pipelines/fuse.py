@@ -202,8 +202,8 @@ def _listed(space: Space, group: fusions.Group) -> GroupConfigurations:
     registers: dict[tuple[int, ...], int] = {}
     unknown = ""
     if blocks:
-        known = machine.compute_capability is not None
-        unknown = unscreened(machine) if known else f"no compute capability of {machine.name} is known"
+        has_capability = machine.compute_capability is not None
+        unknown = unscreened(machine) if has_capability else f"no compute capability of {machine.name} is known"
     for each in () if unknown else blocks:
         try:
             text = emit_gpu_group(space.problem, group, "cuda", each.block).text

@@ -227,13 +227,13 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     >>> hysteresis(np.array([[0.0, 0.2, 0.5], [0.0, 0.0, 0.0], [0.2, 0.0, 0.0]]), 0.1, 0.4).tolist()
     [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
     """
-    given = packed(values)
-    kernels = or_by_numpy(lambda: compiled(emit_hysteresis, str(given.dtype)))
+    cells = packed(values)
+    kernels = or_by_numpy(lambda: compiled(emit_hysteresis, str(cells.dtype)))
     if kernels is None:
-        return _with_numpy(given, low, high)
-    stack, edges = scratch(8 * given.size, given.size), np.empty(given.shape, dtype=np.uint8)
+        return _with_numpy(cells, low, high)
+    stack, edges = scratch(8 * cells.size, cells.size), np.empty(cells.shape, dtype=np.uint8)
     limits = np.array([low, high], dtype=np.float64)
-    kernels[0]((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
+    kernels[0]((cells, edges, stack), (*cells.shape, cells.shape[1]), values=limits)
     return edges
 
 
@@ -271,11 +271,11 @@ class Processed(Record):
 
     def __str__(self) -> str:
         size = "x".join(map(str, self.shape))
-        found = "" if self.edges is None else f", {self.edges} edge cells"
+        edges = "" if self.edges is None else f", {self.edges} edge cells"
         kind = "colour" if self.channels == 3 else "grey"
         return (
             f"{self.operation}: {self.source} -> {self.target}, {size} {kind}, {self.bits} bits, "
-            f"computed in {format_seconds(self.seconds)}{found}"
+            f"computed in {format_seconds(self.seconds)}{edges}"
         )
 
 
@@ -308,8 +308,8 @@ def process(
     elif operation == "sobel":
         planes = (sobel(picture.grey, **how),)
     else:
-        found = canny(picture.grey.astype(np.float64), sigma, low, high, **how)
-        edges, bits, planes = int(np.count_nonzero(found)), 8, ((found / np.float32(255)),)
+        mask = canny(picture.grey.astype(np.float64), sigma, low, high, **how)
+        edges, bits, planes = int(np.count_nonzero(mask)), 8, ((mask / np.float32(255)),)
     seconds = time.perf_counter() - begin
     written = write_picture(target, planes, bits)
     return Processed(

@@ -103,10 +103,10 @@ def check_table(program: Recurrence | Program, tiling: Tiling) -> Verdict:
                 hint="use the tiling none",
             )
     sizes = (tiling.time, "rows", "t"), (tiling.space[0], "columns", "s")
-    for (size, what, key), reach in zip(sizes, reach_of(each.offset for each in dependences), strict=True):
+    for (size, axis, key), reach in zip(sizes, reach_of(each.offset for each in dependences), strict=True):
         if size < reach:
             return Violation(
-                reason=f"a tile of {size} {what} is smaller than the {reach} that {name!r} reaches back",
+                reason=f"a tile of {size} {axis} is smaller than the {reach} that {name!r} reaches back",
                 hint=f"make {key} at least {reach}",
             )
     return Legal()

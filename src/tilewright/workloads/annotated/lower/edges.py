@@ -69,18 +69,18 @@ def _side(expr: tree.Expr, loop: tree.Loop) -> bool | None:
     return None
 
 
-def _same(one: tree.Expr, other: tree.Expr) -> bool:
-    total = _sum(one)
-    return one == other or (total is not None and total == _sum(other))
+def _same(expr: tree.Expr, other: tree.Expr) -> bool:
+    total = _sum(expr)
+    return expr == other or (total is not None and total == _sum(other))
 
 
 def _sum(expr: tree.Expr) -> dict[str, int] | None:
     """Return the factors of names and the constant (under an empty name) of a sum, or None if it is none."""
-    found = terms(expr)
-    if found is None or any(isinstance(part, tree.Binary) and part.op == "*" for part in tree.walk(expr)):
+    summands = terms(expr)
+    if summands is None or any(isinstance(part, tree.Binary) and part.op == "*" for part in tree.walk(expr)):
         return None
     total = Counter[str]()
-    for number, factors in found:
+    for number, factors in summands:
         total["".join(tree.names(*factors))] += number
     return {name: factor for name, factor in total.items() if factor}
 
@@ -129,8 +129,8 @@ def _folded(expr: tree.Expr) -> tree.Expr:
     match expr:
         case tree.Binary("||" | "&&" as op, left, right):
             decides = op == "||"
-            for one, other in ((left, right), (right, left)):
-                value = evaluate(one, {})
+            for side, other in ((left, right), (right, left)):
+                value = evaluate(side, {})
                 if value is not None and bool(value) == decides:
                     return tree.integer(int(decides))
                 if value is not None and _is_truth(other):

@@ -216,11 +216,11 @@ _BODIES: Mapping[type, tuple[str, ...]] = {
 
 
 def _held(node: Expr | Stmt, fields: Mapping[type, tuple[str, ...]]) -> tuple[Any, ...]:
-    found: list[Any] = []
+    parts: list[Any] = []
     for name in fields.get(type(node), ()):
         part = getattr(node, name)
-        found += part if isinstance(part, tuple) else () if part is None else (part,)
-    return tuple(found)
+        parts += part if isinstance(part, tuple) else () if part is None else (part,)
+    return tuple(parts)
 
 
 def _changed(node: _Node, fields: Mapping[type, tuple[str, ...]], change: Callable[[Any], Any]) -> _Node:
@@ -338,11 +338,11 @@ def only(stmt: Stmt) -> Stmt:
 
 def chain(stmt: Stmt) -> list[Loop]:
     """Return the loops of the perfect nest that a statement begins with."""
-    found: list[Loop] = []
+    loops: list[Loop] = []
     while isinstance(stmt := only(stmt), Loop):
-        found.append(stmt)
+        loops.append(stmt)
         stmt = stmt.body
-    return found
+    return loops
 
 
 def sequence(stmt: Stmt) -> "tuple[Stmt, ...]":

@@ -251,9 +251,9 @@ def _body(number: int, old: str, result: SiteResult) -> str:
     for place, size in enumerate(result.sizes):
         if not _new(size):
             continue
-        told = result.guards[place].items() if several else ()
+        values = result.guards[place].items() if several else ()
         conditions = size.conditions[number] if size.conditions else ()
-        tests = dict.fromkeys([*(f"{name} == {_literal(value)}" for name, value in told), *conditions])
+        tests = dict.fromkeys([*(f"{name} == {_literal(value)}" for name, value in values), *conditions])
         new = _comment(size, result) + (size.text[number] if size.text else region_text(size.bodies[number]))
         if not tests:
             # It is right for every call, and nothing tells its size from those behind it.

@@ -117,9 +117,9 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
         out.append(f"  {where or 'one size'}:{took}")
         out.append(f"    winner: {values or 'no parameters'}")
         end = "" if choice.finished else ", stopped by the time or the number of runs"
-        done = f"priced for {size.priced}, expected and not measured" if size.priced else "measured"
+        state = f"priced for {size.priced}, expected and not measured" if size.priced else "measured"
         out.append(
-            f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points {done}, "
+            f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points {state}, "
             f"{choice.skipped_count} excluded by constraints{end}"
         )
     if tuned and not size.made:
