@@ -64,13 +64,13 @@ class _Prepared:
         starts, copied = [], False
         for i, each in enumerate(vectors):
             if not isinstance(each, np.ndarray) or each.ndim != 1 or each.size != first.size:
-                raise _unfit(kernel, i, first)
+                raise _size_error(kernel, i, first)
             flags = each.flags
             if not flags.c_contiguous:
-                raise _unfit(kernel, i, first)
+                raise _size_error(kernel, i, first)
             if each.dtype is not first.dtype and each.dtype != first.dtype:
                 if each.dtype.newbyteorder("=") != first.dtype.newbyteorder("="):
-                    raise _mistyped(kernel, i, each)
+                    raise _type_error(kernel, i, each)
                 copied = True
             if flags.carray:
                 starts.append(_ADDRESS(first_byte(each)))
@@ -81,7 +81,7 @@ class _Prepared:
             starts.append(address(each))
         if first.dtype not in _TYPES:
             if first.dtype.newbyteorder("=") not in _TYPES:
-                raise _mistyped(kernel, 0, first)
+                raise _type_error(kernel, 0, first)
             copied = True
         self._check_overlap(starts, first.nbytes)
         return [] if copied else starts
@@ -136,10 +136,10 @@ class _Prepared:
         threads = thread_count()
         chosen = choice or learned(self.kernel, str(dtype), length, threads)
         chosen = chosen or assumed(self.kernel, length, dtype.itemsize, threads)
-        (kernel,) = compiled(emit_vectors, self.kernel, str(dtype), chosen.vectors)
+        (code,) = compiled(emit_vectors, self.kernel, str(dtype), chosen.vectors)
         return _Ready(
-            function=kernel.function,
-            size=_SIZE(length, kernel.team(chosen.threads), chosen.stream),
+            function=code.function,
+            size=_SIZE(length, code.team(chosen.threads), chosen.stream),
             work=ctypes.c_double * (self.sums * max(1, -(-length // BLOCK))),
         )
 
@@ -171,12 +171,12 @@ def _prepare(kernel: VectorKernel) -> _Prepared:
 _NAMED = {name: _Prepared(each) for name, each in CATALOGUE.items()}
 
 
-def _unfit(kernel: VectorKernel, i: int, first: Array) -> ArrayError:
+def _size_error(kernel: VectorKernel, i: int, first: Array) -> ArrayError:
     size = getattr(first, "size", "as many")
     return ArrayError(f"vector {kernel.vectors[i]!r} of {kernel.name!r} must be a contiguous array of {size} elements")
 
 
-def _mistyped(kernel: VectorKernel, i: int, each: Array) -> ArrayError:
+def _type_error(kernel: VectorKernel, i: int, each: Array) -> ArrayError:
     return ArrayError(
         f"vectors are all {' or all '.join(DTYPES)}, got {each.dtype} for {kernel.vectors[i]!r} of {kernel.name!r}"
     )
@@ -203,10 +203,10 @@ def apply(
     """
     if isinstance(what, str) and what in _NAMED:
         return _NAMED[what].run(vectors, scalars, choice)
-    return _prepare(_named(what)).run(vectors, scalars, choice)
+    return _prepare(_kernel_of(what)).run(vectors, scalars, choice)
 
 
-def _named(kernel: VectorKernel | str) -> VectorKernel:
+def _kernel_of(kernel: VectorKernel | str) -> VectorKernel:
     if isinstance(kernel, VectorKernel):
         return kernel
     if not isinstance(kernel, str) or kernel not in CATALOGUE:
@@ -351,7 +351,7 @@ def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Krylo
         WrongResultError: If a variant's result is wrong beyond rounding.
         ToolchainError: If there is no C compiler, or it fails.
     """
-    what = _named(what)
+    what = _kernel_of(what)
     if dtype not in DTYPES:
         raise UsageError(f"vectors are of {' or '.join(DTYPES)}, got {dtype!r}")
     if length < 1:

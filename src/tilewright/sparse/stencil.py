@@ -105,7 +105,7 @@ def from_stencil(
 
         def read(node: Read | Placed, box: tuple[tuple[int, int], ...] = box) -> Array:
             if isinstance(node, Read):
-                return _shifted(setting, node, box)
+                return _shifted_values(setting, node, box)
             return over_box(node, box, setting.problem, np.dtype(np.float64), setting.scalars)
 
         with np.errstate(all="ignore"):
@@ -186,7 +186,7 @@ def _check(statement: Statement) -> None:
             )
 
 
-def _shifted(setting: _Setting, node: Read, box: tuple[tuple[int, int], ...]) -> Array:
+def _shifted_values(setting: _Setting, node: Read, box: tuple[tuple[int, int], ...]) -> Array:
     reach = setting.problem.program.reach
     cells = (
         slice(low + offset + below, high + offset + below)

@@ -67,7 +67,7 @@ def _direct(real: ir.Element) -> ir.Function:
     return b.function()
 
 
-def _summed(
+def _sum(
     b: ir.Builder,
     n: ir.Expr,
     real: ir.Element,
@@ -93,7 +93,7 @@ def _dot(real: ir.Element) -> ir.Function:
     x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.const_pointer(real))
     n = b.param("n", ir.INDEX)
     return b.function(
-        _summed(
+        _sum(
             b,
             n,
             real,
@@ -120,7 +120,7 @@ def _reduce(real: ir.Element) -> ir.Function:
         b.set(r[at], new)
         return new.to(DOUBLE) * new.to(DOUBLE)
 
-    return b.function(_summed(b, n, real, terms, term))
+    return b.function(_sum(b, n, real, terms, term))
 
 
 def _total() -> ir.Function:

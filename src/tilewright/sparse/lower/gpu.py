@@ -71,7 +71,7 @@ def emit_vectors_gpu(kernel: VectorKernel, dtype: str, dialect: str, threads: in
         return _source((b.function(),), dtype, dialect, threads, entry)
     joined = _total(real, threads)
     for k, total in enumerate(totals):
-        _joined(b, joined, chip, total, part, ir.GROUP * kernel.sums + k)
+        _join_groups(b, joined, chip, total, part, ir.GROUP * kernel.sums + k)
     finish = _finish(f"{entry}_finish", joined, real, threads, kernel.sums)
     return _source((joined, b.function(), finish), dtype, dialect, threads, entry, finish.name)
 
@@ -121,7 +121,7 @@ def _total(real: ir.Element, threads: int) -> ir.Function:
     return b.function(total)
 
 
-def _joined(
+def _join_groups(
     b: ir.Builder,
     joined: ir.Function,
     chip: ir.Expr,
@@ -143,5 +143,5 @@ def _finish(name: str, joined: ir.Function, real: ir.Element, threads: int, sums
         total = b.mutable(f"t{k}", 0.0, real)
         with b.loop("g", ir.THREAD, groups, threads) as g:
             b.set(total, total + part[g * sums + k])
-        _joined(b, joined, chip, total, part, k)
+        _join_groups(b, joined, chip, total, part, k)
     return b.function()

@@ -129,13 +129,13 @@ def kernel(name: str, vectors: str, *operations: str, scalars: str = "") -> Vect
 
 def _is_formula(text: str, names: Collection[str]) -> bool:
     try:
-        _evaluated(ast.parse(text, mode="eval").body, dict.fromkeys(names, 1))
+        _formula_value(ast.parse(text, mode="eval").body, dict.fromkeys(names, 1))
     except (SyntaxError, UsageError):
         return False
     return True
 
 
-def _evaluated(node: ast.expr, values: Mapping[str, ir.Operand]) -> ir.Operand:
+def _formula_value(node: ast.expr, values: Mapping[str, ir.Operand]) -> ir.Operand:
     """A formula of names, whole numbers, + - * and parentheses."""
     match node:
         case ast.Name(name):
@@ -143,10 +143,10 @@ def _evaluated(node: ast.expr, values: Mapping[str, ir.Operand]) -> ir.Operand:
         case ast.Constant(int(number)):
             return number
         case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
-            value = _evaluated(operand, values)
+            value = _formula_value(operand, values)
             return -value if isinstance(sign, ast.USub) else value
         case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as sign, right):
-            a, b = _evaluated(left, values), _evaluated(right, values)
+            a, b = _formula_value(left, values), _formula_value(right, values)
             if isinstance(sign, ast.Mult):
                 return a * b
             return a + b if isinstance(sign, ast.Add) else a - b
@@ -240,7 +240,7 @@ def compute(
     values: dict[str, ir.Operand] = {**scalars, **{name: b.let(f"e_{name}{tag}", load(name)) for name in kernel.read}}
     terms = []
     for number, each in enumerate(kernel.operations):
-        value = _evaluated(ast.parse(each.formula, mode="eval").body, values)
+        value = _formula_value(ast.parse(each.formula, mode="eval").body, values)
         if each.target and isinstance(value, ir.Expr):
             values[each.target] = b.let(f"{each.target}{number}{tag}", value)
         elif each.target:
@@ -352,15 +352,15 @@ def _entry(kernel: VectorKernel, real: ir.Element, block: ir.Function, entry: st
     n, stream = b.let("n", size[0]), b.let("stream", size[2])
     blocks = b.let("blocks", (n + (BLOCK - 1)) / BLOCK)
 
-    def one(at: ir.Expr) -> None:
+    def run_block(at: ir.Expr) -> None:
         b.call(block, array, at * BLOCK, ir.smallest(n - at * BLOCK, BLOCK), stream, scalar, work + at * kernel.sums)
         with b.when(stream.differs(0)):
             b.intrinsic("fence", real)
 
     with b.when(size[1] > 1), b.parallel(size[1]), b.loop("b", 0, blocks, share="static") as at:
-        one(at)
+        run_block(at)
     with b.otherwise(), b.loop("b", 0, blocks) as at:
-        one(at)
+        run_block(at)
     for k in range(kernel.sums):
         total = b.mutable(f"total{k}", 0.0, DOUBLE)
         with b.loop("b", 0, blocks) as at:

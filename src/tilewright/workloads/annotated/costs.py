@@ -73,7 +73,7 @@ def resident(launch: LoopLaunch, machine: Machine) -> int:
     own = -(-max(1, launch.registers) // REGISTER_UNIT) * REGISTER_UNIT
     blocks = min(gpu.max_blocks, gpu.max_threads // (warps * WARP))
     blocks = min(blocks, int(gpu.registers // (own * WARP * (-(-warps // WARP_UNIT) * WARP_UNIT))))
-    _, shared = _divided(launch, machine)
+    _, shared = _chip_bytes(launch, machine)
     if launch.threads > gpu.max_block_threads or launch.shared_bytes > gpu.block_shared_bytes:
         return 0
     return min(blocks, int(shared // (launch.shared_bytes + machine.block_reserve_bytes.value))) if shared else 0
@@ -99,7 +99,7 @@ def launch_times(launch: LoopLaunch, machine: Machine) -> Times[float]:
     lines += launch.spill_bytes / _LINE
     chip = launch.chip_words * WORD * gpu.sm_count / gpu.shared_bandwidth
     barriers = queue * turns * launch.barriers * gpu.barrier_seconds / together
-    moved = _moved(launch, machine, together) / (gpu.dram_bandwidth * busy / gpu.sm_count * reached)
+    moved = _memory_bytes(launch, machine, together) / (gpu.dram_bandwidth * busy / gpu.sm_count * reached)
     latency = gpu.global_latency / gpu.clock * (1.0 - reached)
     return Times(
         terms={
@@ -132,7 +132,7 @@ def region_times(
     )
 
 
-def _divided(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:
+def _chip_bytes(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:
     """Return the bytes of L1 and of shared memory of a multiprocessor, as a preference divides them."""
     shared = machine.shared_bytes.value
     own = machine.l1_bytes.value if machine.l1_bytes else 0.0
@@ -145,14 +145,14 @@ def _divided(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:
     return max(own, whole - shared), shared
 
 
-def _moved(launch: LoopLaunch, machine: Machine, together: int) -> float:
+def _memory_bytes(launch: LoopLaunch, machine: Machine, together: int) -> float:
     """Return the bytes between memory and chip of a launch.
 
     An array comes once, but no more of it than is asked for. Where the elements of neighbouring threads lie apart, a
     transaction brings more than its element; L1 keeps the rest for the next one if it holds a transaction for every
     thread and access, L2 if it holds the array. What spills leaves L1 where it is more than that.
     """
-    level1, _ = _divided(launch, machine)
+    level1, _ = _chip_bytes(launch, machine)
     level2 = machine.l2_bytes.value if machine.l2_bytes else 0.0
     threads = together * launch.threads
     reuse = threads * SECTOR * sum(each.apart for each in launch.accesses) <= level1

@@ -77,22 +77,22 @@ def simplex(sizes: Sequence[int], rng: np.random.Generator, _prior: Prior | None
         for _ in range(20 * (dims + 1)):
             centre = np.mean([vertex for _, vertex in vertices[:-1]], axis=0)
             worst_cost, worst = vertices[-1]
-            reflected = _rounded(2 * centre - np.array(worst), sizes)
+            reflected = _nearest_point(2 * centre - np.array(worst), sizes)
             (cost,) = yield [reflected]
             new = (cost, reflected)
             if cost < vertices[0][0]:
-                expanded = _rounded(3 * centre - 2 * np.array(worst), sizes)
+                expanded = _nearest_point(3 * centre - 2 * np.array(worst), sizes)
                 (further,) = yield [expanded]
                 new = min(new, (further, expanded))
             elif cost >= vertices[max(0, len(vertices) - 2)][0]:
-                inside = _rounded(0.5 * (centre + np.array(worst)), sizes)
+                inside = _nearest_point(0.5 * (centre + np.array(worst)), sizes)
                 (closer,) = yield [inside]
                 new = (closer, inside)
             if new[0] < worst_cost:
                 vertices = sorted([*vertices[:-1], new])
             else:
                 best = np.array(vertices[0][1])
-                moved = [_rounded(0.5 * (best + np.array(vertex)), sizes) for _, vertex in vertices[1:]]
+                moved = [_nearest_point(0.5 * (best + np.array(vertex)), sizes) for _, vertex in vertices[1:]]
                 again = yield moved
                 vertices = sorted([vertices[0], *zip(again, moved, strict=True)])
             if len({vertex for _, vertex in vertices}) == 1:
@@ -148,7 +148,7 @@ def firefly(sizes: Sequence[int], rng: np.random.Generator, _prior: Prior | None
                     near = math.exp(-float(np.sum((gap / extent) ** 2)))
                     place = place + near * gap
             place = place + noise * extent * (rng.random(len(sizes)) - 0.5)
-            moved[a] = _rounded(place, sizes)
+            moved[a] = _nearest_point(place, sizes)
         new = yield moved
         for a in range(_SWARM):
             if new[a] <= costs[a] or not math.isfinite(costs[a]):
@@ -168,15 +168,15 @@ def model(sizes: Sequence[int], rng: np.random.Generator, prior: Prior | None) -
     while batch:
         costs = yield batch
         history.update(zip(batch, costs, strict=True))
-        weights = _fitted(sizes, history, prior)
+        weights = _effects(sizes, history, prior)
         pool = _candidates(sizes, rng, history, 600)
-        pool.sort(key=lambda point: _expected(point, weights, prior))
+        pool.sort(key=lambda point: _expectation(point, weights, prior))
         batch = pool[: _BATCH - 1]
         if len(pool) > _BATCH:
             batch.append(pool[int(rng.integers(_BATCH - 1, len(pool)))])
 
 
-def _fitted(sizes: Sequence[int], history: dict[Point, float], prior: Prior | None) -> list[npt.NDArray[np.float64]]:
+def _effects(sizes: Sequence[int], history: dict[Point, float], prior: Prior | None) -> list[npt.NDArray[np.float64]]:
     """Fit log time as a constant plus one effect per value, by regularised least squares."""
     logs = {point: math.log(cost) for point, cost in history.items() if math.isfinite(cost) and cost > 0}
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -192,7 +192,7 @@ def _fitted(sizes: Sequence[int], history: dict[Point, float], prior: Prior | No
     return [weights[int(a) : int(b)] for a, b in itertools.pairwise(offsets)] + [3.0 * weights[-1:]]
 
 
-def _expected(point: Point, weights: Sequence[npt.NDArray[np.float64]], prior: Prior | None) -> float:
+def _expectation(point: Point, weights: Sequence[npt.NDArray[np.float64]], prior: Prior | None) -> float:
     total = float(weights[-1][0]) + sum(float(weights[axis][index]) for axis, index in enumerate(point))
     return total + (prior(point) if prior is not None else 0.0)
 
@@ -226,7 +226,7 @@ def _step(point: Point, sizes: Sequence[int], rng: np.random.Generator, reach: i
     return (*point[:axis], min(max(moved, 0), sizes[axis] - 1), *point[axis + 1 :])
 
 
-def _rounded(place: npt.NDArray[np.float64], sizes: Sequence[int]) -> Point:
+def _nearest_point(place: npt.NDArray[np.float64], sizes: Sequence[int]) -> Point:
     return tuple(int(min(max(round(float(value)), 0), size - 1)) for value, size in zip(place, sizes, strict=True))
 
 

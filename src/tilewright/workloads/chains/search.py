@@ -236,7 +236,7 @@ def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], search: Ch
     costs = iter(
         node_costs([(p, each) for p, tree in pairs for node in nodes(tree) for each in candidates(node)], search)
     )
-    return [_fused(tree, costs) for tree in trees]
+    return [_best_fusion(tree, costs) for tree in trees]
 
 
 def candidates(node: Product) -> Iterator[Product]:
@@ -249,7 +249,7 @@ def candidates(node: Product) -> Iterator[Product]:
         yield Product(children=(left, *right.children), fusion="right")
 
 
-def _fused(tree: Tree, costs: Iterator[tuple[float, float]]) -> Tree:
+def _best_fusion(tree: Tree, costs: Iterator[tuple[float, float]]) -> Tree:
     """Return the best fusion of a tree; ``costs`` are those of its nodes' candidates, in order."""
     table: dict[tuple[int, int], tuple[tuple[float, ...], Tree]] = {}
     for node in nodes(tree):
@@ -317,7 +317,7 @@ def shared_tree(chain: Chain, search: ChainSearch) -> Tree:
             key, flipped = key_of(chain, *(int(level[0].bounds[end][row, 0]) for end in (0, -1)))
             if key not in table:
                 table[key] = _best_of(chain, every, row, flipped, table)
-    return _placed(chain, table, 0, chain.length)
+    return _range_tree(chain, table, 0, chain.length)
 
 
 def _best_of(chain: Chain, level: list[Cuts], row: int, flipped: bool, table: dict[Key, _Known]) -> _Known:
@@ -333,29 +333,29 @@ def _best_of(chain: Chain, level: list[Cuts], row: int, flipped: bool, table: di
             ways.append((total, FUSIONS[kind], parts, cost, products))
     _, fusion, parts, cost, products = min(ways, key=lambda way: way[0])
     start = parts[0][0]
-    children = tuple(_shifted(_placed(chain, table, *part), -start) for part in parts)
+    children = tuple(_shifted_tree(_range_tree(chain, table, *part), -start) for part in parts)
     key, _ = key_of(chain, start, parts[-1][1])
     return _Known(tree=Product(children=children, fusion=fusion), flipped=flipped, cost=cost, products=products | {key})
 
 
-def _placed(chain: Chain, table: dict[Key, _Known], first: int, end: int) -> Tree:
+def _range_tree(chain: Chain, table: dict[Key, _Known], first: int, end: int) -> Tree:
     """Return the known tree of a range, with this range's operands."""
     key, flipped = key_of(chain, first, end)
     entry = table[key]
-    return _shifted(entry.tree if flipped == entry.flipped else _mirrored(entry.tree, end - first - 1), first)
+    return _shifted_tree(entry.tree if flipped == entry.flipped else _mirror_tree(entry.tree, end - first - 1), first)
 
 
-def _shifted(tree: Tree, offset: int) -> Tree:
+def _shifted_tree(tree: Tree, offset: int) -> Tree:
     if isinstance(tree, int):
         return tree + offset
-    return Product(children=tuple(_shifted(child, offset) for child in tree.children), fusion=tree.fusion)
+    return Product(children=tuple(_shifted_tree(child, offset) for child in tree.children), fusion=tree.fusion)
 
 
-def _mirrored(tree: Tree, last: int) -> Tree:
+def _mirror_tree(tree: Tree, last: int) -> Tree:
     """Return the tree of the transposed product: the operands in reverse order."""
     if isinstance(tree, int):
         return last - tree
-    children = tuple(_mirrored(child, last) for child in reversed(tree.children))
+    children = tuple(_mirror_tree(child, last) for child in reversed(tree.children))
     return Product(children=children, fusion=_SWAPPED[tree.fusion])
 
 
@@ -389,12 +389,12 @@ def pareto(sizes: Sequence[int], model: str, memory: int) -> tuple[Tree, ...]:
         for row in range(level[0].bounds[0].shape[0]):
             first, *_, end = (int(each[row, 0]) for each in level[0].bounds)
             limit = (lowest[:, first, end] + spare) * _ROUND
-            fronts[first, end] = _undominated(fronts, level, row, limit)
+            fronts[first, end] = _range_front(fronts, level, row, limit)
     whole = 0, len(sizes) - 1
     return tuple(_tree_at(fronts, whole, point) for point in range(fronts[whole].cost.shape[1]))
 
 
-def _undominated(fronts: _Fronts, level: Sequence[Cuts], row: int, limit: Floats) -> _Front:
+def _range_front(fronts: _Fronts, level: Sequence[Cuts], row: int, limit: Floats) -> _Front:
     """Combine the fronts of all parts of one range; costs above the limit are left out."""
     cuts: list[tuple[str, tuple[int, ...]]] = []
     costs, origins = [], []

@@ -300,22 +300,22 @@ Sample = tuple[tuple[float, ...], float]
 def _round(dtype: str, threads: int) -> tuple[list[Sample], list[Sample], list[Sample]]:
     """Measure every product, every left and every right fusion once."""
     rng = np.random.default_rng(0)
-    single = [_single(rng, p, dtype) for p in _SINGLE]
+    single = [_single_sample(rng, p, dtype) for p in _SINGLE]
     time.sleep(_PAUSE)
-    left, right = ([_fused(rng, p, dtype, fusion, threads) for p in _FUSED] for fusion in ("left", "right"))
+    left, right = ([_fused_sample(rng, p, dtype, fusion, threads) for p in _FUSED] for fusion in ("left", "right"))
     return single, left, right
 
 
-def _single(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sample:
+def _single_sample(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sample:
     left, right = (rng.standard_normal(p[i : i + 2]).astype(dtype) for i in (0, 1))
-    return _row("none", p, (1, 1), left.itemsize), _timed(lambda: left @ right)
+    return _row("none", p, (1, 1), left.itemsize), _least_seconds(lambda: left @ right)
 
 
-def _fused(rng: np.random.Generator, p: tuple[int, ...], dtype: str, fusion: str, threads: int) -> Sample:
+def _fused_sample(rng: np.random.Generator, p: tuple[int, ...], dtype: str, fusion: str, threads: int) -> Sample:
     four = p if fusion == "left" else p[::-1]
     a1, a2, a3 = (rng.standard_normal(four[i : i + 2]).astype(dtype) for i in (0, 1, 2))
     tile = kernel_tile(fusion, (four[0], four[1], four[2], four[3]), a1.itemsize, threads)
-    seconds = _timed(lambda: fused_product(fusion, (a1, a2, a3), tile, threads, host_blocking()))
+    seconds = _least_seconds(lambda: fused_product(fusion, (a1, a2, a3), tile, threads, host_blocking()))
     return _row(fusion, four, tile, a1.itemsize), seconds
 
 
@@ -331,7 +331,7 @@ def _row(fusion: str, p: tuple[int, ...], tile: tuple[int, int], itemsize: int) 
     return tuple(float(term[0]) for term in row)
 
 
-def _timed(call: Callable[[], Array]) -> float:
+def _least_seconds(call: Callable[[], Array]) -> float:
     """Return the least seconds of a call, after one that warms up: what it takes undisturbed."""
     begin = time.perf_counter()
     call()

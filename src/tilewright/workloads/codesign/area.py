@@ -190,13 +190,13 @@ def process_factor(machine: Machine, reference: Machine, assumption: str) -> flo
     if assumption == "none":
         return 1.0
     if assumption == "optical":
-        return (_needed(machine, "process") / _needed(reference, "process")) ** 2
-    return (_needed(reference, "transistors") / _needed(reference, "die_area")) / (
-        _needed(machine, "transistors") / _needed(machine, "die_area")
+        return (_required_value(machine, "process") / _required_value(reference, "process")) ** 2
+    return (_required_value(reference, "transistors") / _required_value(reference, "die_area")) / (
+        _required_value(machine, "transistors") / _required_value(machine, "die_area")
     )
 
 
-def _needed(machine: Machine, name: str) -> float:
+def _required_value(machine: Machine, name: str) -> float:
     quantity = getattr(machine, name)
     if quantity is None:
         raise UsageError(f"the machine {machine.name} has no {name}", "it has to be in its file for this assumption")

@@ -231,7 +231,7 @@ def load(path: Path) -> Codesign:
         with np.load(buffer, allow_pickle=False) as data:
             meta = json.loads(str(data["meta"]))
             seconds, choice = data["seconds"], data["choice"]
-        return _restored(meta, seconds, choice)
+        return _codesign_of(meta, seconds, choice)
     except UsageError:
         raise
     except OSError as error:
@@ -249,7 +249,7 @@ def _inspect(buffer: io.BytesIO, path: Path) -> None:
             raise zipfile.BadZipFile
 
 
-def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa: ANN401  (JSON that is checked here)
+def _codesign_of(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa: ANN401  (JSON that is checked here)
     if meta["version"] != _VERSION:
         raise UsageError(f"the tables are of version {meta['version']!r}, this one reads {_VERSION}", "solve again")
     axes = Axes(**{name: tuple(values) for name, values in dict(meta["axes"]).items()})

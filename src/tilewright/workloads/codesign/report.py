@@ -84,7 +84,7 @@ def _sensitivity(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _shared(row: Row) -> tuple[str, ...]:
+def _needs(row: Row) -> tuple[str, ...]:
     best = row["best"]
     columns = ("-",) * 5 if best is None else _design(best)
     return f"{row['shared_kb']:g}", f"{100 * row['share']:.1f} %", columns[0], columns[1], columns[3], columns[4]
@@ -127,7 +127,7 @@ _INSIGHTS = {
         "The best design per stencil (table C.2)",
     ),
     "shared": (
-        (">M_SM, kB", ">of the best", ">SMs", ">n_V", ">area, mm^2", ">GFlops/s"), _shared, "Shared memory per SM",
+        (">M_SM, kB", ">of the best", ">SMs", ">n_V", ">area, mm^2", ">GFlops/s"), _needs, "Shared memory per SM",
     ),
     "cacheless": (
         (

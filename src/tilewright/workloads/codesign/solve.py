@@ -243,10 +243,10 @@ def _solve_case(case: WeightedProblem, terms: _Terms, groups: tuple[Configuratio
     if "tiled" in tried and families(case.problem) != (NONE.family,):
         _keep_better(best, _hexagons(case, terms, groups[0], setting, part).solve(), 0, part)
     for other in groups[1:]:
-        _keep_better(best, _others(case, other, setting, part).solve(), start, part)
+        _keep_better(best, _family_search(case, other, setting, part).solve(), start, part)
         start += len(other.k)
     if "none" in tried:
-        _keep_better(best, _untiled(case, setting, part), 0, part)
+        _keep_better(best, _untiled_costs(case, setting, part), 0, part)
     return best
 
 
@@ -258,7 +258,7 @@ def _keep_better(best: _Found, candidate: _Found, start: int, part: _Part) -> No
         array[better] = np.broadcast_to(new, array.shape)[better]
 
 
-def _untiled(case: WeightedProblem, setting: Setting, part: _Part) -> _Found:
+def _untiled_costs(case: WeightedProblem, setting: Setting, part: _Part) -> _Found:
     """Return sweeps without time tiling, which no M_SM changes."""
     plain, none, widths = replace(setting, energy=None), sizes_of(NONE, setting), part.axes.vector_width
     sweeps = [
@@ -297,7 +297,7 @@ def _hexagons(case: WeightedProblem, terms: _Terms, config: Configurations, sett
     )
 
 
-def _others(case: WeightedProblem, config: Configurations, setting: Setting, part: _Part) -> "_Search":
+def _family_search(case: WeightedProblem, config: Configurations, setting: Setting, part: _Part) -> "_Search":
     facts, rates = setting.facts, setting.rates
     work = tiles_of(config.family).blocks(config.tiles, facts)
     words = (work.input_values + work.output_values) * facts.itemsize / WORD * work.count * work.tiles

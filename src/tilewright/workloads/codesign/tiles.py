@@ -55,7 +55,7 @@ def configurations(setting: Setting, shared_kb: tuple[float, ...], options: Desi
     footprint = values * setting.facts.itemsize
     every = np.arange(1, (options.most_tiles or setting.rates.max_tiles) + 1)
     family = hexagons.FAMILY if len(tiles.space) == 1 else hybrid.FAMILY
-    configs = _arranged(family, tiles, footprint, every, shared_kb, options)
+    configs = _arrangement(family, tiles, footprint, every, shared_kb, options)
     if not len(configs.shared_bytes):
         raise UsageError(
             f"no tile fits {shared_kb[-1]:g} kB of shared memory for {options.blocks_per_sm} blocks",
@@ -81,11 +81,11 @@ def others_of(
     for family in kinds:
         tiles = _family_grid(family, setting, coarse=options.grid == "coarse")
         footprint = blocks.shared_bytes(tiles_of(family).blocks(tiles, setting.facts), setting.facts)
-        groups.append(_arranged(family, tiles, footprint, every, shared_kb, options))
+        groups.append(_arrangement(family, tiles, footprint, every, shared_kb, options))
     return tuple(each for each in groups if len(each.k))
 
 
-def _arranged(
+def _arrangement(
     family: Family, tiles: TileSizes, footprint: Ints, every: Ints, shared_kb: tuple[float, ...], options: DesignOptions
 ) -> Configurations:
     """Combine tiles with every k and order those that fit, perhaps none, by the smallest M_SM that holds them."""

@@ -130,14 +130,14 @@ class PipelineBuilder:
             scalars=scalars,
             summary=summary,
         )
-        return _renamed(_checked(_without_dead(rough)))
+        return _numbered_pipeline(_checked_pipeline(_without_dead(rough)))
 
     def _centred(self, tape: Tape) -> Tape:
         centre = (0,) * (self.rank or 2)
         return tuple(replace(n, offset=centre) if isinstance(n, Read) and n.offset == () else n for n in tape)
 
 
-def _checked(pipeline: Pipeline) -> Pipeline:
+def _checked_pipeline(pipeline: Pipeline) -> Pipeline:
     if not pipeline.stencils:
         raise TraceError(f"pipeline {pipeline.name!r} applies no stencil", "call a @tw.stencil function on its grids")
     if len(pipeline.stencils) > MAX_STENCILS:
@@ -173,7 +173,7 @@ def _without_dead(pipeline: Pipeline) -> Pipeline:
     )
 
 
-def _renamed(pipeline: Pipeline) -> Pipeline:
+def _numbered_pipeline(pipeline: Pipeline) -> Pipeline:
     """Number grids and stencils as the paper does: inputs first, then outputs in the order of computation."""
     names = {grid: f"G{i}" for i, grid in enumerate(pipeline.grids, 1)}
     stencils = tuple(

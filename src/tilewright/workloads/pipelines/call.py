@@ -37,7 +37,7 @@ def run(
     """Return the outputs of a pipeline, from its inputs and scalars."""
     program, steps = problem.pipeline, None
     if backend != "numpy":
-        steps = or_by_numpy(partial(_compiled, problem, fusion, strict), fallback=backend == "auto")
+        steps = or_by_numpy(partial(_compiled_steps, problem, fusion, strict), fallback=backend == "auto")
     if steps is None:
         grids = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
     else:
@@ -58,7 +58,7 @@ def plan_on_host(problem: PipelineProblem, fusion: str | None) -> FusionCandidat
 
 
 @lru_cache(maxsize=128)
-def _compiled(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple["Step", ...]:
+def _compiled_steps(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple["Step", ...]:
     plan = plan_on_host(problem, fusion)
     return compile_pipeline(problem, plan.fusion, plan.tiles, strict=strict)
 

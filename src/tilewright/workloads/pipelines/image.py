@@ -124,13 +124,13 @@ def canny(
         raise UsageError(f"the thresholds are numbers with 0 <= low <= high, got low {low!r} and high {high!r}")
     values, limit = _grey(image)
     values = values if limit is None else values.astype(np.float64)
-    strength = _suppressed(values, sigma, boundary, options)
+    strength = _suppression(values, sigma, boundary, options)
     strength[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
     strength[:, [0, -1]] = 0
     return hysteresis(strength, low, high)
 
 
-def _suppressed(values: Array, sigma: float, boundary: BoundarySpec | None, options: dict[str, Any]) -> Array:
+def _suppression(values: Array, sigma: float, boundary: BoundarySpec | None, options: dict[str, Any]) -> Array:
     """Canny up to non-maximum suppression, every operation rounded as scikit-image's."""
     result: Array
     exactly = {"strict": True, **options}
@@ -193,7 +193,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
         b.set(edge[i], 0)
     top = b.mutable("top", 0)
 
-    def found(place: ir.Expr) -> None:
+    def push(place: ir.Expr) -> None:
         b.set(edge[place], _WHITE)
         b.set(stack[top], place.to(_PLACE))
         b.set(top, top + 1)
@@ -202,7 +202,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
         first = b.let("first", values[y * stride + x])
         place = b.let("place", y * columns + x)
         with b.when((first > 0.0) & (first >= high) & (first >= low)), b.when(edge[place].equals(0)):
-            found(place)
+            push(place)
             with b.loop_while(top > 0):
                 b.set(top, top - 1)
                 at = b.let("at", stack[top].to(ir.INDEX))
@@ -215,7 +215,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
                     with b.when(edge[beside].equals(0)):
                         near = b.let("near", values[v * stride + u])
                         with b.when((near > 0.0) & (near >= low)):
-                            found(beside)
+                            push(beside)
     return c_source(c.print_unit((b.function(),)), "tw_hysteresis")
 
 

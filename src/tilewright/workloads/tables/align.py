@@ -232,7 +232,7 @@ def align(
     else:
         filling = _score_on_gpu(pair, tiling, backend, score_only=score_only)
     nowhere = None if score_only else (0, 0)
-    a_line, b_line, cigar = ("", "", "") if path is None else _written((a, b), path)
+    a_line, b_line, cigar = ("", "", "") if path is None else _lines((a, b), path)
     return Alignment(
         score=int(filling.values),
         scoring=scoring.name,
@@ -339,7 +339,7 @@ def _tile(tiling: Tiling) -> tuple[int, int]:
     return tiling.time, tiling.space[0]
 
 
-def _written(texts: tuple[str, str], path: AlignmentPath) -> tuple[str, str, str]:
+def _lines(texts: tuple[str, str], path: AlignmentPath) -> tuple[str, str, str]:
     """Write an alignment as two lines and as a CIGAR string."""
     i, j = path.x[0], path.y[0]
     first: list[str] = []

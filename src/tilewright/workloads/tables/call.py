@@ -55,7 +55,7 @@ def _values(program: Recurrence, result: str, tables: Sequence[Array], last: Arr
 
 
 @functools.lru_cache(maxsize=64)
-def _built(
+def _kernel(
     device: Device, dialect: str, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape
 ) -> Any:  # noqa: ANN401
     return device.build(emit_gpu_table(program, dtype, floating, shape, dialect))[0]
@@ -66,7 +66,7 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
     device, shape, rows = open_device(plan.target), schedule.shape, schedule.tiling.time
     assert shape is not None  # noqa: S101  (a device's schedule has one)
     program = plan.program
-    kernel = _built(device, plan.target.backend, program, plan.dtype, plan.floating, shape)
+    kernel = _kernel(device, plan.target.backend, program, plan.dtype, plan.floating, shape)
     outputs, threads = (result == "table", result == "sum"), shape.threads
     tall, wide = ceil_div(data.shape[0], rows), ceil_div(data.shape[1], threads * shape.sub)
     edges, last, folded = _arrays(program, data, (ABOVE, BESIDE), tall * threads, tables=outputs[0])

@@ -89,11 +89,11 @@ def fill_files(program: Recurrence, options: RunOptions, files: RunFiles, note: 
     refuse("a table", options, files)
     if len(files.outputs) > 1:
         raise UsageError(f"{program.name!r} has one result: --output is given {len(files.outputs)} times")
-    fill = _aligned if program.name == _ALIGNER else _filled
+    fill = _alignment_report if program.name == _ALIGNER else _fill_report
     return fill(program, options, files, note)
 
 
-def _aligned(program: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+def _alignment_report(program: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
     if options.backend == "numpy" or options.dtype is not None:
         raise UsageError("alignments are computed in C on 8, 16 or 32 bits", "leave --backend and --dtype out")
     score_only = read_target(options.backend).on_device
@@ -141,7 +141,7 @@ def _aligned(program: Recurrence, options: RunOptions, files: RunFiles, note: No
     )
 
 
-def _filled(program: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+def _fill_report(program: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
     for path in files.outputs:
         check_output(path)
     inputs, names = _inputs(program, files)

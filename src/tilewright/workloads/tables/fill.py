@@ -150,7 +150,7 @@ def make_data(
     rows = columns = 0
     for each, value in zip(program.inputs, inputs, strict=True):
         array = _array(each.name, value)
-        arrays[each.name] = _typed(each.name, array, dtype, matrix=each.kind == "matrix")
+        arrays[each.name] = _typed_array(each.name, array, dtype, matrix=each.kind == "matrix")
         if array.ndim != (1 if each.kind in {"row", "column"} else 2):
             need = "one dimension" if each.kind in {"row", "column"} else "two dimensions"
             raise ArrayError(f"the input {each.name!r} has {need}, got {array.ndim}")
@@ -208,7 +208,7 @@ def _array(name: str, value: Any) -> Array:  # noqa: ANN401
     return array
 
 
-def _typed(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
+def _typed_array(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
     """Whole numbers become int32, others the tables' type; so do matrices."""
     if matrix:
         check_fits(array, "uint8" if dtype == "bool" else dtype, f"the entry {{}} of the matrix {name!r}")

@@ -211,7 +211,7 @@ def recurrence(
         ),
         scalars=tuple(sorted(scalars, key=lambda each: place.get(each, last))),
         statements=tuple(
-            TableStatement(table=table, tape=tapes[table], outside=around[table]) for table in _ordered(name, tapes)
+            TableStatement(table=table, tape=tapes[table], outside=around[table]) for table in _order(name, tapes)
         ),
         semiring=SEMIRINGS[semiring],
         summary=summary,
@@ -265,7 +265,7 @@ def _check_read(name: str, read: Read, text: str) -> None:
         raise TraceError(f"a recurrence may reach {MAX_REACH} cells far, got {text} in {name!r}")
 
 
-def _ordered(name: str, tapes: Mapping[str, Tape]) -> tuple[str, ...]:
+def _order(name: str, tapes: Mapping[str, Tape]) -> tuple[str, ...]:
     """Order tables so that what the same cell needs of others is computed first."""
     needs = {
         table: {read.field for read in reads(tape) if read.field in tapes and not any(read.offset)}

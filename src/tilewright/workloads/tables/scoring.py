@@ -100,13 +100,13 @@ def matrix_scoring(matrix: str, gap_open: int, gap_extend: int) -> Scoring:
         if name not in MATRICES:
             hint = meant(name, MATRICES, f"the matrices are {', '.join(MATRICES)}, or a file's path")
             raise UsageError(f"there is no substitution matrix {matrix!r}", hint)
-        letters, rows = _shipped(name)
+        letters, rows = _shipped_matrix(name)
     unknown = "X" if "X" in letters else ""
     return Scoring(name=name, letters=letters, matrix=rows, gap_open=gaps[0], gap_extend=gaps[1], unknown=unknown)
 
 
 @functools.cache
-def _shipped(name: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
+def _shipped_matrix(name: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
     text = (
         resources.files("tilewright.workloads.tables").joinpath("matrices", f"{name}.txt").read_text(encoding="ascii")
     )

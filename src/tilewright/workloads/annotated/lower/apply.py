@@ -214,7 +214,7 @@ class _Applier:
         for seq in _tuple_of(args.get("permut", ()), "permut"):
             stmt = self.permute(stmt, {"seq": seq})
         stmt = self._copies(stmt, args)
-        for pragma in _wanted(args.get("openmp"), "openmp")[:1]:
+        for pragma in _directives(args.get("openmp"), "openmp")[:1]:
             stmt = self.directive(stmt, outermost(stmt), "omp parallel for" + pragma.removeprefix("omp parallel for"))
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
@@ -222,7 +222,7 @@ class _Applier:
         stmt = self.flagged(stmt, args.get("scalarreplace", False), "dtype prefix", self.scalar_replace)
         stmt = self.flagged(stmt, args.get("boundreplace", False), "lprefix uprefix", self.bound_replace)
         stmt = self._pragmas(stmt, args)
-        if _wanted(args.get("vector"), "vector"):
+        if _directives(args.get("vector"), "vector"):
             stmt = self.directive(stmt, innermost(stmt), "ivdep")
         return stmt
 
@@ -324,7 +324,7 @@ def _ctype(args: Arguments, transform: str) -> str:
     return ctype
 
 
-def _wanted(value: object, option: str) -> tuple[str, ...]:
+def _directives(value: object, option: str) -> tuple[str, ...]:
     """Return the directives of a pair (flag, text or texts) if the flag is set."""
     if value is None:
         return ()

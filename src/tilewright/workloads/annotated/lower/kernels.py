@@ -85,7 +85,7 @@ def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     b = ir.Builder(kernel.name, kind="kernel", distinct=True, threads=kernel.launch.threads)
     names = parameters(kernel, program)
     params = {name: b.param(name, kind) for name, kind in names.items()}
-    body = _flat(_unrolled(kernel.body, kernel.launch), program)
+    body = _flat(_unrolled_body(kernel.body, kernel.launch), program)
     if kernel.loop is None:
         with b.when(ir.GROUP.equals(0).both(ir.THREAD.equals(0))):
             b.emit(*lower_body(body, names))
@@ -102,7 +102,7 @@ def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     return b.function()
 
 
-def _unrolled(body: tree.Stmt, launch: LaunchShape) -> tree.Stmt:
+def _unrolled_body(body: tree.Stmt, launch: LaunchShape) -> tree.Stmt:
     """Ask for innermost loops to be unrolled; other directives are for CPUs."""
     unrolling = (f"unroll {launch.unroll}",) if launch.unroll > 1 else ()
 

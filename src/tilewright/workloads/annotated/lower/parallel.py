@@ -227,7 +227,7 @@ def distributed(root: tree.Stmt, loop: tree.Loop, setting: NestContext, *, fines
     if len(inside) != len(children):  # what was unrolled may hold one loop at several places
         return [loop]
     place = dict(zip(inside, children, strict=True))
-    near = _reached(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
+    near = _reachability(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
     parts = _cycles(near)
 
     def joined(group: Sequence[int], part: Sequence[int]) -> bool:
@@ -249,10 +249,10 @@ def distributed(root: tree.Stmt, loop: tree.Loop, setting: NestContext, *, fines
         parts.remove((fitting or ready)[0])
     if len(groups) < 2:
         return [loop]
-    return [replace(loop, body=_fused([items[number] for number in sorted(group)])) for group in groups]
+    return [replace(loop, body=_joined_loops([items[number] for number in sorted(group)])) for group in groups]
 
 
-def _reached(items: Sequence[tree.Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
+def _reachability(items: Sequence[tree.Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
     """Return which items come before or stay with which, by way of others; what shares a variable stays together."""
     count = len(items)
     # the first of an edge has to run before the second
@@ -283,19 +283,19 @@ def _split_inside(root: tree.Stmt, loop: tree.Loop, setting: NestContext) -> tre
     return loop if len(new) == len(items) else replace(loop, body=tree.Block(tuple(new)))
 
 
-def _fused(items: Sequence[tree.Stmt]) -> tree.Stmt:
+def _joined_loops(items: Sequence[tree.Stmt]) -> tree.Stmt:
     """Join the loops of a block that one loop was distributed over, and that stand side by side again."""
     statements: list[tree.Stmt] = []
     for item in items:
         last = statements[-1] if statements else None
-        if isinstance(item, tree.Loop) and isinstance(last, tree.Loop) and _headed(item) == _headed(last):
+        if isinstance(item, tree.Loop) and isinstance(last, tree.Loop) and _loop_head(item) == _loop_head(last):
             statements[-1] = replace(last, body=tree.block(last.body, item.body))
         else:
             statements.append(item)
     return tree.block(*statements)
 
 
-def _headed(loop: tree.Loop) -> tree.Loop:
+def _loop_head(loop: tree.Loop) -> tree.Loop:
     return replace(loop, body=tree.Block(()))
 
 
@@ -343,8 +343,8 @@ class _Front:
 
     def narrow(self, sizes: Mapping[str, int]) -> bool:
         """Whether it is known that no diagonal has two tiles."""
-        spans = [_joined(self.outer.last, "-", self.outer.first)]
-        spans.append(_joined(self.extreme(self.inner.last, low=False), "-", self.extreme(self.inner.first, low=True)))
+        spans = [_combine(self.outer.last, "-", self.outer.first)]
+        spans.append(_combine(self.extreme(self.inner.last, low=False), "-", self.extreme(self.inner.first, low=True)))
         values = [evaluate(each, sizes) for each in spans]
         return any(isinstance(each, int) and abs(each) < self.size for each in values)
 
@@ -387,10 +387,10 @@ class _Front:
         if skew:
             width = width + span
         side, rest = tree.integer(size), tree.integer(size - 1)
-        rows, columns = _joined(span, "/", side), _joined(width, "/", side)
-        near = _ahead(outer, outer.first, _joined(tree.Name(t), "*", side))
+        rows, columns = _combine(span, "/", side), _combine(width, "/", side)
+        near = _ahead(outer, outer.first, _combine(tree.Name(t), "*", side))
         far = _ahead(outer, near, rest)
-        along = _joined(tree.Name(w) - tree.Name(t), "*", side)
+        along = _combine(tree.Name(w) - tree.Name(t), "*", side)
         if skew:
             along = tree.Binary("-", along, _distance(outer, outer.first, tree.Name(outer.index)))
         left = _ahead(inner, begin, along)
@@ -427,17 +427,17 @@ def _fresh(name: str, names: Collection[str]) -> str:
     return next(each for each in numbered if each not in names)
 
 
-def _joined(left: tree.Expr, op: str, right: tree.Expr) -> tree.Expr:
+def _combine(left: tree.Expr, op: str, right: tree.Expr) -> tree.Expr:
     """Join two values, unless that changes nothing."""
     return left if right == tree.integer(op in "*/") else tree.Binary(op, left, right)
 
 
 def _ahead(loop: tree.Loop, base: tree.Expr, amount: tree.Expr) -> tree.Expr:
-    return _joined(base, "+" if loop.step > 0 else "-", amount)
+    return _combine(base, "+" if loop.step > 0 else "-", amount)
 
 
 def _distance(loop: tree.Loop, start: tree.Expr, stop: tree.Expr) -> tree.Expr:
-    return _joined(stop, "-", start) if loop.step > 0 else _joined(start, "-", stop)
+    return _combine(stop, "-", start) if loop.step > 0 else _combine(start, "-", stop)
 
 
 def on_cpu(

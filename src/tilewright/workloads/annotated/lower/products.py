@@ -85,7 +85,7 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     body = tree.only(loops[-1].body) if loops else stmt
     if any(loop.step != 1 for loop in loops) or not isinstance(body, Assign) or not isinstance(body.target, Item):
         return None
-    target, added, ctype = body.target, _added(body), types.get(body.variable, "")
+    target, added, ctype = body.target, _added_terms(body), types.get(body.variable, "")
     if added is None or ctype not in REAL_TYPES or not len(loops) == len({loop.index for loop in loops}) == _DEPTH:
         return None
     inner = [loop for loop in loops if loop.index not in names(*target.index)]
@@ -104,7 +104,7 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
         return None
     if inner[0].index in names(*(bound for loop in loops for bound in (loop.first, loop.last))):
         return None
-    pairs = [_parted(term, row.index, column[0].index, inner[0].index) for term in added]
+    pairs = [_factor_pair(term, row.index, column[0].index, inner[0].index) for term in added]
     factors = [pair for pair in pairs if pair is not None]
     every = [each for pair in factors for each in pair]
     if len(factors) < len(pairs) or target.array in tree.arrays(*every):
@@ -124,7 +124,7 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     )
 
 
-def _added(stmt: Assign) -> list[Expr] | None:
+def _added_terms(stmt: Assign) -> list[Expr] | None:
     """Return the terms that an assignment adds to its target; None if it does something else."""
     if stmt.op in {"+=", "-="}:
         return _summands(stmt.value, minus=stmt.op == "-=")
@@ -163,7 +163,7 @@ def _slope(expr: Expr, counter: str) -> int | None:
     return sum(number for number, _ in multiples)
 
 
-def _parted(term: Expr, row: str, column: str, inner: str) -> tuple[Expr, Expr] | None:
+def _factor_pair(term: Expr, row: str, column: str, inner: str) -> tuple[Expr, Expr] | None:
     """Return a term as a factor without the column and one without the row; None if it is no such product."""
     left: list[Expr] = []
     right: list[Expr] = []
@@ -225,7 +225,7 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
         items = node.body
         for each in node.body:
             if isinstance(each, tree.Declare) and not each.dims and not isinstance(each.value, tuple):
-                items = _stored(items, each, types) or items
+                items = _sum_in_place(items, each, types) or items
         return tree.block(*items)
 
     return tree.map_statements(stmt, change)
@@ -240,7 +240,7 @@ class _Sum:
     places: tuple[int, ...]  # in the block: of the statement that sets it, the loop and the store
 
 
-def _stored(items: Sequence[Stmt], declared: tree.Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
+def _sum_in_place(items: Sequence[Stmt], declared: tree.Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
     """Sum where a scalar of a block is stored, if it is what one loop adds to and one assignment stores."""
     total = _sum(items, declared)
     if total is None or not isinstance(total.store.target, Item):
@@ -285,7 +285,7 @@ def _sum(items: Sequence[Stmt], declared: tree.Declare) -> _Sum | None:
     body = tree.only(loop.body) if isinstance(loop, Loop) else None
     if not isinstance(body, Assign) or not isinstance(loop, Loop) or not isinstance(store, Assign):
         return None
-    added = _added(body) if body.target == Name(declared.name) else None
+    added = _added_terms(body) if body.target == Name(declared.name) else None
     if added is None or store.op not in {"=", "+=", "-="} or not isinstance(store.target, Item):
         return None
     if declared.name in names(*added, loop.first, loop.last, *store.target.index):
@@ -313,26 +313,26 @@ _CHUNK = 6  # blocks of the kernel's rows that a thread computes at a time
 
 def block_products(stmt: tree.Stmt, setting: NestContext, how: Blocking) -> tuple[tree.Stmt, tuple[str, ...]]:
     """Distribute loops, and replace those that add products, whose element types are returned as well."""
-    separated = _separated(summed_in_place(stmt, setting.types), setting)
+    separated = _distribution(summed_in_place(stmt, setting.types), setting)
     elements: list[str] = []
-    new = _replaced(separated, setting, how, elements)
-    return (_threaded(new, setting), tuple(dict.fromkeys(elements))) if elements else (stmt, ())
+    new = _block_calls(separated, setting, how, elements)
+    return (_rest_on_threads(new, setting), tuple(dict.fromkeys(elements))) if elements else (stmt, ())
 
 
-def _separated(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
+def _distribution(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Distribute every loop as finely as its dependences allow, the innermost first."""
-    new = tree.with_parts(stmt, tuple(_separated(each, setting) for each in tree.parts(stmt)))
+    new = tree.with_parts(stmt, tuple(_distribution(each, setting) for each in tree.parts(stmt)))
     if isinstance(new, tree.Loop):
         return tree.block(*distributed(new, new, setting, finest=True))
     return tree.block(*new.body) if isinstance(new, tree.Block) else new
 
 
-def _replaced(stmt: tree.Stmt, setting: NestContext, how: Blocking, elements: list[str]) -> tree.Stmt:
+def _block_calls(stmt: tree.Stmt, setting: NestContext, how: Blocking, elements: list[str]) -> tree.Stmt:
     loops = _product(stmt, setting) if isinstance(stmt, tree.Loop) else None
     if loops is not None:
         elements.append(ELEMENTS[loops.ctype])
         return tree.Verbatim(_call(loops, stmt, how))
-    return tree.with_parts(stmt, tuple(_replaced(each, setting, how, elements) for each in tree.parts(stmt)))
+    return tree.with_parts(stmt, tuple(_block_calls(each, setting, how, elements) for each in tree.parts(stmt)))
 
 
 def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
@@ -346,10 +346,10 @@ def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
     return loops if apart and not tree.names(*bounds) & tree.written(loop) else None
 
 
-def _threaded(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
+def _rest_on_threads(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Run what is left of the loops on threads, where it holds no call."""
     if isinstance(stmt, tree.Block):
-        return tree.Block(tuple(_threaded(each, setting) for each in stmt.body))
+        return tree.Block(tuple(_rest_on_threads(each, setting) for each in stmt.body))
     whole = isinstance(stmt, tree.Loop) and not any(tree.every(stmt, tree.Verbatim))
     return on_cpu(stmt, {}, setting)[0] if whole else stmt
 

@@ -67,7 +67,7 @@ def call_text(call: Handover) -> str:
         pointers=len(layout.constants) + 1,
         rows="".join(rows),
         scalars=", ".join(problem.program.scalars) or "0",
-        call="".join((_direct if layout.direct else _copied)(call, slots, put)),
+        call="".join((_direct_calls if layout.direct else _copy_calls)(call, slots, put)),
         mirrors="".join(_mirrors(call, put)),
         old=region_text(call.old, 3),
     )
@@ -96,11 +96,11 @@ def _numbers(call: Handover, *more: int) -> str:
     return ", ".join(map(str, (*call.problem.shape, *call.strides, call.slot, *more)))
 
 
-def _packed(shape: Sequence[int]) -> list[int]:
+def _packed_strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
 
 
-def _direct(call: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
+def _direct_calls(call: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
     """The first steps read the arrays themselves; the last ones write them, unless they are the first as well."""
     program, shape = call.problem.program, call.problem.shape
     own = {name: f"({call.ctype} *){name}" for name in program.fields}
@@ -115,12 +115,12 @@ def _direct(call: Handover, slots: Sequence[int], put: Callable[..., str]) -> It
     for number, (place, name) in enumerate(written):
         apart = f"tw_next + {number} * tw_cells"
         yield put("field", place=place, start=f"tw_steps > {call.tiling.time} ? {own[name]} : {apart}")
-    yield put("run", numbers=_numbers(call, 1 + call.lifted, 1, *_packed(shape)))
+    yield put("run", numbers=_numbers(call, 1 + call.lifted, 1, *_packed_strides(shape)))
     for place, name in written:
         yield put("written", place=place, array=name)
 
 
-def _copied(call: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
+def _copy_calls(call: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
     """Every version is a copy of the array at first; the newest one is copied back."""
     fields = list(zip(call.problem.program.fields, slots, strict=True))
     for place, (name, count) in enumerate(fields):
@@ -140,6 +140,6 @@ def _mirrors(call: Handover, put: Callable[..., str]) -> Iterator[str]:
         counters = [f"tw_i{axis}" for axis in range(len(shape))]
         ends = zip(counters, call.boxes[source], strict=True)
         loops = [f"for (int64_t {c} = {low}; {c} <= {high}; {c}++)" for c, (low, high) in ends]
-        at = " + ".join([*(f"{c} * {s}" for c, s in zip(counters, _packed(shape), strict=False)), counters[-1]])
+        at = " + ".join([*(f"{c} * {s}" for c, s in zip(counters, _packed_strides(shape), strict=False)), counters[-1]])
         pragma = "#pragma omp parallel for\n" if len(loops) > 1 else ""
         yield pragma + put("mirror", loops=" ".join(loops), target=target, source=source, at=at)

@@ -132,7 +132,7 @@ def permute(stmt: tree.Stmt, order: Sequence[str], setting: NestContext) -> tupl
         raise illegal(f"the order ({', '.join(loop.index for loop in new)})", bad)
     # A dependence that a loop around it carried is the loop's own once that loop has gone inside.
     outward = {id(loop) for loop in new if not _around(loop, loops) <= _around(loop, new)}
-    stmt, copies = _rebuilt(stmt, loops, new)
+    stmt, copies = _reorder(stmt, loops, new)
     return recheck(stmt, [each for loop, each in zip(new, copies, strict=True) if id(loop) in outward], setting)
 
 
@@ -140,7 +140,7 @@ def _around(loop: tree.Loop, loops: Sequence[tree.Loop]) -> set[int]:
     return {id(each) for each in itertools.takewhile(lambda each: each is not loop, loops)}
 
 
-def _rebuilt(stmt: tree.Stmt, old: Sequence[tree.Loop], new: Sequence[tree.Loop]) -> tuple[tree.Stmt, list[tree.Loop]]:
+def _reorder(stmt: tree.Stmt, old: Sequence[tree.Loop], new: Sequence[tree.Loop]) -> tuple[tree.Stmt, list[tree.Loop]]:
     body = old[-1].body
     copies: list[tree.Loop] = []
     for loop in reversed(new):
@@ -225,7 +225,7 @@ def unroll(
         if forbidden:
             notes.append(f"the copies of {index!r} stay apart: {forbidden}")
         fused = fused and not forbidden
-        new = _unrolled(loop, factor, fused=fused)
+        new = _unrolled_loop(loop, factor, fused=fused)
         if fused:
             # What is true of one copy's loop may not be true of the loop over all copies.
             new, lost = recheck(new, [each for each in tree.loops(new) if each.index != index], setting)
@@ -259,7 +259,7 @@ def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
     return "" if bad is None else reason(bad)
 
 
-def _unrolled(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:
+def _unrolled_loop(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:
     """Return the main loop with copies and the loop over what remains.
 
     Before: ``for (i = 0; i <= n; i++) y[i] = 0;``. After, twice:
@@ -268,7 +268,7 @@ def _unrolled(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:
     span = factor * loop.step
     shifts = [tree.Name(loop.index) + copy * loop.step for copy in range(1, factor)]
     copies = [loop.body, *(tree.rename(loop.body, {loop.index: shift}) for shift in shifts)]
-    body = _jammed(copies) if fused else tree.block(*copies)
+    body = _jam(copies) if fused else tree.block(*copies)
     last = _minus(loop.last, span - loop.step)
     main = replace(loop, last=last, step=span, body=body)
     start: tree.Expr = (loop.last + loop.step) / span * span
@@ -291,18 +291,18 @@ def _minus(expr: tree.Expr, amount: int) -> tree.Expr:
     return expr - amount
 
 
-def _jammed(copies: Sequence[tree.Stmt]) -> tree.Stmt:
+def _jam(copies: Sequence[tree.Stmt]) -> tree.Stmt:
     """Fuse copies of one statement: loops become one loop over all copies, declarations get names of their own."""
     first, columns = copies[0], list(zip(*map(tree.parts, copies), strict=True))
     match first:
         case tree.Loop():
-            return replace(first, body=_jammed(columns[0]))
+            return replace(first, body=_jam(columns[0]))
         case tree.Block():
             renamed = [_own_names(copy, number) for number, copy in enumerate(copies)]
             return tree.Block(tuple(item for column in zip(*renamed, strict=True) for item in _column(column)))
         case tree.If(test):
             if len({copy.test for copy in copies if isinstance(copy, tree.If)}) == 1:
-                return tree.If(test, *map(_jammed, columns))
+                return tree.If(test, *map(_jam, columns))
             return tree.Block(tuple(copies))
     return tree.block(*copies)
 
@@ -310,7 +310,7 @@ def _jammed(copies: Sequence[tree.Stmt]) -> tree.Stmt:
 def _column(column: Sequence[tree.Stmt]) -> Sequence[tree.Stmt]:
     if isinstance(column[0], tree.Declare):
         return column
-    fused = _jammed(column)
+    fused = _jam(column)
     return fused.body if isinstance(fused, tree.Block) and not fused.scoped else [fused]
 
 

@@ -68,9 +68,9 @@ class IslNames:
             return None
         lengths = {part.name for _, factors in total if len(factors) > 1 for part in factors if isinstance(part, Name)}
         for length in sorted(lengths - set(self.dims) - set(self.changed)):
-            column = _joined([term for term in total if Name(length) not in term[1]])
+            column = _polynomial([term for term in total if Name(length) not in term[1]])
             inside = [(number, factors) for number, factors in total if Name(length) in factors]
-            outer = _joined([(number, _without(factors, Name(length))) for number, factors in inside])
+            outer = _polynomial([(number, _without(factors, Name(length))) for number, factors in inside])
             split = None if self.affine(column) is None else self.rows(outer)
             if split is not None:
                 return (*split[0], column), (*split[1], length)
@@ -149,7 +149,7 @@ def _without(factors: tuple[Expr, ...], factor: Expr) -> tuple[Expr, ...]:
     return (*factors[:place], *factors[place + 1 :])
 
 
-def _joined(terms: list[tuple[int, tuple[Expr, ...]]]) -> Expr:
+def _polynomial(terms: list[tuple[int, tuple[Expr, ...]]]) -> Expr:
     products = (reduce(mul, factors, integer(number)) for number, factors in terms)
     return reduce(add, products, integer(0))
 

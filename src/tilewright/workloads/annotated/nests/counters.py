@@ -153,10 +153,10 @@ class _Walker:
         runs = first <= last if loop.step > 0 else first >= last
         for name in inner:
             value = self.left[name] if steady else None
-            self.left[name] = _joined(runs, value, before.get(name, Name(name)), index, _last(loop, first, last))
+            self.left[name] = _value_after(runs, value, before.get(name, Name(name)), index, _last(loop, first, last))
         if not own:
             end = _end(loop, first, last)
-            self.left[index] = _chosen(runs, end, first) if steady else None
+            self.left[index] = _choice(runs, end, first) if steady else None
         elif index in before:
             self.left[index] = before[index]
         return replace(loop, first=first, last=last, body=body, ctype=ctype)
@@ -205,7 +205,7 @@ class _Walker:
         return type_of(expr, self.types) in REAL_TYPES
 
 
-def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:
+def _value_after(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:
     """Return what a loop leaves in a counter of its body: that of its last iteration, if there is one."""
     if value is None:
         return None
@@ -215,7 +215,7 @@ def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, las
     return None if before is None else nest.Choose(runs, inside, before)
 
 
-def _chosen(runs: Expr, then: Expr, other: Expr) -> Expr:
+def _choice(runs: Expr, then: Expr, other: Expr) -> Expr:
     value = evaluate(runs, {})
     return nest.Choose(runs, then, other) if value is None else then if value else other
 

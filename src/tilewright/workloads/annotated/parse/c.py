@@ -74,8 +74,8 @@ def parse_code(text: str, where: str, *, around: bool = False) -> Stmt:
     """Read a region's code, without comments and macros: statements, some with ``transform NAME(…)`` before them."""
     # ``around``: what regions stand in, of which only what is known of them is taken
     converter = _Converter(where, around=around)
-    plain = _labelled(text, converter)
-    unit = _unit(f"{_HEAD}void tw_region(void)\n{{{_checked(plain, converter)}\n}}\n", converter)
+    plain = _labelled_text(text, converter)
+    unit = _unit(f"{_HEAD}void tw_region(void)\n{{{_checked_code(plain, converter)}\n}}\n", converter)
     if len(unit.ext) == 0 or kind(unit.ext[-1]) != "FuncDef" or unit.ext[-1].decl.name != "tw_region":
         converter.fail("the code is statements only, got something outside them")
     try:
@@ -97,7 +97,7 @@ def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:
     converter = _Converter(where, around=True)
     variables: list[Declare] = []
     bodies: dict[str, Stmt] = {}
-    for item in _unit(f"{_HEAD}{_checked(text, converter)}", converter).ext:
+    for item in _unit(f"{_HEAD}{_checked_code(text, converter)}", converter).ext:
         if kind(item) == "FuncDef":
             bodies[item.decl.name] = converter.statement(item.body)
         elif kind(item) == "Decl" and kind(item.type) != "FuncDecl":
@@ -110,10 +110,10 @@ def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:
 
 def without_transforms(text: str) -> str:
     """Return a region's code with its ``transform NAME(…)`` taken out, as C text."""
-    return re.sub(rf"\b{_LABEL}\d+:", "", _labelled(text, _Converter("a region")))
+    return re.sub(rf"\b{_LABEL}\d+:", "", _labelled_text(text, _Converter("a region")))
 
 
-def _labelled(text: str, converter: "_Converter") -> str:
+def _labelled_text(text: str, converter: "_Converter") -> str:
     """Replace ``transform NAME(…)`` by labels; what has no statement behind it gets an empty one."""
     out: list[str] = []
     place = 0
@@ -131,7 +131,7 @@ def _labelled(text: str, converter: "_Converter") -> str:
     return plain + (" ;" if re.search(rf"{_LABEL}\d+:\s*$", plain) else "")
 
 
-def _checked(plain: str, converter: "_Converter") -> str:
+def _checked_code(plain: str, converter: "_Converter") -> str:
     """Return code that is worth parsing: of bounded length and depth, and without what C adds for compilers."""
     if len(plain) > MAX_CODE:
         converter.fail(f"a region has at most {MAX_CODE} characters of code, got {len(plain)}")

@@ -140,7 +140,7 @@ def read_file(text: str, load: Callable[[str], str] = no_files) -> tuple[RegionG
     sites = regions(text)
     if not sites:
         raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
-    places = surroundings(macros.without_comments(_marked(text, sites, 0, len(text))))
+    places = surroundings(macros.without_comments(_marked_text(text, sites, 0, len(text))))
     return tuple(_site(text, region, load, places) for region in sites)
 
 
@@ -213,7 +213,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
     around = "".join(map(_mark, range(len(inner))))
     if spec is not None:
-        marked = _spliced(text, inner, region.body_start, region.body_end, lambda each: _mark(inner.index(each)))
+        marked = _splice(text, inner, region.body_start, region.body_end, lambda each: _mark(inner.index(each)))
         around = macros.without_comments(
             re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+O(?:rio|iro)\b.*$", "", marked, flags=re.MULTILINE)
         )
@@ -234,7 +234,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
     types |= {node.name: node.ctype for node in nest.every(code, Declare)}
     values = {name: each.body[0] for name, each in table.items() if each.parameters is None and len(each.body) == 1}
-    loops = tuple(_settled(each, types, lasting, places[each.region.start]) for each in loops)
+    loops = tuple(_settled_region(each, types, lasting, places[each.region.start]) for each in loops)
     return RegionGroup(
         region=region,
         spec=spec,
@@ -248,7 +248,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     )
 
 
-def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[str], place: Place) -> LoopRegion:
+def _settled_region(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[str], place: Place) -> LoopRegion:
     """Return a region with what lives on behind it, typed counters, and its own variables under distinct names."""
     where = f"the region of line {loop.region.line}"
     for node in (loop.old, *nest.parts(loop.old)):
@@ -314,7 +314,7 @@ def _flat(items: Sequence[Region]) -> list[Region]:
     return out
 
 
-def _spliced(text: str, items: Iterable[Region], start: int, end: int, part: Callable[[Region], str]) -> str:
+def _splice(text: str, items: Iterable[Region], start: int, end: int, part: Callable[[Region], str]) -> str:
     out: list[str] = []
     for each in items:
         out += [text[start : each.start], part(each)]
@@ -322,17 +322,17 @@ def _spliced(text: str, items: Iterable[Region], start: int, end: int, part: Cal
     return "".join([*out, text[start:end]])
 
 
-def _marked(text: str, items: Iterable[Region], start: int, end: int) -> str:
+def _marked_text(text: str, items: Iterable[Region], start: int, end: int) -> str:
     """Return a part of a file with regions as blocks between words; an empty old body is that of the annotation."""
 
     def part(each: Region) -> str:
-        body = macros.without_comments(_marked(text, each.inner, each.body_start, each.body_end))
+        body = macros.without_comments(_marked_text(text, each.inner, each.body_start, each.body_end))
         with contextlib.suppress(UsageError):  # it is refused where it is read
             if each.module in LOOPS:
                 body = without_transforms(body if body.strip() else macros.without_comments(each.code))
         return f" {{ {BEGIN}{each.start};\n{body}\n; {END}{each.start}; }} "
 
-    return _spliced(text, items, start, end, part)
+    return _splice(text, items, start, end, part)
 
 
 def _mark(number: int) -> str:
@@ -348,7 +348,7 @@ def _loop_region(
     notes = []
     if inner and region.module not in MODULES:
         notes.append(f"the annotation of line {inner} is inside the region's old body, so it has no effect")
-    own = macros.without_comments(_filled(text, region, with_code=False))
+    own = macros.without_comments(_filled_body(text, region, with_code=False))
     decided = table.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
     if name := macros.undecided(own, decided):
         raise UsageError(
@@ -375,7 +375,7 @@ def _loop_region(
         inside = parse_code(said, where) if old is None else old
         if region.inner:
             # The transforms of the annotations inside the old body belong to it.
-            whole = macros.without_comments(_filled(text, region, with_code=True))
+            whole = macros.without_comments(_filled_body(text, region, with_code=True))
             inside = parse_code(macros.preprocess(whole, table)[0], where)
         code: Stmt = Transform(name, args, inside)
     else:
@@ -396,12 +396,12 @@ def _loop_region(
     )
 
 
-def _filled(text: str, region: Region, *, with_code: bool) -> str:
+def _filled_body(text: str, region: Region, *, with_code: bool) -> str:
     """Return a region's old body; one of loops inside it stands for its own old body, or its code if that is empty."""
     # ``with_code``: the code of inner annotations, transforms included, stands for their old bodies in any case
 
     def part(each: Region) -> str:
-        own = _filled(text, each, with_code=with_code)
+        own = _filled_body(text, each, with_code=with_code)
         if each.module in LOOPS:
             code = macros.without_comments(each.code)
             if with_code:
@@ -410,7 +410,7 @@ def _filled(text: str, region: Region, *, with_code: bool) -> str:
                 own = without_transforms(code)
         return f"\n{own}\n"
 
-    return _spliced(text, region.inner, region.body_start, region.body_end, part)
+    return _splice(text, region.inner, region.body_start, region.body_end, part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

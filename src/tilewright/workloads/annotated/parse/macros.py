@@ -225,14 +225,14 @@ def _expand(items: list[str], macros: Mapping[str, Macro], hidden: frozenset[str
             if args is None:
                 out.append(item)
                 continue
-            out += _expand(_replaced(item, macro, args), macros, hidden | {item}, budget)
+            out += _expand(_expansion(item, macro, args), macros, hidden | {item}, budget)
             out.append("\n" * sum(each.count("\n") for each in items[start:place]))
         if budget[0] < 0:
             raise UsageError(f"macros expand to at most {MAX_TOKENS} tokens, got more")
     return out
 
 
-def _replaced(name: str, macro: Macro, args: list[list[str]]) -> list[str]:
+def _expansion(name: str, macro: Macro, args: list[list[str]]) -> list[str]:
     parameters = macro.parameters or ()
     if parameters[-1:] == ("...",):
         fixed = len(parameters) - 1

@@ -275,7 +275,7 @@ def read_stencil(text: str, lets: Mapping[str, int | float], line: int) -> Recog
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 2**31:
         raise UsageError(f"steps is a whole number, got {str(count)[:40]!r} in {where}")
     tree = formula(body, where).tree
-    value = _traced(tree, where, 0)
+    value = _value(tree, where, 0)
     index = next((node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)), None)
     if index is None:
         raise UsageError(f"{where} reads no field")
@@ -283,7 +283,7 @@ def read_stencil(text: str, lets: Mapping[str, int | float], line: int) -> Recog
     return Recognised(program=stencil(f"line_{name}", rank, {name: value}), steps=nest.Num(str(count)))
 
 
-def _traced(node: ast.expr, where: str, depth: int) -> Value:
+def _value(node: ast.expr, where: str, depth: int) -> Value:
     """Return a parsed expression as a stencil's value; nothing is evaluated."""
     if depth > _MAX_DEPTH:
         raise UsageError(f"{where} is too deep")
@@ -299,11 +299,11 @@ def _traced(node: ast.expr, where: str, depth: int) -> Value:
                 raise UsageError(f"offsets are whole numbers in {where}")
             return FieldBuilder(name)[tuple(each for each in offsets if isinstance(each, int))]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return apply("neg", _traced(operand, where, depth + 1))
+            return apply("neg", _value(operand, where, depth + 1))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _PYTHON:
-            return apply(_PYTHON[type(op)], _traced(left, where, depth + 1), _traced(right, where, depth + 1))
+            return apply(_PYTHON[type(op)], _value(left, where, depth + 1), _value(right, where, depth + 1))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
-            return apply(FUNCTIONS[name], *(_traced(arg, where, depth + 1) for arg in args))
+            return apply(FUNCTIONS[name], *(_value(arg, where, depth + 1) for arg in args))
     raise UsageError(
         f"a stencil is made of fields, scalars, numbers and operators, got {type(node).__name__} in {where}"
     )

@@ -194,7 +194,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
             name=each.name,
             extents=each.extents,
             inside=each.name in declared,
-            held=_held(each, site, alone),
+            held=_storage(each, site, alone),
         )
         for each in inputs
     )
@@ -220,7 +220,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
     )
 
 
-def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
+def _storage(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
     """Return where the file has an array; one that it does not declare is where the specification says."""
     own = each.name in (site.arrays if each.name in site.parameters else alone)
     if own and each.nbytes <= _MOST_HELD:

@@ -146,11 +146,11 @@ def _shapes(case: Case, stmt: tree.Stmt) -> dict[str, tuple[tree.Expr, ...]]:
         for name, extent in extents_of(stmt).items():
             shapes[name] = (extent.count,)
         for name, declared in case.site.parameters.items():
-            shapes |= _declared(name, declared, stmt, shapes.pop(name, None))
+            shapes |= _declared_extents(name, declared, stmt, shapes.pop(name, None))
     return shapes
 
 
-def _declared(
+def _declared_extents(
     name: str, declared: tree.Declare, stmt: tree.Stmt, head: tuple[tree.Expr, ...] | None
 ) -> dict[str, tuple[tree.Expr, ...]]:
     """Return an array's extents: the first as its subscripts tell, the others, and what they do not, as declared."""
@@ -240,13 +240,13 @@ def tune_device(case: Case, options: AnnotatedOptions, deadline: Deadline, share
     else they are priced for the machine.
     """
     if options.backend == "opencl":
-        return _measured(case, options, deadline, share)
+        return _measured_result(case, options, deadline, share)
     device = None if options.machine is not None else _device()
     if device is not None and shutil.which(NVCC) is not None:
-        return _measured(case, options, deadline, share, device.architecture)
+        return _measured_result(case, options, deadline, share, device.architecture)
     if device is not None:
         warn_once(f"there is a CUDA device, but no {NVCC} that builds for it: variants are priced and not run")
-    return _priced(case, options, share, None if device is None else gpu_machine(device.describe()))
+    return _priced_result(case, options, share, None if device is None else gpu_machine(device.describe()))
 
 
 def _device() -> "CudaDevice | None":
@@ -259,7 +259,7 @@ def _device() -> "CudaDevice | None":
         return None
 
 
-def _measured(
+def _measured_result(
     case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline, architecture: str = ""
 ) -> SizeResult:
     """Run variants on a device: for OpenCL, or for the architecture of a CUDA device."""
@@ -290,7 +290,7 @@ def _measured(
     )
 
 
-def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Machine | None) -> SizeResult:
+def _priced_result(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Machine | None) -> SizeResult:
     """Price variants for a card: that which is named, that of this machine, or that of the build command."""
     parsed = parse_build_command(command_of(case.spec), options.allow_compilers)
     machine = options.machine or here or of_architecture(parsed.architecture)

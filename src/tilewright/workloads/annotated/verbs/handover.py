@@ -48,7 +48,7 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
     if len(case.site.loops) != 1:
         return None
     loop = case.site.loops[0]
-    match = _found(case, loop)
+    match = _match(case, loop)
     problem = None if match is None else _problem(case, match)
     if match is None or problem is None:
         if loop.stencil and match is not None:
@@ -70,7 +70,7 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
             raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
         return f"an iterated stencil, but its kernel did not run: {reasons[0]}"
     timed, variant, tiling = min(trials, key=lambda trial: trial[0].median)
-    if not loop.stencil and not _gained(timed, ours, original):
+    if not loop.stencil and not _is_gain(timed, ours, original):
         took = format_seconds(timed.median)
         return f"an iterated stencil; the stencil compiler's {tiling} took {took}, the loops stay"
     note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
@@ -98,11 +98,11 @@ def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -
         return None
     name = "products of matrices by a blocked kernel" if dtypes else "the original loops"
     prelude = joined([_HEAD, *(product_text(dtype, how) for dtype in dtypes)]) if dtypes else ""
-    variant = _compiled(case, bodies, prelude)
+    variant = _host_variant(case, bodies, prelude)
     timed = meter.single(variant)
     if timed.detail:
         return f"{name} on threads did not run: {timed.detail}"
-    if not _gained(timed, ours, original, _GAIN):
+    if not _is_gain(timed, ours, original, _GAIN):
         return f"{name} on threads took {format_seconds(timed.median)}, the loops stay"
     guards = [
         guard_of(loop, case, lambda code, setting: _region(code, setting, how)[0], plain=True)
@@ -171,10 +171,10 @@ def stencil_variant(case: Case, match: Recognised, problem: Problem, tiling: Til
         sizes=tuple((name, case.known[name]) for name in sorted(match.guards) if name in case.known),
         old=case.site.loops[0].old,
     )
-    return _compiled(case, (Verbatim(call_text(call)),), call_head() + source.text)
+    return _host_variant(case, (Verbatim(call_text(call)),), call_head() + source.text)
 
 
-def _found(case: Case, loop: LoopRegion) -> Recognised | None:
+def _match(case: Case, loop: LoopRegion) -> Recognised | None:
     old = recognise(inline_temporaries(loop.old, case.types, loop.live), case.known, case.types)
     if not loop.stencil:
         return old
@@ -192,7 +192,7 @@ def _problem(case: Case, match: Recognised) -> Problem | None:
     program = match.program
     dtypes = {each.name: each.dtype for each in case.inputs}
     names = (*program.fields, *(name for name, _ in match.mirrors))
-    shapes = {_folded(case.shapes.get(name), match.rows) for name in names}
+    shapes = {_folded_shape(case.shapes.get(name), match.rows) for name in names}
     kinds = {dtypes.get(name, "") for name in names}
     pointers = [each for each in case.site.parameters.values() if each.name in names and each.heap]
     shape = next(iter(shapes))
@@ -213,7 +213,7 @@ def _problem(case: Case, match: Recognised) -> Problem | None:
     return problem
 
 
-def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, ...] | None:
+def _folded_shape(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return the shape of an array that one index runs over, its inner extents given."""
     if shape is None or not rows:
         return shape
@@ -221,13 +221,13 @@ def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, 
     return (math.prod(shape) // inner, *rows) if len(shape) == 1 and shape[0] % inner == 0 else None
 
 
-def _compiled(case: Case, bodies: tuple[Stmt, ...], prelude: str) -> LoopVariant:
+def _host_variant(case: Case, bodies: tuple[Stmt, ...], prelude: str) -> LoopVariant:
     """Return a variant that this machine's own compiler and flags build."""
     tools = toolchain()
     command = (*tools.command, *tools.flags(strict=False))
     return LoopVariant(bodies=bodies, unit=case.unit(bodies, prelude), command=command, prelude=prelude)
 
 
-def _gained(timed: Measurement, ours: float, original: Beside, share: float = 1.0) -> bool:
+def _is_gain(timed: Measurement, ours: float, original: Beside, share: float = 1.0) -> bool:
     """Whether something takes less than a share of what the best variant takes, and surely less than the original."""
     return timed.median < share * min(ours, original.theirs) and original.slower_than(timed.seconds)

@@ -80,11 +80,11 @@ def tune_site(
         sizes=tuple(results),
         tuned=True,
         notes=tuple(dict.fromkeys(notes)),
-        guards=_told_apart(cases),
+        guards=_distinctions(cases),
     )
 
 
-def _told_apart(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
+def _distinctions(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
     """Return, per size, what C tells it by: the parameters that the file has, and else scalars that follow them."""
     sizes = [visible_sizes(case) for case in cases]
     alike = {name for name, value in sizes[0].items() if all(each.get(name) == value for each in sizes)}
