@@ -157,11 +157,11 @@ def distinct_names(stmt: Stmt, outer: Collection[str]) -> Stmt:
     return _distinct(stmt, frozenset(outer), nest.used(stmt) | set(outer), {})
 
 
-def _distinct(stmt: Stmt, outside: frozenset[str], names: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
+def _distinct(stmt: Stmt, outside: frozenset[str], identifiers: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
     counts = Counter(name for part in nest.parts(stmt) for name in _free(part))
     own = nest.mentioned(*nest.expressions(stmt))
     inner = [
-        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), names, kinds)
+        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), identifiers, kinds)
         if nest.declared(part)
         else part
         for part in nest.parts(stmt)
@@ -171,8 +171,8 @@ def _distinct(stmt: Stmt, outside: frozenset[str], names: set[str], kinds: dict[
             continue
         kind = (node.ctype, len(node.dims))
         if node.name in outside or kinds.setdefault(node.name, kind) != kind:
-            new = next(name for number in itertools.count(2) if (name := f"{node.name}_{number}") not in names)
-            names.add(new)
+            new = next(name for number in itertools.count(2) if (name := f"{node.name}_{number}") not in identifiers)
+            identifiers.add(new)
             kinds[new] = kind
             inner[place:] = [renamed(each, node.name, new) for each in inner[place:]]
     return nest.with_parts(stmt, tuple(inner))
