@@ -30,23 +30,23 @@ class KernelChoice:
     stream: bool  # whether vectors that are only written go past the caches
 
 
-def assumed(what: VectorKernel, length: int, itemsize: int, threads: int) -> KernelChoice:
+def assumed(kernel: VectorKernel, length: int, itemsize: int, threads: int) -> KernelChoice:
     """Return what is reasonable without having measured: threads from 256 KiB on, past the caches beyond them."""
-    moved = what.moved * length * itemsize
+    moved = kernel.moved * length * itemsize
     return KernelChoice(
         vectors=4,
         threads=threads if moved >= 2**18 else 1,
-        stream=what.streams and moved > threads * describe_cpu().l2_bytes,
+        stream=kernel.streams and moved > threads * describe_cpu().l2_bytes,
     )
 
 
-def variants(what: VectorKernel, threads: int) -> tuple[KernelChoice, ...]:
+def variants(kernel: VectorKernel, threads: int) -> tuple[KernelChoice, ...]:
     """Return every way to run a kernel."""
     return tuple(
         KernelChoice(vectors=vectors, threads=count, stream=stream)
         for count in dict.fromkeys((threads, 1))
         for vectors in REGISTERS
-        for stream in ((False, True) if what.streams else (False,))
+        for stream in ((False, True) if kernel.streams else (False,))
     )
 
 
@@ -58,26 +58,26 @@ class Tuned(Protocol):
         """Its name."""
 
 
-def key(what: Tuned, dtype: str, threads: int) -> str:
+def key(kernel: Tuned, dtype: str, threads: int) -> str:
     """Return what a choice holds for: the kernel, its type, the threads allowed, CPU and compiler."""
-    return fingerprint(_VERSION, what, dtype, threads, cpu_features(), compiler_identity())
+    return fingerprint(_VERSION, kernel, dtype, threads, cpu_features(), compiler_identity())
 
 
-def learned(what: Tuned, dtype: str, length: int, threads: int) -> KernelChoice | None:
+def learned(kernel: Tuned, dtype: str, length: int, threads: int) -> KernelChoice | None:
     """Return what tuning found for this length or the nearest one, or None."""
-    tuned = known().choices.get(key(what, dtype, threads))
+    tuned = known().choices.get(key(kernel, dtype, threads))
     if not tuned or length < 1:
         return None
     nearest = min(tuned, key=lambda size: abs(math.log2(size / length)))
     return tuned[nearest] if abs(math.log2(nearest / length)) <= _NEAR else None
 
 
-def keep(what: Tuned, dtype: str, length: int, choice: KernelChoice, seconds: float) -> None:
+def keep(kernel: Tuned, dtype: str, length: int, choice: KernelChoice, seconds: float) -> None:
     """Keep a choice for this and later processes."""
     place = store.directory()
     record = {
-        "key": key(what, dtype, thread_count()),
-        "kernel": what.name,
+        "key": key(kernel, dtype, thread_count()),
+        "kernel": kernel.name,
         "dtype": dtype,
         "length": length,
         "seconds": seconds,
@@ -113,7 +113,7 @@ def known() -> KeptChoices:
     choices: dict[str, dict[int, KernelChoice]] = {}
     for record in store.read(place / _FILE) if place is not None else []:
         with suppress(UsageError):
-            kept = parse(_Kept, record, "a choice", alone=False)
-            choice = KernelChoice(vectors=kept.vectors, threads=thread_count(kept.threads), stream=kept.stream)
-            choices.setdefault(kept.key, {})[kept.length] = choice
+            entry = parse(_Kept, record, "a choice", alone=False)
+            choice = KernelChoice(vectors=entry.vectors, threads=thread_count(entry.threads), stream=entry.stream)
+            choices.setdefault(entry.key, {})[entry.length] = choice
     return KeptChoices(choices)

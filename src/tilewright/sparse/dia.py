@@ -42,9 +42,9 @@ def unrolling() -> Unrolling:
     return rules.unrolling()
 
 
-def threads_for(moved: int, asked: int | None, kernel: CompiledFunction) -> int:
+def threads_for(moved: int, threads: int | None, kernel: CompiledFunction) -> int:
     """Return how many threads a call uses: what is asked for, or all where enough bytes move."""
-    return kernel.team(thread_count(asked)) if asked is not None or moved >= THREADED_BYTES else 1
+    return kernel.team(thread_count(threads)) if threads is not None or moved >= THREADED_BYTES else 1
 
 
 def past_caches(moved: int, threads: int) -> bool:
@@ -161,12 +161,12 @@ class Dia:
         shape = _shape(shape)
         offsets = tuple(sorted(arrays))
         for offset in offsets:
-            wanted, got = length(shape, offset), arrays[offset]
-            if wanted == 0:
+            count, got = length(shape, offset), arrays[offset]
+            if count == 0:
                 raise ArrayError(f"a matrix of shape {shape} has no diagonal {offset}")
-            if got.ndim and got.shape != (wanted,):
+            if got.ndim and got.shape != (count,):
                 raise ArrayError(
-                    f"diagonal {offset} of a matrix of shape {shape} has {wanted} elements, "
+                    f"diagonal {offset} of a matrix of shape {shape} has {count} elements, "
                     f"got an array of shape {got.shape}",
                     "element t is A[t + max(0, -offset), t + max(0, offset)]; nothing is padded",
                 )
@@ -204,8 +204,8 @@ class Dia:
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(offsets) + 1))
         for number, target in enumerate(result.diagonals):
-            mine = order[bounds[number] : bounds[number + 1]]
-            np.add.at(target, np.minimum(rows[mine], columns[mine]), values[mine])
+            entries = order[bounds[number] : bounds[number + 1]]
+            np.add.at(target, np.minimum(rows[entries], columns[entries]), values[entries])
         return result
 
     @property
@@ -265,21 +265,21 @@ class Dia:
             ArrayError: If the shapes or types do not fit.
             ToolchainError: If there is no C compiler, or it fails.
         """
-        given = real_numbers(x, "x")
-        if given.ndim not in {1, 2} or given.shape[0] != self.shape[1]:
+        operand = real_numbers(x, "x")
+        if operand.ndim not in {1, 2} or operand.shape[0] != self.shape[1]:
             raise ArrayError(
-                f"a matrix of shape {self.shape} multiplies {self.shape[1]} elements, got shape {given.shape}"
+                f"a matrix of shape {self.shape} multiplies {self.shape[1]} elements, got shape {operand.shape}"
             )
-        if given.ndim == 2:
-            columns = [self.matvec(given[:, j], threads=threads) for j in range(given.shape[1])]
+        if operand.ndim == 2:
+            columns = [self.matvec(operand[:, j], threads=threads) for j in range(operand.shape[1])]
             product = np.stack(columns, axis=1) if columns else np.zeros((self.shape[0], 0), self.dtype)
             return product if out is None else _into(out, product, add=add)
-        if not np.can_cast(given.dtype, self.dtype, "safe") and given.dtype.kind not in "iub":
+        if not np.can_cast(operand.dtype, self.dtype, "safe") and operand.dtype.kind not in "iub":
             raise ArrayError(
-                f"a matrix of {self.dtype} does not multiply a vector of {given.dtype} without losing digits",
-                f"convert one of them: A.astype({str(given.dtype)!r}) or x.astype({str(self.dtype)!r})",
+                f"a matrix of {self.dtype} does not multiply a vector of {operand.dtype} without losing digits",
+                f"convert one of them: A.astype({str(operand.dtype)!r}) or x.astype({str(self.dtype)!r})",
             )
-        vector = packed(given, self.dtype)
+        vector = packed(operand, self.dtype)
         target = self._target(out, vector, add=add)
         if not self.offsets:
             target[:] = target if add else 0
@@ -296,8 +296,8 @@ class Dia:
         return self.matvec(x)
 
     def __rmatmul__(self, x: Any) -> Array:  # noqa: ANN401
-        given = real_numbers(x, "x")
-        return self.rmatvec(given) if given.ndim == 1 else self.rmatvec(given.T).T
+        operand = real_numbers(x, "x")
+        return self.rmatvec(operand) if operand.ndim == 1 else self.rmatvec(operand.T).T
 
     def _target(self, out: Array | None, x: Array, *, add: bool) -> Array:
         size, dtype = self.shape[0], self.dtype

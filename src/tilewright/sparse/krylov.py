@@ -40,48 +40,48 @@ _SAMPLE = 20 * BLOCK + 77  # elements on which every variant is checked; the win
 class _Prepared:
     """A kernel with everything that a call needs at hand: at short vectors the way to the kernel is what takes time."""
 
-    __slots__ = ("_pointers", "_ready", "_scalars", "sums", "what", "written")
+    __slots__ = ("_pointers", "_ready", "_scalars", "kernel", "sums", "written")
 
-    def __init__(self, what: VectorKernel) -> None:
-        self.what = what
-        self.written = tuple(name in what.written for name in what.vectors)
-        self.sums = what.sums
-        self._pointers = ctypes.c_void_p * len(what.vectors)
-        self._scalars = ctypes.c_double * max(1, len(what.scalars))
+    def __init__(self, kernel: VectorKernel) -> None:
+        self.kernel = kernel
+        self.written = tuple(name in kernel.written for name in kernel.vectors)
+        self.sums = kernel.sums
+        self._pointers = ctypes.c_void_p * len(kernel.vectors)
+        self._scalars = ctypes.c_double * max(1, len(kernel.scalars))
         self._ready: dict[tuple[object, ...], _Ready] = {}
 
     def check(self, vectors: Sequence[Array], scalars: Sequence[float]) -> list[int]:
         """Return the vectors' addresses once they fit; none if kernels cannot read them as they lie."""
-        what = self.what
+        kernel = self.kernel
         if not isinstance(scalars, Sequence | np.ndarray):
-            raise UsageError(f"the scalars of {what.name!r} are a sequence of numbers, got {scalars!r:.60}")
-        if len(vectors) != len(what.vectors) or len(scalars) != len(what.scalars):
+            raise UsageError(f"the scalars of {kernel.name!r} are a sequence of numbers, got {scalars!r:.60}")
+        if len(vectors) != len(kernel.vectors) or len(scalars) != len(kernel.scalars):
             raise UsageError(
-                f"{what.name!r} takes {len(what.vectors)} vectors ({', '.join(what.vectors)}) and "
-                f"{len(what.scalars)} scalars, got {len(vectors)} and {len(scalars)}"
+                f"{kernel.name!r} takes {len(kernel.vectors)} vectors ({', '.join(kernel.vectors)}) and "
+                f"{len(kernel.scalars)} scalars, got {len(vectors)} and {len(scalars)}"
             )
         first = vectors[0]
         starts, copied = [], False
         for i, each in enumerate(vectors):
             if not isinstance(each, np.ndarray) or each.ndim != 1 or each.size != first.size:
-                raise _unfit(what, i, first)
+                raise _size_error(kernel, i, first)
             flags = each.flags
             if not flags.c_contiguous:
-                raise _unfit(what, i, first)
+                raise _size_error(kernel, i, first)
             if each.dtype is not first.dtype and each.dtype != first.dtype:
                 if each.dtype.newbyteorder("=") != first.dtype.newbyteorder("="):
-                    raise _mistyped(what, i, each)
+                    raise _type_error(kernel, i, each)
                 copied = True
             if flags.carray:
                 starts.append(_ADDRESS(first_byte(each)))
                 continue
             if self.written[i] and not flags.writeable:
-                raise ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} is written but read-only")
+                raise ArrayError(f"vector {kernel.vectors[i]!r} of {kernel.name!r} is written but read-only")
             copied = copied or not flags.aligned
             starts.append(address(each))
         if first.dtype not in _TYPES:
             if first.dtype.newbyteorder("=") not in _TYPES:
-                raise _mistyped(what, 0, first)
+                raise _type_error(kernel, 0, first)
             copied = True
         self._check_overlap(starts, first.nbytes)
         return [] if copied else starts
@@ -93,8 +93,8 @@ class _Prepared:
                 continue
             for j, start in enumerate(starts):
                 if j != i and abs(start - starts[i]) < size:
-                    names = self.what.vectors
-                    raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.what.name!r} overlap")
+                    names = self.kernel.vectors
+                    raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.kernel.name!r} overlap")
 
     def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice | None) -> tuple[float, ...]:
         starts = self.check(vectors, scalars)
@@ -105,7 +105,7 @@ class _Prepared:
         try:
             numbers = self._scalars(*scalars)
         except (TypeError, OverflowError):
-            raise UsageError(f"the scalars of {self.what.name!r} are numbers, got {scalars!r:.60}") from None
+            raise UsageError(f"the scalars of {self.kernel.name!r} are numbers, got {scalars!r:.60}") from None
         first = vectors[0]
         key = (first.dtype, first.size, choice or known(), *map(_SETTING, _VARIABLES))
         ready = self._ready.get(key)
@@ -134,12 +134,12 @@ class _Prepared:
     def _prepared(self, dtype: np.dtype[Any], length: int, choice: KernelChoice | None) -> "_Ready":
         """Compile a kernel for vectors of a length, to run as asked, as tuning found best, or else reasonably."""
         threads = thread_count()
-        chosen = choice or learned(self.what, str(dtype), length, threads)
-        chosen = chosen or assumed(self.what, length, dtype.itemsize, threads)
-        (made,) = compiled(emit_vectors, self.what, str(dtype), chosen.vectors)
+        chosen = choice or learned(self.kernel, str(dtype), length, threads)
+        chosen = chosen or assumed(self.kernel, length, dtype.itemsize, threads)
+        (code,) = compiled(emit_vectors, self.kernel, str(dtype), chosen.vectors)
         return _Ready(
-            function=made.function,
-            size=_SIZE(length, made.team(chosen.threads), chosen.stream),
+            function=code.function,
+            size=_SIZE(length, code.team(chosen.threads), chosen.stream),
             work=ctypes.c_double * (self.sums * max(1, -(-length // BLOCK))),
         )
 
@@ -164,21 +164,21 @@ _REMEMBERED = 256
 
 
 @functools.lru_cache(maxsize=256)
-def _prepare(what: VectorKernel) -> _Prepared:
-    return _Prepared(what)
+def _prepare(kernel: VectorKernel) -> _Prepared:
+    return _Prepared(kernel)
 
 
 _NAMED = {name: _Prepared(each) for name, each in CATALOGUE.items()}
 
 
-def _unfit(what: VectorKernel, i: int, first: Array) -> ArrayError:
+def _size_error(kernel: VectorKernel, i: int, first: Array) -> ArrayError:
     size = getattr(first, "size", "as many")
-    return ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} must be a contiguous array of {size} elements")
+    return ArrayError(f"vector {kernel.vectors[i]!r} of {kernel.name!r} must be a contiguous array of {size} elements")
 
 
-def _mistyped(what: VectorKernel, i: int, each: Array) -> ArrayError:
+def _type_error(kernel: VectorKernel, i: int, each: Array) -> ArrayError:
     return ArrayError(
-        f"vectors are all {' or all '.join(DTYPES)}, got {each.dtype} for {what.vectors[i]!r} of {what.name!r}"
+        f"vectors are all {' or all '.join(DTYPES)}, got {each.dtype} for {kernel.vectors[i]!r} of {kernel.name!r}"
     )
 
 
@@ -203,15 +203,15 @@ def apply(
     """
     if isinstance(what, str) and what in _NAMED:
         return _NAMED[what].run(vectors, scalars, choice)
-    return _prepare(_named(what)).run(vectors, scalars, choice)
+    return _prepare(_kernel_of(what)).run(vectors, scalars, choice)
 
 
-def _named(what: VectorKernel | str) -> VectorKernel:
-    if isinstance(what, VectorKernel):
-        return what
-    if not isinstance(what, str) or what not in CATALOGUE:
-        raise UsageError(f"there is no vector kernel {what!r}", f"there are {', '.join(CATALOGUE)}")
-    return CATALOGUE[what]
+def _kernel_of(kernel: VectorKernel | str) -> VectorKernel:
+    if isinstance(kernel, VectorKernel):
+        return kernel
+    if not isinstance(kernel, str) or kernel not in CATALOGUE:
+        raise UsageError(f"there is no vector kernel {kernel!r}", f"there are {', '.join(CATALOGUE)}")
+    return CATALOGUE[kernel]
 
 
 @functools.lru_cache(maxsize=32)
@@ -351,7 +351,7 @@ def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Krylo
         WrongResultError: If a variant's result is wrong beyond rounding.
         ToolchainError: If there is no C compiler, or it fails.
     """
-    what = _named(what)
+    what = _kernel_of(what)
     if dtype not in DTYPES:
         raise UsageError(f"vectors are of {' or '.join(DTYPES)}, got {dtype!r}")
     if length < 1:
@@ -388,27 +388,27 @@ def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
     count = max(1, min(1000, int(_SECONDS / max(time.perf_counter() - begin, 1e-7))))
     samples: list[list[float]] = [[] for _ in calls]
     for _ in range(_ROUNDS):
-        for call, mine in zip(calls, samples, strict=True):
+        for call, times in zip(calls, samples, strict=True):
             begin = time.perf_counter()
             for _ in range(count):
                 call()
-            mine.append((time.perf_counter() - begin) / count)
+            times.append((time.perf_counter() - begin) / count)
     return samples
 
 
-def _verify(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice) -> None:
+def _verify(kernel: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice) -> None:
     copies = [each.copy() for each in vectors]
-    sums = apply(what, *copies, scalars=scalars, choice=choice)
-    expected, totals = reference(what, vectors, scalars)
-    sizes, bounds = reference(what, vectors, scalars, absolute=True)
+    sums = apply(kernel, *copies, scalars=scalars, choice=choice)
+    expected, totals = reference(kernel, vectors, scalars)
+    sizes, bounds = reference(kernel, vectors, scalars, absolute=True)
     eps = float(np.finfo(vectors[0].dtype).eps)
-    for name, got, wanted, size in zip(what.vectors, copies, expected, sizes, strict=True):
-        if not np.all(np.abs(got - wanted) <= 4 * eps * len(what.vectors) * size):
-            raise WrongResultError(f"variant {choice} of {what.name!r} computes a wrong {name!r}")
+    for name, got, truth, size in zip(kernel.vectors, copies, expected, sizes, strict=True):
+        if not np.all(np.abs(got - truth) <= 4 * eps * len(kernel.vectors) * size):
+            raise WrongResultError(f"variant {choice} of {kernel.name!r} computes a wrong {name!r}")
     for got_sum, total, bound in zip(sums, totals, bounds, strict=True):
         # A block's elements are added up in a few registers, the blocks in double precision.
         if not abs(got_sum - total) <= eps * (BLOCK + 8) * bound:
-            raise WrongResultError(f"variant {choice} of {what.name!r} computes a wrong sum: {got_sum}, not {total}")
+            raise WrongResultError(f"variant {choice} of {kernel.name!r} computes a wrong sum: {got_sum}, not {total}")
 
 
 def reference(

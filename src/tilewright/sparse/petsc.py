@@ -76,10 +76,10 @@ def find() -> Petsc:
 
 def _own_packages() -> list[Path]:
     """Package files of the PETSc that PETSC_DIR names."""
-    asked = os.environ.get("PETSC_DIR", "")
-    if not asked:
+    directory = os.environ.get("PETSC_DIR", "")
+    if not directory:
         return []
-    root = Path(asked) / os.environ.get("PETSC_ARCH", "")
+    root = Path(directory) / os.environ.get("PETSC_ARCH", "")
     files = [root / "lib" / "pkgconfig" / f"{name}.pc" for name in _PACKAGES]
     present = [path for path in files if path.is_file()]
     if not present:

@@ -105,7 +105,7 @@ def from_stencil(
 
         def read(node: Read | Placed, box: tuple[tuple[int, int], ...] = box) -> Array:
             if isinstance(node, Read):
-                return _shifted(setting, node, box)
+                return _shifted_values(setting, node, box)
             return over_box(node, box, setting.problem, np.dtype(np.float64), setting.scalars)
 
         with np.errstate(all="ignore"):
@@ -116,11 +116,11 @@ def from_stencil(
 
 
 def _program(program: Any) -> Program:  # noqa: ANN401
-    known = getattr(program, "program", program)
-    if isinstance(known, str):
-        return catalogue.program(known)
-    if isinstance(known, Program):
-        return known
+    definition = getattr(program, "program", program)
+    if isinstance(definition, str):
+        return catalogue.program(definition)
+    if isinstance(definition, Program):
+        return definition
     raise UsageError(
         f"a matrix is made from a stencil, a program or a built-in one's name, got a {type(program).__name__}",
         "decorate the function with @tw.stencil",
@@ -146,19 +146,19 @@ def _setting(
     if STEP in program.scalars:
         raise UsageError(f"{program.name!r} computes with tw.t, the number of a step, so it has no one matrix")
     problem = make_problem(program, shape, 1, dtype, boundary)
-    known = [name for name in program.fields if name not in program.updated]
-    wanted = (*program.scalars, *known)
-    if set(values) != set(wanted):
-        name = min(set(values) ^ set(wanted))
+    inputs = [name for name in program.fields if name not in program.updated]
+    names = (*program.scalars, *inputs)
+    if set(values) != set(names):
+        name = min(set(values) ^ set(names))
         raise UsageError(
-            f"{program.name!r} needs {name!r}" if name in wanted else f"{program.name!r} has no {name!r}",
-            f"give {', '.join(f'{each}=…' for each in wanted)}" if wanted else "it needs no values",
+            f"{program.name!r} needs {name!r}" if name in names else f"{program.name!r} has no {name!r}",
+            f"give {', '.join(f'{each}=…' for each in names)}" if names else "it needs no values",
         )
     if at and len(at) != len(program.updated):
         raise ArrayError(f"at holds one array per updated field {list(program.updated)}, got {len(at)}")
     # The slopes of a linear program do not depend on its fields.
-    given = dict(zip(program.updated, at or [0.0] * len(program.updated), strict=True))
-    arrays = {name: _field(given.get(name, values.get(name)), name, shape) for name in program.fields}
+    state = dict(zip(program.updated, at or [0.0] * len(program.updated), strict=True))
+    arrays = {name: _field(state.get(name, values.get(name)), name, shape) for name in program.fields}
     reach = program.reach
     return _Setting(
         problem=problem,
@@ -186,7 +186,7 @@ def _check(statement: Statement) -> None:
             )
 
 
-def _shifted(setting: _Setting, node: Read, box: tuple[tuple[int, int], ...]) -> Array:
+def _shifted_values(setting: _Setting, node: Read, box: tuple[tuple[int, int], ...]) -> Array:
     reach = setting.problem.program.reach
     cells = (
         slice(low + offset + below, high + offset + below)
@@ -200,17 +200,17 @@ def _keep(planes: Planes, setting: _Setting, box: tuple[tuple[int, int], ...], r
     shape = setting.problem.shape
     if box == tuple((0, extent) for extent in shape):
         return
-    kept = np.ones(shape)
-    kept[tuple(slice(*span) for span in box)] = 0
+    mask = np.ones(shape)
+    mask[tuple(slice(*span) for span in box)] = 0
     plane = _plane(planes, setting, 0)
     for copy in range(setting.copies):
-        plane[..., copy * len(setting.unknowns) + row] += kept
+        plane[..., copy * len(setting.unknowns) + row] += mask
 
 
 def _spread(
-    planes: Planes, setting: _Setting, what: tuple[int, Read], box: tuple[tuple[int, int], ...], slope: Number
+    planes: Planes, setting: _Setting, entry: tuple[int, Read], box: tuple[tuple[int, int], ...], slope: Number
 ) -> None:
-    row, node = what
+    row, node = entry
     shape = setting.problem.shape
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     sides = setting.problem.sides(node.field)
@@ -281,19 +281,19 @@ def differentiate(
     linear: bool,  # refuse what is not linear in these
 ) -> Dual:
     """Evaluate a tape and its derivatives."""
-    done: list[Dual] = []
+    duals: list[Dual] = []
     for node in tape:
         if isinstance(node, Const):
-            done.append(Dual(value=node.value, slopes={}))
+            duals.append(Dual(value=node.value, slopes={}))
         elif isinstance(node, Scalar):
-            done.append(Dual(value=scalars[node.name], slopes={}))
+            duals.append(Dual(value=scalars[node.name], slopes={}))
         elif isinstance(node, Read):
-            done.append(Dual(value=read(node), slopes={node: 1.0} if node.field in unknown else {}))
+            duals.append(Dual(value=read(node), slopes={node: 1.0} if node.field in unknown else {}))
         elif isinstance(node, Index | Inside | Profile):
-            done.append(Dual(value=read(node), slopes={}))
+            duals.append(Dual(value=read(node), slopes={}))
         else:
-            done.append(_apply(node, [done[arg] for arg in node.args], linear=linear))
-    return done[-1]
+            duals.append(_apply(node, [duals[arg] for arg in node.args], linear=linear))
+    return duals[-1]
 
 
 def _apply(node: Apply, args: list[Dual], *, linear: bool) -> Dual:

@@ -52,11 +52,11 @@ def _direct(real: ir.Element) -> ir.Function:
     step, along = b.param("a", real), b.param("b", real)
 
     def whole(at: ir.Expr) -> None:
-        places = [at + start + ir.Lanes(real) * v for v in range(_TOGETHER)]
-        old = [b.let(f"p{v}", p.vector(place)) for v, place in enumerate(places)]
-        for v, place in enumerate(places):
-            b.set(x[place], x.vector(place) + step * old[v])
-            b.set(following[place], r.vector(place) + along * old[v])
+        positions = [at + start + ir.Lanes(real) * v for v in range(_TOGETHER)]
+        old = [b.let(f"p{v}", p.vector(position)) for v, position in enumerate(positions)]
+        for v, position in enumerate(positions):
+            b.set(x[position], x.vector(position) + step * old[v])
+            b.set(following[position], r.vector(position) + along * old[v])
 
     def single(at: ir.Expr) -> None:
         place = at + start
@@ -67,7 +67,7 @@ def _direct(real: ir.Element) -> ir.Function:
     return b.function()
 
 
-def _summed(
+def _sum(
     b: ir.Builder,
     n: ir.Expr,
     real: ir.Element,
@@ -93,11 +93,11 @@ def _dot(real: ir.Element) -> ir.Function:
     x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.const_pointer(real))
     n = b.param("n", ir.INDEX)
     return b.function(
-        _summed(
+        _sum(
             b,
             n,
             real,
-            lambda places: [x.vector(place) * y.vector(place) for place in places],
+            lambda positions: [x.vector(position) * y.vector(position) for position in positions],
             lambda at: x[at].to(DOUBLE) * y[at].to(DOUBLE),
         )
     )
@@ -109,10 +109,10 @@ def _reduce(real: ir.Element) -> ir.Function:
     r, q = b.param("r", ir.pointer(real)), b.param("q", ir.const_pointer(real))
     n, step = b.param("n", ir.INDEX), b.param("a", real)
 
-    def terms(places: list[ir.Expr]) -> list[ir.Expr]:
-        new = [b.let(f"r{v}", r.vector(place) - step * q.vector(place)) for v, place in enumerate(places)]
-        for place, value in zip(places, new, strict=True):
-            b.set(r[place], value)
+    def terms(positions: list[ir.Expr]) -> list[ir.Expr]:
+        new = [b.let(f"r{v}", r.vector(position) - step * q.vector(position)) for v, position in enumerate(positions)]
+        for position, value in zip(positions, new, strict=True):
+            b.set(r[position], value)
         return [value * value for value in new]
 
     def term(at: ir.Expr) -> ir.Expr:
@@ -120,7 +120,7 @@ def _reduce(real: ir.Element) -> ir.Function:
         b.set(r[at], new)
         return new.to(DOUBLE) * new.to(DOUBLE)
 
-    return b.function(_summed(b, n, real, terms, term))
+    return b.function(_sum(b, n, real, terms, term))
 
 
 def _total() -> ir.Function:
@@ -170,7 +170,7 @@ class _Iteration:
             b.comment("what the neighbours need of mine")
             head = b.let("head", ir.select(t > 0, ir.smallest(low + reach, high), low))
             tail = b.let("tail", ir.select(t + 1 < threads, ir.largest(high - reach, head), high))
-            done = b.mutable("done", head)
+            front = b.mutable("done", head)
             with b.when(later):
                 ahead(low, head)
                 ahead(tail, high)
@@ -179,9 +179,9 @@ class _Iteration:
                 row = b.let("row", k * self.block)
                 until = b.let("until", ir.smallest(row + self.block, n))
                 needed = b.let("ahead", ir.smallest(until + reach, tail))
-                with b.when(later & (needed > done)):
-                    ahead(done, needed)
-                    b.set(done, needed)
+                with b.when(later & (needed > front)):
+                    ahead(front, needed)
+                    b.set(front, needed)
                 b.call(self.rows, *matrix.arguments, following, q, row, until, 0, 0)
                 b.set(part[k], b.call(self.dot, following + row, q + row, until - row))
             b.barrier()

@@ -133,8 +133,8 @@ def _range(real: ir.Element, passes: list[ir.Function], how: Unrolling) -> ir.Fu
     x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.pointer(real))
     start, stop = b.param("from", ir.INDEX), b.param("to", ir.INDEX)
     stream, add = b.param("stream", ir.INDEX), b.param("add", ir.INDEX)
-    one = b.let("one", last - first <= how.depth)
-    high = b.let("high", ir.select(one, stop - start, how.block))
+    single = b.let("one", last - first <= how.depth)
+    high = b.let("high", ir.select(single, stop - start, how.block))
     with b.when(first.equals(last) & add.equals(0)), b.loop("i", start, stop) as i:
         b.set(y[i], 0.0)
     with b.loop("step", 0, (stop - start + high - 1) / ir.largest(high, 1)) as step:
@@ -151,7 +151,7 @@ def _range(real: ir.Element, passes: list[ir.Function], how: Unrolling) -> ir.Fu
             for count, each in enumerate(passes, 1):
                 with b.when(k.equals(count)):
                     # Several passes over a block read its results again: only those of one pass go past the caches.
-                    past = stream.differs(0) & one
+                    past = stream.differs(0) & single
                     b.call(each, diagonals, vectors, y + row, n, past, add.differs(0) | (d > first))
     return b.function()
 

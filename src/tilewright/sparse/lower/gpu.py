@@ -47,7 +47,7 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelS
     return _source((b.function(),), dtype, dialect, threads, entry)
 
 
-def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int) -> KernelSource[None]:
+def emit_vectors_gpu(kernel: VectorKernel, dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     """Write a vector kernel, for any number of groups, and, where there are sums, one for one group that finishes them.
 
     Arguments: the vectors, the scalars, where the groups' sums go (as many elements as groups times sums) if there are
@@ -57,22 +57,22 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int)
     if threads & (threads - 1):
         raise UsageError(f"sums are halved, so the threads of a group are a power of two, got {threads}")
     real = _real(dtype, dialect, threads)
-    entry = f"tw_vectors_gpu_{fingerprint(what, dtype, dialect, threads, _VERSION)[:12]}"
+    entry = f"tw_vectors_gpu_{fingerprint(kernel, dtype, dialect, threads, _VERSION)[:12]}"
     b = ir.Builder(entry, kind="kernel", threads=threads)
-    pointers = {name: b.param(f"p_{name}", ir.Pointer(real, const=name not in what.written)) for name in what.vectors}
-    scalars = {name: b.param(name, real) for name in what.scalars}
-    part = b.param("part", ir.pointer(real)) if what.sums else None
+    arrays = {name: b.param(f"p_{name}", ir.Pointer(real, const=name not in kernel.written)) for name in kernel.vectors}
+    scalars = {name: b.param(name, real) for name in kernel.scalars}
+    part = b.param("part", ir.pointer(real)) if kernel.sums else None
     n = b.param("n", ir.WIDE)
     chip = b.array("chip", ir.shared_pointer(real), threads) if part is not None else None
-    totals = [b.mutable(f"t{k}", 0.0, real) for k in range(what.sums)]
+    totals = [b.mutable(f"t{k}", 0.0, real) for k in range(kernel.sums)]
     with _grid(b, n, threads) as i:
-        compute_element(what, scalars, b, i, pointers, totals)
+        compute_element(kernel, scalars, b, i, arrays, totals)
     if part is None or chip is None:
         return _source((b.function(),), dtype, dialect, threads, entry)
     joined = _total(real, threads)
     for k, total in enumerate(totals):
-        _joined(b, joined, chip, total, part, ir.GROUP * what.sums + k)
-    finish = _finish(f"{entry}_finish", joined, real, threads, what.sums)
+        _join_groups(b, joined, chip, total, part, ir.GROUP * kernel.sums + k)
+    finish = _finish(f"{entry}_finish", joined, real, threads, kernel.sums)
     return _source((joined, b.function(), finish), dtype, dialect, threads, entry, finish.name)
 
 
@@ -116,12 +116,12 @@ def _total(real: ir.Element, threads: int) -> ir.Function:
             b.set(chip[ir.THREAD], chip[ir.THREAD] + chip[ir.THREAD + span])
         b.barrier()
         span //= 2
-    found = b.let("all", chip[0])
+    total = b.let("all", chip[0])
     b.barrier()
-    return b.function(found)
+    return b.function(total)
 
 
-def _joined(
+def _join_groups(
     b: ir.Builder,
     joined: ir.Function,
     chip: ir.Expr,
@@ -143,5 +143,5 @@ def _finish(name: str, joined: ir.Function, real: ir.Element, threads: int, sums
         total = b.mutable(f"t{k}", 0.0, real)
         with b.loop("g", ir.THREAD, groups, threads) as g:
             b.set(total, total + part[g * sums + k])
-        _joined(b, joined, chip, total, part, k)
+        _join_groups(b, joined, chip, total, part, k)
     return b.function()

@@ -65,14 +65,14 @@ class VectorKernel:
     @property
     def read(self) -> tuple[str, ...]:
         """Vectors whose former elements it needs."""
-        found: dict[str, None] = {}
+        inputs: dict[str, None] = {}
         assigned: set[str] = set()
         for each in self.operations:
-            found |= dict.fromkeys(
+            inputs |= dict.fromkeys(
                 name for name in _names(each.formula) if name in self.vectors and name not in assigned
             )
             assigned.add(each.target)
-        return tuple(name for name in self.vectors if name in found)
+        return tuple(name for name in self.vectors if name in inputs)
 
     @property
     def sums(self) -> int:
@@ -111,14 +111,14 @@ def kernel(name: str, vectors: str, *operations: str, scalars: str = "") -> Vect
     3
     """
     parsed = []
-    known = {*vectors.split(), *scalars.split()}
+    names = {*vectors.split(), *scalars.split()}
     for text in operations:
         target, _, formula = text.rpartition("=")
         target, formula = target.strip(), formula.strip()
-        unknown = [word for word in (*_names(formula), *([target] if target else [])) if word not in known]
-        if unknown or not _is_formula(formula, known) or (target and target not in vectors.split()):
+        unknown = [word for word in (*_names(formula), *([target] if target else [])) if word not in names]
+        if unknown or not _is_formula(formula, names) or (target and target not in vectors.split()):
             raise UsageError(
-                f"{text!r} is no operation on {', '.join(sorted(known))}",
+                f"{text!r} is no operation on {', '.join(sorted(names))}",
                 "write 'y = a * x + y' to assign, 'x * y' to sum",
             )
         parsed.append(Operation(target=target, formula=formula))
@@ -127,15 +127,15 @@ def kernel(name: str, vectors: str, *operations: str, scalars: str = "") -> Vect
     )
 
 
-def _is_formula(text: str, known: Collection[str]) -> bool:
+def _is_formula(text: str, names: Collection[str]) -> bool:
     try:
-        _evaluated(ast.parse(text, mode="eval").body, dict.fromkeys(known, 1))
+        _formula_value(ast.parse(text, mode="eval").body, dict.fromkeys(names, 1))
     except (SyntaxError, UsageError):
         return False
     return True
 
 
-def _evaluated(node: ast.expr, values: Mapping[str, ir.Operand]) -> ir.Operand:
+def _formula_value(node: ast.expr, values: Mapping[str, ir.Operand]) -> ir.Operand:
     """A formula of names, whole numbers, + - * and parentheses."""
     match node:
         case ast.Name(name):
@@ -143,10 +143,10 @@ def _evaluated(node: ast.expr, values: Mapping[str, ir.Operand]) -> ir.Operand:
         case ast.Constant(int(number)):
             return number
         case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
-            value = _evaluated(operand, values)
+            value = _formula_value(operand, values)
             return -value if isinstance(sign, ast.USub) else value
         case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as sign, right):
-            a, b = _evaluated(left, values), _evaluated(right, values)
+            a, b = _formula_value(left, values), _formula_value(right, values)
             if isinstance(sign, ast.Mult):
                 return a * b
             return a + b if isinstance(sign, ast.Add) else a - b
@@ -212,15 +212,15 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
             raise UsageError(
                 f"{second.name!r} shares {list(second.vectors)} with {list(first.vectors)}, got {dict(share)}"
             )
-    taken = {*first.vectors, *first.scalars}
+    identifiers = {*first.vectors, *first.scalars}
     names = dict(share)
     for name in (*second.vectors, *second.scalars):
         if name not in names:
             fresh = name
-            while fresh in taken:
+            while fresh in identifiers:
                 fresh += "_"
             names[name] = fresh
-            taken.add(fresh)
+            identifiers.add(fresh)
     renamed = tuple(
         replace(each, target=names.get(each.target, ""), formula=_NAME.sub(lambda m: names[m[0]], each.formula))
         for each in second.operations
@@ -234,13 +234,13 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
 
 
 def compute(
-    what: VectorKernel, scalars: Mapping[str, ir.Expr], b: ir.Builder, load: Callable[[str], ir.Expr], tag: str = ""
+    kernel: VectorKernel, scalars: Mapping[str, ir.Expr], b: ir.Builder, load: Callable[[str], ir.Expr], tag: str = ""
 ) -> tuple[dict[str, ir.Operand], list[ir.Operand]]:
     """Compute an element, or vectors of them: what every name stands for afterwards, and the terms of each sum."""
-    values: dict[str, ir.Operand] = {**scalars, **{name: b.let(f"e_{name}{tag}", load(name)) for name in what.read}}
+    values: dict[str, ir.Operand] = {**scalars, **{name: b.let(f"e_{name}{tag}", load(name)) for name in kernel.read}}
     terms = []
-    for number, each in enumerate(what.operations):
-        value = _evaluated(ast.parse(each.formula, mode="eval").body, values)
+    for number, each in enumerate(kernel.operations):
+        value = _formula_value(ast.parse(each.formula, mode="eval").body, values)
         if each.target and isinstance(value, ir.Expr):
             values[each.target] = b.let(f"{each.target}{number}{tag}", value)
         elif each.target:
@@ -251,7 +251,7 @@ def compute(
 
 
 def compute_element(
-    what: VectorKernel,
+    kernel: VectorKernel,
     scalars: Mapping[str, ir.Expr],
     b: ir.Builder,
     at: ir.Expr,
@@ -259,14 +259,14 @@ def compute_element(
     totals: Sequence[ir.Expr],
 ) -> None:
     """Compute an element of the vectors that ``pointers`` point to, and add it to the sums."""
-    values, terms = compute(what, scalars, b, lambda name: pointers[name][at])
+    values, terms = compute(kernel, scalars, b, lambda name: pointers[name][at])
     for total, term in zip(totals, terms, strict=True):
         b.set(total, total + term)
-    for name in what.written:
+    for name in kernel.written:
         b.set(pointers[name][at], values[name])
 
 
-def emit_vectors(what: VectorKernel, dtype: str, vectors: int) -> KernelSource[None]:
+def emit_vectors(kernel: VectorKernel, dtype: str, vectors: int) -> KernelSource[None]:
     """Write a kernel for CPUs, with ``vectors`` registers of elements per iteration.
 
     ``array`` holds the vectors' addresses, ``size`` their length, the number of threads and whether vectors that are
@@ -274,37 +274,37 @@ def emit_vectors(what: VectorKernel, dtype: str, vectors: int) -> KernelSource[N
     afterwards; the last argument points to the scalars, as doubles.
     """
     real = real_element(dtype)
-    entry = f"tw_vectors_{fingerprint(what, dtype, vectors, _VERSION)[:12]}"
-    block = _Block(what, real, vectors, entry).function()
-    return c_source(c.print_unit((block, _entry(what, real, block, entry))), entry)
+    entry = f"tw_vectors_{fingerprint(kernel, dtype, vectors, _VERSION)[:12]}"
+    block = _Block(kernel, real, vectors, entry).function()
+    return c_source(c.print_unit((block, _entry(kernel, real, block, entry))), entry)
 
 
 class _Block:
     """Makes the function that computes elements from … from + n - 1; their sums go to ``sum``."""
 
-    def __init__(self, what: VectorKernel, real: ir.Element, vectors: int, entry: str) -> None:
+    def __init__(self, kernel: VectorKernel, real: ir.Element, vectors: int, entry: str) -> None:
         b = self.b = ir.Builder(f"{entry}_block")
-        self.what, self.real, self.vectors = what, real, vectors
+        self.kernel, self.real, self.vectors = kernel, real, vectors
         self.register = ir.vector(real)
         array, start, self.n = b.param("array", ARRAYS), b.param("from", ir.INDEX), b.param("n", ir.INDEX)
         self.stream = b.param("stream", ir.INDEX)
         scalar, self.total = b.param("scalar", ir.const_pointer(DOUBLE)), b.param("sum", ir.pointer(DOUBLE))
         self.pointers = {}
-        for number, name in enumerate(what.vectors):
-            kind = ir.Pointer(real, const=name not in what.written)
+        for number, name in enumerate(kernel.vectors):
+            kind = ir.Pointer(real, const=name not in kernel.written)
             self.pointers[name] = b.let(f"p_{name}", array[number].to(kind) + start)
-        self.scalars = {name: b.let(name, scalar[number].to(real)) for number, name in enumerate(what.scalars)}
-        self.fresh = [name for name in what.written if name not in what.read]
-        self.wide = [[b.mutable(f"t{k}_{v}", 0.0, self.register) for v in range(vectors)] for k in range(what.sums)]
-        self.single = [b.mutable(f"t{k}", 0.0, real) for k in range(what.sums)]
+        self.scalars = {name: b.let(name, scalar[number].to(real)) for number, name in enumerate(kernel.scalars)}
+        self.fresh = [name for name in kernel.written if name not in kernel.read]
+        self.wide = [[b.mutable(f"t{k}_{v}", 0.0, self.register) for v in range(vectors)] for k in range(kernel.sums)]
+        self.single = [b.mutable(f"t{k}", 0.0, real) for k in range(kernel.sums)]
 
     def function(self) -> ir.Function:
         b = self.b
         if self.fresh:
-            places = [beyond_boundary(self.pointers[name]) for name in self.fresh]
+            offsets = [beyond_boundary(self.pointers[name]) for name in self.fresh]
             past = self.stream.differs(0)
-            for place in places[1:]:  # all meet a boundary of vectors at the same element
-                past = past & place.equals(places[0])
+            for offset in offsets[1:]:  # all meet a boundary of vectors at the same element
+                past = past & offset.equals(offsets[0])
             with b.when(past):
                 self.sweep(past=True)
             with b.otherwise():
@@ -322,48 +322,48 @@ class _Block:
     def sweep(self, *, past: bool) -> None:
         aligned = self.pointers[self.fresh[0]] if past else None
         whole = lambda at: self.registers(at, past=past)  # noqa: E731
-        one = lambda at: compute_element(self.what, self.scalars, self.b, at, self.pointers, self.single)  # noqa: E731
-        sweep(self.b, self.n, self.real, self.vectors, whole, one, aligned=aligned)
+        element = lambda at: compute_element(self.kernel, self.scalars, self.b, at, self.pointers, self.single)  # noqa: E731
+        sweep(self.b, self.n, self.real, self.vectors, whole, element, aligned=aligned)
 
     def from_place(self, place: ir.Expr) -> Callable[[str], ir.Expr]:
         return lambda name: self.pointers[name].vector(place)
 
     def registers(self, at: ir.Expr, *, past: bool) -> None:
         """Registers of elements: all of them are computed before any is stored."""
-        b, found = self.b, []
+        b, results = self.b, []
         for v in range(self.vectors):
             place = at + ir.Lanes(self.real) * v
-            values, terms = compute(self.what, self.scalars, b, self.from_place(place), f"_{v}")
+            values, terms = compute(self.kernel, self.scalars, b, self.from_place(place), f"_{v}")
             for total, term in zip(self.wide, terms, strict=True):
                 b.set(total[v], total[v] + term)
-            found.append((place, values))
-        for place, values in found:
-            for name in self.what.written:
+            results.append((place, values))
+        for place, values in results:
+            for name in self.kernel.written:
                 value = values[name]
                 if not isinstance(value, ir.Expr) or ir.type_of(value) != self.register:
                     value = ir.splat(value, self.register)
                 put(b, self.pointers[name], place, value, past=past and name in self.fresh)
 
 
-def _entry(what: VectorKernel, real: ir.Element, block: ir.Function, entry: str) -> ir.Function:
+def _entry(kernel: VectorKernel, real: ir.Element, block: ir.Function, entry: str) -> ir.Function:
     b = ir.Builder(entry, kind="entry")
     array, size = b.param("array", ARRAYS), b.param("size", INDICES)
     work, scalar = b.param("work", ir.pointer(DOUBLE)), b.param("scalar", ir.const_pointer(DOUBLE))
     n, stream = b.let("n", size[0]), b.let("stream", size[2])
     blocks = b.let("blocks", (n + (BLOCK - 1)) / BLOCK)
 
-    def one(at: ir.Expr) -> None:
-        b.call(block, array, at * BLOCK, ir.smallest(n - at * BLOCK, BLOCK), stream, scalar, work + at * what.sums)
+    def run_block(at: ir.Expr) -> None:
+        b.call(block, array, at * BLOCK, ir.smallest(n - at * BLOCK, BLOCK), stream, scalar, work + at * kernel.sums)
         with b.when(stream.differs(0)):
             b.intrinsic("fence", real)
 
     with b.when(size[1] > 1), b.parallel(size[1]), b.loop("b", 0, blocks, share="static") as at:
-        one(at)
+        run_block(at)
     with b.otherwise(), b.loop("b", 0, blocks) as at:
-        one(at)
-    for k in range(what.sums):
+        run_block(at)
+    for k in range(kernel.sums):
         total = b.mutable(f"total{k}", 0.0, DOUBLE)
         with b.loop("b", 0, blocks) as at:
-            b.set(total, total + work[at * what.sums + k])
+            b.set(total, total + work[at * kernel.sums + k])
         b.set(work[k], total)
     return b.function()

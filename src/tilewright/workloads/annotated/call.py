@@ -84,14 +84,14 @@ class _Bench:
         self.expected = [array.copy() for array in self.work]
         self.run(second)
         self.bounds = [
-            tolerance(each, got, wanted)
-            for each, got, wanted in zip(self.inputs, self.work, self.expected, strict=True)
+            tolerance(each, got, original)
+            for each, got, original in zip(self.inputs, self.work, self.expected, strict=True)
         ]
         return all(bool(np.isfinite(each).all()) for each in (*self.expected, *self.work))
 
     def compare(self) -> None:
-        for each, bound, got, wanted in zip(self.inputs, self.bounds, self.work, self.expected, strict=True):
-            difference = distance(got, wanted)
+        for each, bound, got, original in zip(self.inputs, self.bounds, self.work, self.expected, strict=True):
+            difference = distance(got, original)
             if not difference <= bound:
                 raise WrongResultError(
                     f"{each.name!r} differs from the original body's by {difference:.3g}, above {bound:.3g}"
@@ -118,15 +118,15 @@ def make_input(each: RegionInput, rng: np.random.Generator, inputs: Sequence[Reg
     return rng.integers(0, max(1, least), shape).astype(dtype)
 
 
-def distance(got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
+def distance(got: npt.NDArray[Any], reference: npt.NDArray[Any]) -> float:
     """Return the largest difference of two arrays; infinite if one is not finite where the other is."""
     if got.dtype.kind != "f":
-        return float(np.max(np.abs(got.astype(np.float64) - wanted.astype(np.float64)), initial=0.0))
-    finite = np.isfinite(wanted)
+        return float(np.max(np.abs(got.astype(np.float64) - reference.astype(np.float64)), initial=0.0))
+    finite = np.isfinite(reference)
     if not np.array_equal(finite, np.isfinite(got)):
         return float("inf")
     with np.errstate(invalid="ignore"):
-        return float(np.max(np.abs(np.where(finite, got - wanted, 0.0)), initial=0.0))
+        return float(np.max(np.abs(np.where(finite, got - reference, 0.0)), initial=0.0))
 
 
 def wide_input(
@@ -189,13 +189,13 @@ def prepare(
     return samples, finite, len(_bench) > 1
 
 
-def tolerance(each: RegionInput, got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
+def tolerance(each: RegionInput, got: npt.NDArray[Any], reference: npt.NDArray[Any]) -> float:
     """Return by how much a variant may differ: some thousand roundings of the largest element, and the noise."""
     if np.dtype(each.dtype).kind != "f":
         return 0.0
-    finite = wanted[np.isfinite(wanted)]
+    finite = reference[np.isfinite(reference)]
     largest = float(np.max(np.abs(finite), initial=0.0))
-    noise = distance(got, wanted)
+    noise = distance(got, reference)
     noise = noise if np.isfinite(noise) else 0.0
     return float(np.finfo(each.dtype).eps) * _ROUNDINGS * largest + _NOISE * noise
 

@@ -69,41 +69,41 @@ class LoopLaunch:
 
 def resident(launch: LoopLaunch, machine: Machine) -> int:
     """Return the blocks that are resident on a multiprocessor together (29); 0 where not even one fits."""
-    known, warps = Numbers(machine), -(-launch.threads // WARP)
+    gpu, warps = Numbers(machine), -(-launch.threads // WARP)
     own = -(-max(1, launch.registers) // REGISTER_UNIT) * REGISTER_UNIT
-    found = min(known.max_blocks, known.max_threads // (warps * WARP))
-    found = min(found, int(known.registers // (own * WARP * (-(-warps // WARP_UNIT) * WARP_UNIT))))
-    _, shared = _divided(launch, machine)
-    if launch.threads > known.max_block_threads or launch.shared_bytes > known.block_shared_bytes:
+    blocks = min(gpu.max_blocks, gpu.max_threads // (warps * WARP))
+    blocks = min(blocks, int(gpu.registers // (own * WARP * (-(-warps // WARP_UNIT) * WARP_UNIT))))
+    _, shared = _chip_bytes(launch, machine)
+    if launch.threads > gpu.max_block_threads or launch.shared_bytes > gpu.block_shared_bytes:
         return 0
-    return min(found, int(shared // (launch.shared_bytes + machine.block_reserve_bytes.value))) if shared else 0
+    return min(blocks, int(shared // (launch.shared_bytes + machine.block_reserve_bytes.value))) if shared else 0
 
 
 def launch_times(launch: LoopLaunch, machine: Machine) -> Times[float]:
     """Return what one launch takes; infinite where a block does not fit."""
-    blocks, known = resident(launch, machine), Numbers(machine)
+    blocks, gpu = resident(launch, machine), Numbers(machine)
     if not blocks or launch.iterations <= 0:
-        return Times(terms={"synchronisation": known.launch_seconds if blocks else math.inf})
+        return Times(terms={"synchronisation": gpu.launch_seconds if blocks else math.inf})
     working = min(launch.blocks, math.ceil(launch.iterations / launch.threads))
-    queue = math.ceil(working / known.sm_count)
-    together, busy = min(blocks, queue), min(known.sm_count, working)
+    queue = math.ceil(working / gpu.sm_count)
+    together, busy = min(blocks, queue), min(gpu.sm_count, working)
     lanes = min(launch.threads, math.ceil(launch.iterations / working))
-    reached = min(1.0, together * math.ceil(lanes / WARP) / known.hiding_warps)
+    reached = min(1.0, together * math.ceil(lanes / WARP) / gpu.hiding_warps)
     turns = math.ceil(launch.iterations / (working * launch.threads))
     # Of the busiest multiprocessor: iterations of whole warps, those that idle included.
     work = queue * turns * math.ceil(lanes / WARP) * WARP
-    rate = known.clock * reached
-    operations = launch.floats / known.vector_width + launch.doubles / max(known.vector_width * known.fp64_ratio, 1e-9)
-    operations += launch.integers / known.int_lanes + launch.specials / known.special_lanes
+    rate = gpu.clock * reached
+    operations = launch.floats / gpu.vector_width + launch.doubles / max(gpu.vector_width * gpu.fp64_ratio, 1e-9)
+    operations += launch.integers / gpu.int_lanes + launch.specials / gpu.special_lanes
     lines = sum(each.count * max(1.0, each.sectors * SECTOR / _LINE) for each in launch.accesses) / WARP
     lines += launch.spill_bytes / _LINE
-    chip = launch.chip_words * WORD * known.sm_count / known.shared_bandwidth
-    barriers = queue * turns * launch.barriers * known.barrier_seconds / together
-    moved = _moved(launch, machine, together) / (known.dram_bandwidth * busy / known.sm_count * reached)
-    latency = known.global_latency / known.clock * (1.0 - reached)
+    chip = launch.chip_words * WORD * gpu.sm_count / gpu.shared_bandwidth
+    barriers = queue * turns * launch.barriers * gpu.barrier_seconds / together
+    moved = _memory_bytes(launch, machine, together) / (gpu.dram_bandwidth * busy / gpu.sm_count * reached)
+    latency = gpu.global_latency / gpu.clock * (1.0 - reached)
     return Times(
         terms={
-            "synchronisation": known.launch_seconds,
+            "synchronisation": gpu.launch_seconds,
             "arithmetic": work * operations / rate,
             "on-chip memory": work * lines / rate + work * chip / reached,
             "barriers": barriers,
@@ -132,7 +132,7 @@ def region_times(
     )
 
 
-def _divided(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:
+def _chip_bytes(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:
     """Return the bytes of L1 and of shared memory of a multiprocessor, as a preference divides them."""
     shared = machine.shared_bytes.value
     own = machine.l1_bytes.value if machine.l1_bytes else 0.0
@@ -145,19 +145,19 @@ def _divided(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:
     return max(own, whole - shared), shared
 
 
-def _moved(launch: LoopLaunch, machine: Machine, together: int) -> float:
+def _memory_bytes(launch: LoopLaunch, machine: Machine, together: int) -> float:
     """Return the bytes between memory and chip of a launch.
 
     An array comes once, but no more of it than is asked for. Where the elements of neighbouring threads lie apart, a
     transaction brings more than its element; L1 keeps the rest for the next one if it holds a transaction for every
     thread and access, L2 if it holds the array. What spills leaves L1 where it is more than that.
     """
-    level1, _ = _divided(launch, machine)
+    level1, _ = _chip_bytes(launch, machine)
     level2 = machine.l2_bytes.value if machine.l2_bytes else 0.0
     threads = together * launch.threads
-    kept = threads * SECTOR * sum(each.apart for each in launch.accesses) <= level1
+    reuse = threads * SECTOR * sum(each.apart for each in launch.accesses) <= level1
     total = 0.0
     for each in launch.accesses:
-        asked = each.count * launch.iterations * (SECTOR if each.apart else each.itemsize)
-        total += asked if each.apart and not kept and each.nbytes > level2 else min(each.nbytes, asked)
+        demand = each.count * launch.iterations * (SECTOR if each.apart else each.itemsize)
+        total += demand if each.apart and not reuse and each.nbytes > level2 else min(each.nbytes, demand)
     return total + (0.0 if threads * launch.spill_bytes <= level1 else launch.spill_bytes * launch.iterations)

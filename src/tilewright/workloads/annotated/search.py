@@ -36,16 +36,16 @@ def exhaustive(sizes: Sequence[int], _rng: np.random.Generator, _prior: Prior | 
 
 def random_search(sizes: Sequence[int], rng: np.random.Generator, _prior: Prior | None) -> Walk:
     """Ask for points by chance, none twice."""
-    seen: set[Point] = set()
+    points: set[Point] = set()
     total = math.prod(sizes)
     misses = 0
-    while len(seen) < total and misses < 10_000:
+    while len(points) < total and misses < 10_000:
         batch: list[Point] = []
         while len(batch) < _BATCH and misses < 10_000:
             point = _random(sizes, rng)
-            misses = 0 if point not in seen else misses + 1
-            if point not in seen:
-                seen.add(point)
+            misses = 0 if point not in points else misses + 1
+            if point not in points:
+                points.add(point)
                 batch.append(point)
         if batch:
             yield batch
@@ -77,22 +77,22 @@ def simplex(sizes: Sequence[int], rng: np.random.Generator, _prior: Prior | None
         for _ in range(20 * (dims + 1)):
             centre = np.mean([vertex for _, vertex in vertices[:-1]], axis=0)
             worst_cost, worst = vertices[-1]
-            reflected = _rounded(2 * centre - np.array(worst), sizes)
+            reflected = _nearest_point(2 * centre - np.array(worst), sizes)
             (cost,) = yield [reflected]
             new = (cost, reflected)
             if cost < vertices[0][0]:
-                expanded = _rounded(3 * centre - 2 * np.array(worst), sizes)
+                expanded = _nearest_point(3 * centre - 2 * np.array(worst), sizes)
                 (further,) = yield [expanded]
                 new = min(new, (further, expanded))
             elif cost >= vertices[max(0, len(vertices) - 2)][0]:
-                inside = _rounded(0.5 * (centre + np.array(worst)), sizes)
+                inside = _nearest_point(0.5 * (centre + np.array(worst)), sizes)
                 (closer,) = yield [inside]
                 new = (closer, inside)
             if new[0] < worst_cost:
                 vertices = sorted([*vertices[:-1], new])
             else:
                 best = np.array(vertices[0][1])
-                moved = [_rounded(0.5 * (best + np.array(vertex)), sizes) for _, vertex in vertices[1:]]
+                moved = [_nearest_point(0.5 * (best + np.array(vertex)), sizes) for _, vertex in vertices[1:]]
                 again = yield moved
                 vertices = sorted([vertices[0], *zip(again, moved, strict=True)])
             if len({vertex for _, vertex in vertices}) == 1:
@@ -102,17 +102,17 @@ def simplex(sizes: Sequence[int], rng: np.random.Generator, _prior: Prior | None
 def annealing(sizes: Sequence[int], rng: np.random.Generator, _prior: Prior | None) -> Walk:
     """Simulated annealing: worse neighbours are taken less and less often."""
     for _ in range(_RESTARTS):
-        here = _random(sizes, rng)
-        (cost,) = yield [here]
+        point = _random(sizes, rng)
+        (cost,) = yield [point]
         if not math.isfinite(cost):
             continue
         heat = 0.5
         while heat > 0.01:
-            there = _step(here, sizes, rng, max(1, round(4 * heat)))
-            (other,) = yield [there]
+            candidate = _step(point, sizes, rng, max(1, round(4 * heat)))
+            (other,) = yield [candidate]
             # Costs are times: what counts is their ratio.
             if math.isfinite(other) and (other <= cost or rng.random() < math.exp((cost - other) / (cost * heat))):
-                here, cost = there, other
+                point, cost = candidate, other
             heat *= _COOLING
 
 
@@ -148,7 +148,7 @@ def firefly(sizes: Sequence[int], rng: np.random.Generator, _prior: Prior | None
                     near = math.exp(-float(np.sum((gap / extent) ** 2)))
                     place = place + near * gap
             place = place + noise * extent * (rng.random(len(sizes)) - 0.5)
-            moved[a] = _rounded(place, sizes)
+            moved[a] = _nearest_point(place, sizes)
         new = yield moved
         for a in range(_SWARM):
             if new[a] <= costs[a] or not math.isfinite(costs[a]):
@@ -160,52 +160,52 @@ def model(sizes: Sequence[int], rng: np.random.Generator, prior: Prior | None) -
 
     It starts from the analytic estimate (``prior``, the logarithm of an expected time) where there is one.
     """
-    seen: dict[Point, float] = {}
-    first = _candidates(sizes, rng, seen, 400)
+    history: dict[Point, float] = {}
+    first = _candidates(sizes, rng, history, 400)
     if prior is not None:
         first.sort(key=prior)
     batch = list(dict.fromkeys([*first[: 2 * _BATCH], *(_random(sizes, rng) for _ in range(_BATCH))]))
     while batch:
         costs = yield batch
-        seen.update(zip(batch, costs, strict=True))
-        weights = _fitted(sizes, seen, prior)
-        pool = _candidates(sizes, rng, seen, 600)
-        pool.sort(key=lambda point: _expected(point, weights, prior))
+        history.update(zip(batch, costs, strict=True))
+        weights = _effects(sizes, history, prior)
+        pool = _candidates(sizes, rng, history, 600)
+        pool.sort(key=lambda point: _expectation(point, weights, prior))
         batch = pool[: _BATCH - 1]
         if len(pool) > _BATCH:
             batch.append(pool[int(rng.integers(_BATCH - 1, len(pool)))])
 
 
-def _fitted(sizes: Sequence[int], seen: dict[Point, float], prior: Prior | None) -> list[npt.NDArray[np.float64]]:
+def _effects(sizes: Sequence[int], history: dict[Point, float], prior: Prior | None) -> list[npt.NDArray[np.float64]]:
     """Fit log time as a constant plus one effect per value, by regularised least squares."""
-    good = {point: math.log(cost) for point, cost in seen.items() if math.isfinite(cost) and cost > 0}
+    logs = {point: math.log(cost) for point, cost in history.items() if math.isfinite(cost) and cost > 0}
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    if not good:
+    if not logs:
         return [np.zeros(size) for size in sizes] + [np.zeros(1)]
-    rows = np.zeros((len(good), int(offsets[-1]) + 1))
-    for row, point in enumerate(good):
+    rows = np.zeros((len(logs), int(offsets[-1]) + 1))
+    for row, point in enumerate(logs):
         rows[row, [int(offsets[axis]) + index for axis, index in enumerate(point)]] = 1.0
         rows[row, -1] = 3.0
-    target = np.array([cost - (prior(point) if prior else 0.0) for point, cost in good.items()])
-    gram = rows @ rows.T + 0.3 * np.eye(len(good))
+    target = np.array([cost - (prior(point) if prior else 0.0) for point, cost in logs.items()])
+    gram = rows @ rows.T + 0.3 * np.eye(len(logs))
     weights = rows.T @ np.linalg.solve(gram, target)
     return [weights[int(a) : int(b)] for a, b in itertools.pairwise(offsets)] + [3.0 * weights[-1:]]
 
 
-def _expected(point: Point, weights: Sequence[npt.NDArray[np.float64]], prior: Prior | None) -> float:
+def _expectation(point: Point, weights: Sequence[npt.NDArray[np.float64]], prior: Prior | None) -> float:
     total = float(weights[-1][0]) + sum(float(weights[axis][index]) for axis, index in enumerate(point))
     return total + (prior(point) if prior is not None else 0.0)
 
 
-def _candidates(sizes: Sequence[int], rng: np.random.Generator, seen: dict[Point, float], count: int) -> list[Point]:
+def _candidates(sizes: Sequence[int], rng: np.random.Generator, history: dict[Point, float], count: int) -> list[Point]:
     """Points by chance and the neighbours of the best, none of them seen."""
-    best = sorted((cost, point) for point, cost in seen.items() if math.isfinite(cost))[:3]
+    best = sorted((cost, point) for point, cost in history.items() if math.isfinite(cost))[:3]
     around = [each for _, point in best for each in _neighbours(point, sizes)]
     if math.prod(sizes) <= count:
         around += list(itertools.product(*(range(size) for size in sizes)))
     else:
         around += [_random(sizes, rng) for _ in range(count)]
-    return [point for point in dict.fromkeys(around) if point not in seen]
+    return [point for point in dict.fromkeys(around) if point not in history]
 
 
 def _random(sizes: Sequence[int], rng: np.random.Generator) -> Point:
@@ -213,11 +213,11 @@ def _random(sizes: Sequence[int], rng: np.random.Generator) -> Point:
 
 
 def _neighbours(point: Point, sizes: Sequence[int]) -> list[Point]:
-    found = []
+    points = []
     for axis, size in enumerate(sizes):
         near = [index for index in (point[axis] - 1, point[axis] + 1) if 0 <= index < size]
-        found += [(*point[:axis], index, *point[axis + 1 :]) for index in near]
-    return found
+        points += [(*point[:axis], index, *point[axis + 1 :]) for index in near]
+    return points
 
 
 def _step(point: Point, sizes: Sequence[int], rng: np.random.Generator, reach: int) -> Point:
@@ -226,7 +226,7 @@ def _step(point: Point, sizes: Sequence[int], rng: np.random.Generator, reach: i
     return (*point[:axis], min(max(moved, 0), sizes[axis] - 1), *point[axis + 1 :])
 
 
-def _rounded(place: npt.NDArray[np.float64], sizes: Sequence[int]) -> Point:
+def _nearest_point(place: npt.NDArray[np.float64], sizes: Sequence[int]) -> Point:
     return tuple(int(min(max(round(float(value)), 0), size - 1)) for value, size in zip(place, sizes, strict=True))
 
 
@@ -326,12 +326,12 @@ class ParameterSpace:
 
     def turned(self, point: Point) -> list[Point]:
         """Return the points that differ from one in the value of a parameter that was added."""
-        places = [self.names.index(name) for name in self.added]
+        axes = [self.names.index(name) for name in self.added]
         return [
-            (*point[:place], index, *point[place + 1 :])
-            for place in places
-            for index in range(len(self.values[place]))
-            if index != point[place]
+            (*point[:axis], index, *point[axis + 1 :])
+            for axis in axes
+            for index in range(len(self.values[axis]))
+            if index != point[axis]
         ]
 
     def at(self, point: Point) -> dict[str, object]:
@@ -394,8 +394,8 @@ class _State:
     @property
     def ranked(self) -> list[Point]:
         """The points that ran, the fastest first."""
-        good = [point for point, trial in self.trials.items() if math.isfinite(trial.seconds)]
-        return sorted(good, key=lambda point: self.trials[point].seconds)
+        points = [point for point, trial in self.trials.items() if math.isfinite(trial.seconds)]
+        return sorted(points, key=lambda point: self.trials[point].seconds)
 
     def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
         new = [point for point in dict.fromkeys(batch) if point not in self.trials and point not in self.excluded]
@@ -403,11 +403,11 @@ class _State:
         self.excluded |= refused
         fresh = [point for point in new if point not in refused][: max(0, self.most - len(self.trials))]
         for place in range(0, len(fresh), _AT_A_TIME):
-            some = fresh[place : place + _AT_A_TIME]
+            chunk = fresh[place : place + _AT_A_TIME]
             if self.trials and self.first.left <= 0:
                 self.cut = True
                 break
-            for point, measured in zip(some, self.meter.measure([self.space.at(p) for p in some]), strict=True):
+            for point, measured in zip(chunk, self.meter.measure([self.space.at(p) for p in chunk]), strict=True):
                 self.trials[point] = LoopTrial(values=self.space.at(point), measurement=measured)
         return [self.trials[p].seconds if p in self.trials else math.inf for p in batch], bool(fresh)
 
@@ -427,8 +427,8 @@ def search_loops(
     if own is None:
         raise UsageError(f"the searches are {', '.join(ALGORITHMS)}, got {name[:60]!r}")
     # Runs for the other values of what was added, unless there are few, or enough for all points.
-    kept = len(space.turned((0,) * len(space.names)))
-    most = runs - kept if 2 * kept < runs < space.size else runs
+    reserve = len(space.turned((0,) * len(space.names)))
+    most = runs - reserve if 2 * reserve < runs < space.size else runs
     state = _State(space=space, meter=meter, deadline=deadline, first=deadline.part(_FIRST), most=most)
     interrupted = finished = False
     try:
@@ -439,10 +439,10 @@ def search_loops(
         _repeat(state)
     except KeyboardInterrupt:
         interrupted = True
-    good = [trial for trial in state.trials.values() if math.isfinite(trial.seconds)]
+    successes = [trial for trial in state.trials.values() if math.isfinite(trial.seconds)]
     # Those that were measured again in turn are compared with each other.
-    most = max((len(trial.measurement.seconds) for trial in good), default=0)
-    even = [trial for trial in good if len(trial.measurement.seconds) == most]
+    most = max((len(trial.measurement.seconds) for trial in successes), default=0)
+    even = [trial for trial in successes if len(trial.measurement.seconds) == most]
     return LoopChoice(
         winner=min(even, key=lambda trial: trial.seconds, default=None),
         trials=tuple(state.trials.values()),
@@ -480,11 +480,11 @@ def _run(state: _State, name: str, prior: Callable[[Values], float] | None, seed
 
 def _repeat(state: _State) -> None:
     """Measure the best again, in turn, so that drift hits them alike."""
-    good = state.ranked
-    if len(good) < 2:
+    points = state.ranked
+    if len(points) < 2:
         return
-    limit = _BAND * state.trials[good[0]].seconds
-    finalists = [point for point in good[:_FINALISTS] if state.trials[point].seconds <= limit]
+    limit = _BAND * state.trials[points[0]].seconds
+    finalists = [point for point in points[:_FINALISTS] if state.trials[point].seconds <= limit]
     for _ in range(_ROUNDS):
         again: dict[Point, Measurement] = {}
         for point in finalists:

@@ -241,7 +241,7 @@ class ChainPlan(Record):
             (A1 A2) with 10,000 words on chip, model exact, objective opcount
         """
         chain = self.chain
-        kept = self.unfused_words, self.unfused_counted_words
+        baseline = self.unfused_words, self.unfused_counted_words
         order = int(self.numpy.words), self.numpy.counted_words
         best = self.unfused_best
         head = f"{text(self.tree, chain)} with {self.memory:,} words on chip"
@@ -249,7 +249,7 @@ class ChainPlan(Record):
             f"{head}, model {self.model}, objective {self.objective}",
             "words are the model's; in brackets those of loops with whole tiles, counted",
             f"{self.opcount:,} multiply-adds; {_words(self.fused_words, self.counted_words)}",
-            f"unfused, every product keeping its result: {_words(*kept)}; planned {self._less(*kept)}",
+            f"unfused, every product keeping its result: {_words(*baseline)}; planned {self._less(*baseline)}",
             f"unfused, every product at the model's best: {_words(best.words, best.counted_words)}",
             f"numpy.linalg.multi_dot: {self._compared(self.numpy)}; planned {self._less(*order)}",
             f"two steps (fewest multiply-adds, then fusion): {self._compared(self.two_step)}",
@@ -429,7 +429,7 @@ def _optima(chain: Chain, goals: Sequence[ChainSearch]) -> list[Tree]:
     """
     textbook = replace(goals[0], price=search.by_operations_only, fuse=False)
     tables = search.solve(np.array([chain.sizes], dtype=np.int64), (textbook, *goals))
-    first, *found = (search.tree_of(each[2:, 0]) for each in tables)
+    first, *trees = (search.tree_of(each[2:, 0]) for each in tables)
     if search.can_share(chain):
         for number, goal in enumerate(goals):
 
@@ -437,21 +437,21 @@ def _optima(chain: Chain, goals: Sequence[ChainSearch]) -> list[Tree]:
                 costs = search.node_costs([(chain.sizes, node) for node in computed(chain, tree)], goal)
                 return tuple(sum(column) for column in zip(*costs, strict=True))
 
-            found[number] = min(found[number], search.shared_tree(chain, goal), key=total)
-    return [first, *found]
+            trees[number] = min(trees[number], search.shared_tree(chain, goal), key=total)
+    return [first, *trees]
 
 
 def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tree:
     """Return a tree whose every node says what it keeps on chip, and in what tile."""
     decided: dict[tuple[int, int], tuple[str, tuple[int, int]]] = {}
     every = list(nodes(tree))
-    for fusion, places, p in search.by_fusion((sizes, node) for node in every):
+    for fusion, positions, p in search.by_fusion((sizes, node) for node in every):
         schedules = moves(model, memory, fusion, p).schedule
         for number in sorted(set(schedules.tolist())):
             at = np.flatnonzero(schedules == number)
             shapes = tiles(model, memory, SCHEDULES[number], [column[at] for column in p])
             keep = SCHEDULES[number] if fusion == "none" else "T"
-            decided |= {span(every[places[i]]): (keep, shape) for i, shape in zip(at, shapes, strict=True)}
+            decided |= {span(every[positions[i]]): (keep, shape) for i, shape in zip(at, shapes, strict=True)}
 
     def complete(part: Tree) -> Tree:
         if isinstance(part, int):
@@ -463,24 +463,24 @@ def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tre
     return complete(tree)
 
 
-def counted(sizes: Sequence[int], some: Iterable[Product]) -> int:
+def counted(sizes: Sequence[int], products: Iterable[Product]) -> int:
     """Return the words that loops with the tiles of some decided nodes move, counted exactly."""
     return sum(
-        count(node.keep if node.fusion == "none" else node.fusion, extents(sizes, node), node.tile) for node in some
+        count(node.keep if node.fusion == "none" else node.fusion, extents(sizes, node), node.tile) for node in products
     )
 
 
 def variant(chain: Chain, tree: Tree, model: str, memory: int, rates: Rates | None = None) -> ChainVariant:
     """Return a tree with its costs, equal products counted once."""
-    done = tuple(computed(chain, with_tiles(chain.sizes, tree, model, memory)))
-    words = words_of(chain.sizes, done, model, memory)
-    costs = [(float(operations(chain.sizes, [node])), moved) for node, moved in zip(done, words, strict=True)]
+    products = tuple(computed(chain, with_tiles(chain.sizes, tree, model, memory)))
+    words = words_of(chain.sizes, products, model, memory)
+    costs = [(float(operations(chain.sizes, [node])), moved) for node, moved in zip(products, words, strict=True)]
     return ChainVariant(
         tree=tree,
-        operations=operations(chain.sizes, done),
+        operations=operations(chain.sizes, products),
         words=sum(words),
-        counted_words=counted(chain.sizes, done),
-        energy=None if rates is None or not done else energy(rates, costs),
+        counted_words=counted(chain.sizes, products),
+        energy=None if rates is None or not products else energy(rates, costs),
     )
 
 
@@ -493,10 +493,10 @@ def fusion_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> l
 
     options = [(node, each) for node in nodes(unfused(tree)) for each in search.candidates(node)]
     words = words_of(sizes, [each for _, each in options], model, memory)
-    found: dict[tuple[int, int], FusionWords] = {}
+    entries: dict[tuple[int, int], FusionWords] = {}
     for (node, each), moved in zip(options, words, strict=True):
-        entry = found.setdefault(span(node), FusionWords(node=node, local={}, subtree={}))
+        entry = entries.setdefault(span(node), FusionWords(node=node, local={}, subtree={}))
         entry.local[each.fusion] = moved - written(node) + sum(map(written, each.children))
-        below = [found[span(child)].least for child in each.children if isinstance(child, Product)]
+        below = [entries[span(child)].least for child in each.children if isinstance(child, Product)]
         entry.subtree[each.fusion] = entry.local[each.fusion] + sum(below)
-    return list(found.values())
+    return list(entries.values())

@@ -74,17 +74,17 @@ def make_chain(
             f"a chain has 1 to {MAX_OPERANDS} matrices, got {max(0, count)}", "n matrices have n + 1 sizes: P0 P1 … Pn"
         )
     sizes = tuple(whole_number(size, "every size of a chain", 1, MAX_SIZE, "from 1 to 2^40") for size in sizes)
-    known = tuple(range(count)) if operands is None else tuple(operands)
+    sources = tuple(range(count)) if operands is None else tuple(operands)
     flipped = (False,) * count if transposed is None else tuple(bool(flag) for flag in transposed)
-    if len(known) != count or len(flipped) != count:
+    if len(sources) != count or len(flipped) != count:
         raise UsageError(f"a chain of {count} matrices needs {count} operands and transpositions")
-    for i, first in enumerate(known):
-        if not 0 <= first <= i or known[first] != first:
+    for i, first in enumerate(sources):
+        if not 0 <= first <= i or sources[first] != first:
             raise UsageError(f"operand {i} must name the first occurrence of its matrix, got {first!r}")
         shapes = [(sizes[k], sizes[k + 1])[:: -1 if flipped[k] else 1] for k in (i, first)]
         if shapes[0] != shapes[1]:
             raise UsageError(f"operands {first} and {i} are said to be one matrix but are {shapes[1]} and {shapes[0]}")
-    return Chain(sizes=sizes, operands=known, transposed=flipped)
+    return Chain(sizes=sizes, operands=sources, transposed=flipped)
 
 
 def span(tree: Tree) -> tuple[int, int]:
@@ -129,9 +129,9 @@ def operation_count(fusion: str, p: Sequence[Size]) -> Size:
     return p[0] * p[1] * p[2]
 
 
-def operations(sizes: Sequence[int], some: Iterable[Product]) -> int:
+def operations(sizes: Sequence[int], products: Iterable[Product]) -> int:
     """Return the multiply-adds of some nodes."""
-    return sum(operation_count(node.fusion, extents(sizes, node)) for node in some)
+    return sum(operation_count(node.fusion, extents(sizes, node)) for node in products)
 
 
 def halves(node: Product) -> tuple[Tree, Tree]:

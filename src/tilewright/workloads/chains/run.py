@@ -59,9 +59,9 @@ def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
 
 @functools.lru_cache(maxsize=8)
 def _times(dtype: str, threads: int) -> HostTimes:
-    found = chain_times.stored(dtype, threads)
+    entry = chain_times.stored(dtype, threads)
     itemsize = np.dtype(dtype).itemsize
-    return found or estimated_times(machine_rates(as_machine("host"), itemsize), itemsize)
+    return entry or estimated_times(machine_rates(as_machine("host"), itemsize), itemsize)
 
 
 @checked
@@ -143,8 +143,8 @@ def multi_dot(
     chain = make_chain(tuple(int(size) for size in sizes), *_repeats(matrices))
     tree: Tree
     if plan is None:
-        known = dtype or "float64"
-        tree = _fastest(chain, known, times or _times(known, count), fuse and bool(dtype))
+        kind = dtype or "float64"
+        tree = _fastest(chain, kind, times or _times(kind, count), fuse and bool(dtype))
     else:
         tree = plan.tree if isinstance(plan, ChainPlan) else plan
         _check(chain, plan, tree)
@@ -153,11 +153,11 @@ def multi_dot(
 
 def _matrices(arrays: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any]]:
     """Return two-dimensional matrices that fit, and what turns their product into the result's shape."""
-    given = list(arrays)
-    if len(given) < 2:
-        raise ArrayError(f"a chain to multiply has at least two matrices, got {len(given)}")
-    last = len(given) - 1
-    for number, array in enumerate(given):
+    operands = list(arrays)
+    if len(operands) < 2:
+        raise ArrayError(f"a chain to multiply has at least two matrices, got {len(operands)}")
+    last = len(operands) - 1
+    for number, array in enumerate(operands):
         rank = getattr(array, "ndim", None)
         if rank is None:
             raise ArrayError(
@@ -165,8 +165,8 @@ def _matrices(arrays: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any]]:
             )
         if rank != 2 and not (rank == 1 and number in {0, last}):
             raise ArrayError(f"matrix {number + 1} of the chain must have 2 dimensions, got {rank}")
-    row, column = given[0].ndim == 1, given[-1].ndim == 1
-    matrices = [array.reshape(1, -1) if row and k == 0 else array for k, array in enumerate(given)]
+    row, column = operands[0].ndim == 1, operands[-1].ndim == 1
+    matrices = [array.reshape(1, -1) if row and k == 0 else array for k, array in enumerate(operands)]
     if column:
         matrices[-1] = matrices[-1].reshape(-1, 1)
     for number in range(last):

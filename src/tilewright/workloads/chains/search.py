@@ -119,7 +119,7 @@ class _Group:
 def _groups(sizes: Ints, search: ChainSearch, *, fuse: bool) -> Iterator[_Group]:
     """Yield every node of every tree of many chains of one length, the shortest ranges first."""
     count = sizes.shape[1] - 1
-    known, bounds, pending = sizes.astype(np.float64), [], 0
+    values, bounds, pending = sizes.astype(np.float64), [], 0
     for length in range(2, count + 1):
         starts = np.arange(count - length + 1)[:, None]
 
@@ -134,7 +134,7 @@ def _groups(sizes: Ints, search: ChainSearch, *, fuse: bool) -> Iterator[_Group]
             batches = []
             for fusion in bounds[0]:
                 columns = zip(*(each[fusion] for each in bounds), strict=True)
-                p = tuple(known[:, np.concatenate([part.ravel() for part in column])] for column in columns)
+                p = tuple(values[:, np.concatenate([part.ravel() for part in column])] for column in columns)
                 batches.append(search.batch(fusion, p))
             yield _Group(bounds=bounds, batches=batches)
             bounds, pending = [], 0
@@ -156,8 +156,8 @@ def cheaper_fusions(level: Sequence[Cuts]) -> list[Cuts]:
     return [single, Cuts(kind=1 + better, bounds=left.bounds, price=np.where(better, right.price, left.price))]
 
 
-def _less(one: Floats, other: Floats) -> npt.NDArray[np.bool_]:
-    return np.asarray((one[0] < other[0]) | ((one[0] == other[0]) & (one[1] < other[1])))
+def _less(cost: Floats, other: Floats) -> npt.NDArray[np.bool_]:
+    return np.asarray((cost[0] < other[0]) | ((cost[0] == other[0]) & (cost[1] < other[1])))
 
 
 def best_trees(sizes: Ints, search: ChainSearch) -> list[Tree]:
@@ -181,7 +181,7 @@ def solve(sizes: Ints, searches: Sequence[ChainSearch]) -> list[Floats]:
 
 
 def _decide(level: Sequence[Cuts], table: Floats) -> None:
-    found, count = None, table.shape[-1]
+    optimum, count = None, table.shape[-1]
     costs = table[:2].reshape(2, table.shape[1], -1)
     for cuts in level:
         parts = (costs.take(first * count + end, axis=-1) for first, end in pairwise(cuts.bounds))
@@ -191,9 +191,9 @@ def _decide(level: Sequence[Cuts], table: Floats) -> None:
         chain, row = np.arange(at.shape[0])[:, None], np.arange(at.shape[1])
         kind = np.broadcast_to(cuts.kind, cost[0].shape)[chain, row, at]
         best = np.stack([*cost[:, chain, row, at], kind, *(cut[row, at] for cut in cuts.bounds[1:3])])
-        found = best if found is None else np.where(_less(best, found), best, found)
+        optimum = best if optimum is None else np.where(_less(best, optimum), best, optimum)
     first, *_, end = level[0].bounds
-    table[:, :, first[:, 0], end[:, 0]] = found
+    table[:, :, first[:, 0], end[:, 0]] = optimum
 
 
 def tree_of(choice: Floats, first: int = 0, end: int = -1) -> Tree:
@@ -206,28 +206,28 @@ def tree_of(choice: Floats, first: int = 0, end: int = -1) -> Tree:
     return Product(children=tuple(tree_of(choice, *part) for part in pairwise(bounds)), fusion=FUSIONS[kind])
 
 
-def by_fusion(some: Iterable[tuple[Sequence[int], Product]]) -> Iterator[tuple[str, list[int], tuple[Floats, ...]]]:
+def by_fusion(pairs: Iterable[tuple[Sequence[int], Product]]) -> Iterator[tuple[str, list[int], tuple[Floats, ...]]]:
     """Sort nodes, each of a chain of some sizes, by their fusion: yield it, their places, and their own sizes."""
-    every = [(node.fusion, extents(sizes, node)) for sizes, node in some]
+    every = [(node.fusion, extents(sizes, node)) for sizes, node in pairs]
     for fusion in FUSIONS:
         at = [place for place, (kind, _) in enumerate(every) if kind == fusion]
         if at:
             yield fusion, at, tuple(np.array([every[place][1] for place in at], dtype=np.float64).T)
 
 
-def node_costs(some: Sequence[tuple[Sequence[int], Product]], search: ChainSearch) -> list[tuple[float, float]]:
+def node_costs(pairs: Sequence[tuple[Sequence[int], Product]], search: ChainSearch) -> list[tuple[float, float]]:
     """Return what nodes, each of a chain of some sizes, cost, and what decides between equals."""
     result: dict[int, tuple[float, float]] = {}
-    for fusion, at, p in by_fusion(some):
+    for fusion, at, p in by_fusion(pairs):
         cost, tie = search.price(search.batch(fusion, p))
         result |= zip(at, zip(cost.tolist(), tie.tolist(), strict=True), strict=True)
-    return [result[place] for place in range(len(some))]
+    return [result[place] for place in range(len(pairs))]
 
 
-def words_of(sizes: Sequence[int], some: Sequence[Product], model: str, memory: int) -> list[float]:
+def words_of(sizes: Sequence[int], products: Sequence[Product], model: str, memory: int) -> list[float]:
     """Return the words that each of some nodes moves, by a model."""
     search = ChainSearch(model=model, memory=memory, price=by_words)
-    return [words for words, _ in node_costs([(sizes, node) for node in some], search)]
+    return [words for words, _ in node_costs([(sizes, node) for node in products], search)]
 
 
 def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], search: ChainSearch) -> list[Tree]:
@@ -236,7 +236,7 @@ def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], search: Ch
     costs = iter(
         node_costs([(p, each) for p, tree in pairs for node in nodes(tree) for each in candidates(node)], search)
     )
-    return [_fused(tree, costs) for tree in trees]
+    return [_best_fusion(tree, costs) for tree in trees]
 
 
 def candidates(node: Product) -> Iterator[Product]:
@@ -249,17 +249,17 @@ def candidates(node: Product) -> Iterator[Product]:
         yield Product(children=(left, *right.children), fusion="right")
 
 
-def _fused(tree: Tree, costs: Iterator[tuple[float, float]]) -> Tree:
+def _best_fusion(tree: Tree, costs: Iterator[tuple[float, float]]) -> Tree:
     """Return the best fusion of a tree; ``costs`` are those of its nodes' candidates, in order."""
-    done: dict[tuple[int, int], tuple[tuple[float, ...], Tree]] = {}
+    table: dict[tuple[int, int], tuple[tuple[float, ...], Tree]] = {}
     for node in nodes(tree):
-        found: list[tuple[tuple[float, ...], Tree]] = []
+        options: list[tuple[tuple[float, ...], Tree]] = []
         for candidate in candidates(node):
-            parts = [done.get(span(child), ((0.0, 0.0), child)) for child in candidate.children]
+            parts = [table.get(span(child), ((0.0, 0.0), child)) for child in candidate.children]
             total = tuple(sum(each) for each in zip(next(costs), *(cost for cost, _ in parts), strict=True))
-            found.append((total, Product(children=tuple(part for _, part in parts), fusion=candidate.fusion)))
-        done[span(node)] = min(found, key=lambda item: item[0])
-    return done[span(tree)][1] if isinstance(tree, Product) else tree
+            options.append((total, Product(children=tuple(part for _, part in parts), fusion=candidate.fusion)))
+        table[span(node)] = min(options, key=lambda item: item[0])
+    return table[span(tree)][1] if isinstance(tree, Product) else tree
 
 
 def key_of(chain: Chain, first: int, end: int) -> tuple[Key, bool]:
@@ -275,17 +275,17 @@ def key_of(chain: Chain, first: int, end: int) -> tuple[Key, bool]:
     return min(here, other), other < here
 
 
-def computed(chain: Chain, tree: Tree, seen: set[Key] | None = None) -> Iterator[Product]:
+def computed(chain: Chain, tree: Tree, memo: set[Key] | None = None) -> Iterator[Product]:
     """Yield the nodes that are really computed, in order: of equal products only the first."""
-    known = set() if seen is None else seen
+    keys = set() if memo is None else memo
     if isinstance(tree, int):
         return
     key, _ = key_of(chain, *span(tree))
-    if key in known:
+    if key in keys:
         return
     for child in tree.children:
-        yield from computed(chain, child, known)
-    known.add(key)
+        yield from computed(chain, child, keys)
+    keys.add(key)
     yield tree
 
 
@@ -307,55 +307,55 @@ class _Known:
 
 def shared_tree(chain: Chain, search: ChainSearch) -> Tree:
     """Return a good tree of a chain with repeated matrices, keeps and tiles undecided; see the module's text."""
-    known: dict[Key, _Known] = {}
+    table: dict[Key, _Known] = {}
     for i in range(chain.length):
         key, flipped = key_of(chain, i, i + 1)
-        known[key] = _Known(tree=0, flipped=flipped)
+        table[key] = _Known(tree=0, flipped=flipped)
     for (level,) in priced(np.array([chain.sizes], dtype=np.int64), (search,)):
         every = cheaper_fusions(level)
         for row in range(level[0].bounds[0].shape[0]):
             key, flipped = key_of(chain, *(int(level[0].bounds[end][row, 0]) for end in (0, -1)))
-            if key not in known:
-                known[key] = _best_of(chain, every, row, flipped, known)
-    return _placed(chain, known, 0, chain.length)
+            if key not in table:
+                table[key] = _best_of(chain, every, row, flipped, table)
+    return _range_tree(chain, table, 0, chain.length)
 
 
-def _best_of(chain: Chain, level: list[Cuts], row: int, flipped: bool, known: dict[Key, _Known]) -> _Known:
+def _best_of(chain: Chain, level: list[Cuts], row: int, flipped: bool, table: dict[Key, _Known]) -> _Known:
     """Return the best tree of the range that a row of the cuts stands for."""
-    found = []
+    ways = []
     for cuts in level:
         kinds = np.broadcast_to(cuts.kind, cuts.price.shape[1:])[0, row].tolist()
         bounds = zip(*(part[row].tolist() for part in cuts.bounds), strict=True)
         for kind, ends, cost in zip(kinds, bounds, zip(*cuts.price[:, 0, row].tolist(), strict=True), strict=True):
             parts = list(pairwise(ends))
-            products = frozenset[Key]().union(*(known[key_of(chain, *part)[0]].products for part in parts))
-            total = tuple(cost[t] + sum(known[each].cost[t] for each in products) for t in (0, 1))
-            found.append((total, FUSIONS[kind], parts, cost, products))
-    _, fusion, parts, cost, products = min(found, key=lambda way: way[0])
+            products = frozenset[Key]().union(*(table[key_of(chain, *part)[0]].products for part in parts))
+            total = tuple(cost[t] + sum(table[each].cost[t] for each in products) for t in (0, 1))
+            ways.append((total, FUSIONS[kind], parts, cost, products))
+    _, fusion, parts, cost, products = min(ways, key=lambda way: way[0])
     start = parts[0][0]
-    children = tuple(_shifted(_placed(chain, known, *part), -start) for part in parts)
+    children = tuple(_shifted_tree(_range_tree(chain, table, *part), -start) for part in parts)
     key, _ = key_of(chain, start, parts[-1][1])
     return _Known(tree=Product(children=children, fusion=fusion), flipped=flipped, cost=cost, products=products | {key})
 
 
-def _placed(chain: Chain, known: dict[Key, _Known], first: int, end: int) -> Tree:
+def _range_tree(chain: Chain, table: dict[Key, _Known], first: int, end: int) -> Tree:
     """Return the known tree of a range, with this range's operands."""
     key, flipped = key_of(chain, first, end)
-    found = known[key]
-    return _shifted(found.tree if flipped == found.flipped else _mirrored(found.tree, end - first - 1), first)
+    entry = table[key]
+    return _shifted_tree(entry.tree if flipped == entry.flipped else _mirror_tree(entry.tree, end - first - 1), first)
 
 
-def _shifted(tree: Tree, offset: int) -> Tree:
+def _shifted_tree(tree: Tree, offset: int) -> Tree:
     if isinstance(tree, int):
         return tree + offset
-    return Product(children=tuple(_shifted(child, offset) for child in tree.children), fusion=tree.fusion)
+    return Product(children=tuple(_shifted_tree(child, offset) for child in tree.children), fusion=tree.fusion)
 
 
-def _mirrored(tree: Tree, last: int) -> Tree:
+def _mirror_tree(tree: Tree, last: int) -> Tree:
     """Return the tree of the transposed product: the operands in reverse order."""
     if isinstance(tree, int):
         return last - tree
-    children = tuple(_mirrored(child, last) for child in reversed(tree.children))
+    children = tuple(_mirror_tree(child, last) for child in reversed(tree.children))
     return Product(children=children, fusion=_SWAPPED[tree.fusion])
 
 
@@ -389,12 +389,12 @@ def pareto(sizes: Sequence[int], model: str, memory: int) -> tuple[Tree, ...]:
         for row in range(level[0].bounds[0].shape[0]):
             first, *_, end = (int(each[row, 0]) for each in level[0].bounds)
             limit = (lowest[:, first, end] + spare) * _ROUND
-            fronts[first, end] = _undominated(fronts, level, row, limit)
+            fronts[first, end] = _range_front(fronts, level, row, limit)
     whole = 0, len(sizes) - 1
     return tuple(_tree_at(fronts, whole, point) for point in range(fronts[whole].cost.shape[1]))
 
 
-def _undominated(fronts: _Fronts, level: Sequence[Cuts], row: int, limit: Floats) -> _Front:
+def _range_front(fronts: _Fronts, level: Sequence[Cuts], row: int, limit: Floats) -> _Front:
     """Combine the fronts of all parts of one range; costs above the limit are left out."""
     cuts: list[tuple[str, tuple[int, ...]]] = []
     costs, origins = [], []
@@ -414,8 +414,8 @@ def _undominated(fronts: _Fronts, level: Sequence[Cuts], row: int, limit: Floats
     cost, origin = np.concatenate(costs, axis=1), np.concatenate(origins, axis=1)
     order = np.lexsort((cost[1], cost[0]))
     cost, origin = cost[:, order], origin[:, order]
-    kept = cost[1] < np.minimum.accumulate(np.concatenate([[np.inf], cost[1, :-1]]))
-    return _Front(cost=cost[:, kept], cuts=cuts, origin=origin[:, kept])
+    mask = cost[1] < np.minimum.accumulate(np.concatenate([[np.inf], cost[1, :-1]]))
+    return _Front(cost=cost[:, mask], cuts=cuts, origin=origin[:, mask])
 
 
 def _tree_at(fronts: _Fronts, ends: tuple[int, ...], point: int) -> Tree:

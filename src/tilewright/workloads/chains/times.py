@@ -129,8 +129,8 @@ def machine_rates(machine: Machine, itemsize: int) -> Rates:
 def times(rates: Rates, operations: Floats, words: Floats) -> Times[Floats]:
     """Return what nodes take: every one the longer of its arithmetic and its traffic."""
     arithmetic = operations / rates.operations
-    felt = np.maximum(words / rates.words - arithmetic, 0.0)
-    terms = {"arithmetic": arithmetic, "transfers": felt, "calls": np.full(np.shape(arithmetic), rates.call)}
+    excess = np.maximum(words / rates.words - arithmetic, 0.0)
+    terms = {"arithmetic": arithmetic, "transfers": excess, "calls": np.full(np.shape(arithmetic), rates.call)}
     return Times(terms=terms)
 
 
@@ -180,8 +180,8 @@ class HostTimes:
         """Return what nodes of one kind take."""
         weights = {"none": self.single, "left": self.left, "right": self.right}[fusion]
         names, each = TERMS["none" if fusion == "none" else "fused"], host_terms(fusion, p, tile, self.itemsize)
-        known = zip(names, weights, each, strict=True)
-        return Times(terms={name: np.asarray(weight * term) for name, weight, term in known})
+        triples = zip(names, weights, each, strict=True)
+        return Times(terms={name: np.asarray(weight * term) for name, weight, term in triples})
 
 
 def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats], itemsize: int) -> tuple[Floats, ...]:
@@ -190,18 +190,18 @@ def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats], it
     A left fusion streams A1 and keeps A2 and A3 packed; a right one streams A3 and keeps A1 and A2. R is written once,
     and read and written again for every further pass over the intermediate.
     """
-    one = np.ones(np.shape(p[0]))
+    unit = np.ones(np.shape(p[0]))
     work, result = operation_count(fusion, p), p[0] * p[-1]
     fresh = np.where(result * itemsize >= _FRESH_BYTES, result, 0.0)
     if fusion == "none":
-        return one, work, p[0] * p[1], p[1] * p[2], result, fresh
+        return unit, work, p[0] * p[1], p[1] * p[2], result, fresh
     if fusion == "left":
         streamed = p[0] * p[1]
-        packed, passes, kept = p[2] * (p[1] + p[3]), np.ceil(p[2] / tile[1]), p[0] * p[2]
+        packed, passes, intermediate = p[2] * (p[1] + p[3]), np.ceil(p[2] / tile[1]), p[0] * p[2]
     else:
         streamed = p[2] * p[3]
-        packed, passes, kept = p[1] * (p[0] + p[2]), np.ceil(p[1] / tile[0]), p[1] * p[3]
-    return one, work, streamed, packed, result * (2 * passes - 1), kept, fresh
+        packed, passes, intermediate = p[1] * (p[0] + p[2]), np.ceil(p[1] / tile[0]), p[1] * p[3]
+    return unit, work, streamed, packed, result * (2 * passes - 1), intermediate, fresh
 
 
 def estimated_times(rates: Rates, itemsize: int) -> HostTimes:
@@ -282,10 +282,10 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
         raise UsageError(f"fused products compute in {' or '.join(DTYPES)}, got {dtype!r}")
     rounds = [_round(dtype, threads) for _ in range(_ROUNDS)]
     kinds = zip(*rounds, strict=True)  # of nodes, each with the samples of every round
-    fits = [fit([min(some, key=itemgetter(1)) for some in zip(*each, strict=True)]) for each in kinds]
+    fits = [fit([min(samples, key=itemgetter(1)) for samples in zip(*each, strict=True)]) for each in kinds]
     weights, spread = zip(*fits, strict=True)
-    held = dict(zip(("single", "left", "right"), weights, strict=True), itemsize=np.dtype(dtype).itemsize)
-    times = HostTimes(**held, source="measured", spread=max(spread))
+    fields = dict(zip(("single", "left", "right"), weights, strict=True), itemsize=np.dtype(dtype).itemsize)
+    times = HostTimes(**fields, source="measured", spread=max(spread))
     cache.save_text(store.directory(), _key(dtype, threads), json.dumps(dataclasses.asdict(times)))
     return times
 
@@ -300,22 +300,22 @@ Sample = tuple[tuple[float, ...], float]
 def _round(dtype: str, threads: int) -> tuple[list[Sample], list[Sample], list[Sample]]:
     """Measure every product, every left and every right fusion once."""
     rng = np.random.default_rng(0)
-    single = [_single(rng, p, dtype) for p in _SINGLE]
+    single = [_single_sample(rng, p, dtype) for p in _SINGLE]
     time.sleep(_PAUSE)
-    left, right = ([_fused(rng, p, dtype, fusion, threads) for p in _FUSED] for fusion in ("left", "right"))
+    left, right = ([_fused_sample(rng, p, dtype, fusion, threads) for p in _FUSED] for fusion in ("left", "right"))
     return single, left, right
 
 
-def _single(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sample:
+def _single_sample(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sample:
     left, right = (rng.standard_normal(p[i : i + 2]).astype(dtype) for i in (0, 1))
-    return _row("none", p, (1, 1), left.itemsize), _timed(lambda: left @ right)
+    return _row("none", p, (1, 1), left.itemsize), _least_seconds(lambda: left @ right)
 
 
-def _fused(rng: np.random.Generator, p: tuple[int, ...], dtype: str, fusion: str, threads: int) -> Sample:
+def _fused_sample(rng: np.random.Generator, p: tuple[int, ...], dtype: str, fusion: str, threads: int) -> Sample:
     four = p if fusion == "left" else p[::-1]
     a1, a2, a3 = (rng.standard_normal(four[i : i + 2]).astype(dtype) for i in (0, 1, 2))
     tile = kernel_tile(fusion, (four[0], four[1], four[2], four[3]), a1.itemsize, threads)
-    seconds = _timed(lambda: fused_product(fusion, (a1, a2, a3), tile, threads, host_blocking()))
+    seconds = _least_seconds(lambda: fused_product(fusion, (a1, a2, a3), tile, threads, host_blocking()))
     return _row(fusion, four, tile, a1.itemsize), seconds
 
 
@@ -331,7 +331,7 @@ def _row(fusion: str, p: tuple[int, ...], tile: tuple[int, int], itemsize: int) 
     return tuple(float(term[0]) for term in row)
 
 
-def _timed(call: Callable[[], Array]) -> float:
+def _least_seconds(call: Callable[[], Array]) -> float:
     """Return the least seconds of a call, after one that warms up: what it takes undisturbed."""
     begin = time.perf_counter()
     call()

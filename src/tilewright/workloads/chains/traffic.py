@@ -165,14 +165,14 @@ def _try(entries: _Entries, words: float, passes: Floats) -> Floats:
     return u * passes + v * np.ceil(b / y)
 
 
-def _scan(entries: _Entries, words: float, limits: tuple[Floats, Floats], known: tuple[Floats, Floats]) -> None:
+def _scan(entries: _Entries, words: float, limits: tuple[Floats, Floats], results: tuple[Floats, Floats]) -> None:
     """Try every number of passes within the limits, in place; among equal values the fewest passes win."""
     at = np.flatnonzero(limits[0] <= limits[1])
     offset = 0.0
     while at.size:
         work = tuple(each[at] for each in entries)
         low, high = (each[at] for each in limits)
-        best, passes = (each[at] for each in known)
+        best, passes = (each[at] for each in results)
         left = at.size
         # Those that are through go on repeating their last try until half of them are: cheaper than sorting them out.
         while 2 * left > at.size:
@@ -183,7 +183,7 @@ def _scan(entries: _Entries, words: float, limits: tuple[Floats, Floats], known:
             np.copyto(passes, chosen, where=better)
             offset += 1.0
             left = int(np.count_nonzero(low + offset <= high))
-        known[0][at], known[1][at] = best, passes
+        results[0][at], results[1][at] = best, passes
         at = at[low + offset <= high]
 
 
@@ -201,8 +201,8 @@ def tile(model: str, memory: int, schedule: str, p: Sequence[int]) -> tuple[int,
     >>> tile("published", 65536, "left", (368, 1016, 616, 544))
     (220, 297)
     """
-    (found,) = tiles(model, memory, schedule, [np.array([float(size)]) for size in p])
-    return found
+    (shape,) = tiles(model, memory, schedule, [np.array([float(size)]) for size in p])
+    return shape
 
 
 def tiles(model: str, memory: int, schedule: str, p: Sequence[Floats]) -> list[tuple[int, int]]:

@@ -148,20 +148,20 @@ def chip(machine: Machine, *, whole_die: bool = False) -> Chip:
 
 
 def parts(
-    what: Chip, by: AreaCoefficients, *, model: str = "exact", width_cost: bool = False, factor: float = 1.0
+    chips: Chip, by: AreaCoefficients, *, model: str = "exact", width_cost: bool = False, factor: float = 1.0
 ) -> Parts:
     """Return the area of chips, per part: (C.6) at full precision, or as ``published`` (C.7), truncated."""
     one_of("the area model", model, MODELS)
     by = by if model == "exact" else dataclasses.replace(by, **PRINTED)
-    sms, lanes = np.asarray(what.sm_count, dtype=float), np.asarray(what.vector_width, dtype=float)
-    l1, l2 = np.asarray(what.l1_pair_kb, dtype=float), np.asarray(what.l2_kb, dtype=float)
-    extra = 0.0 if what.bandwidth is None else np.asarray(what.bandwidth, dtype=float) - by.stock_bandwidth
+    sms, lanes = np.asarray(chips.sm_count, dtype=float), np.asarray(chips.vector_width, dtype=float)
+    l1, l2 = np.asarray(chips.l1_pair_kb, dtype=float), np.asarray(chips.l2_kb, dtype=float)
+    extra = 0.0 if chips.bandwidth is None else np.asarray(chips.bandwidth, dtype=float) - by.stock_bandwidth
     # Our extension: schedulers and the operand network grow with the width of an SM.
     wider = (lanes / by.stock_width - 1.0) * (by.issue + by.network * lanes) if width_cost else 0.0
     every = (
         sms * lanes * by.vector_unit,
-        sms * lanes * (by.register_kb * np.asarray(what.register_kb, dtype=float) + by.register),
-        sms * (by.shared_kb * np.asarray(what.shared_kb, dtype=float) + by.shared),
+        sms * lanes * (by.register_kb * np.asarray(chips.register_kb, dtype=float) + by.register),
+        sms * (by.shared_kb * np.asarray(chips.shared_kb, dtype=float) + by.shared),
         sms / 2 * np.where(l1 > 0, by.l1_kb * l1 + by.l1, 0.0),
         np.where(l2 > 0, by.l2_kb * l2 + by.l2 * sms, 0.0),
         sms * by.overhead,  # of (C.7) its single constant per SM
@@ -190,13 +190,13 @@ def process_factor(machine: Machine, reference: Machine, assumption: str) -> flo
     if assumption == "none":
         return 1.0
     if assumption == "optical":
-        return (_needed(machine, "process") / _needed(reference, "process")) ** 2
-    return (_needed(reference, "transistors") / _needed(reference, "die_area")) / (
-        _needed(machine, "transistors") / _needed(machine, "die_area")
+        return (_required_value(machine, "process") / _required_value(reference, "process")) ** 2
+    return (_required_value(reference, "transistors") / _required_value(reference, "die_area")) / (
+        _required_value(machine, "transistors") / _required_value(machine, "die_area")
     )
 
 
-def _needed(machine: Machine, name: str) -> float:
+def _required_value(machine: Machine, name: str) -> float:
     quantity = getattr(machine, name)
     if quantity is None:
         raise UsageError(f"the machine {machine.name} has no {name}", "it has to be in its file for this assumption")
@@ -307,25 +307,25 @@ def area(
         >>> round(area("gtx980").mm2, 2), round(area("titanx", caches=False).mm2, 2)
         (397.99, 356.23)
     """
-    one, reference = as_machine(machine), files.load(REFERENCE)
-    die = chip(one, whole_die=True)
-    lines = {name: fit_line(some) for name, some in (points or {}).items()}
-    by = calibrated(coefficients(one if one.area else reference), lines)
-    factor = process_factor(one, reference, process)
+    gpu, reference = as_machine(machine), files.load(REFERENCE)
+    die = chip(gpu, whole_die=True)
+    lines = {name: fit_line(samples) for name, samples in (points or {}).items()}
+    by = calibrated(coefficients(gpu if gpu.area else reference), lines)
+    factor = process_factor(gpu, reference, process)
     return Area(
-        machine=one.name,
+        machine=gpu.name,
         parts=parts(die if caches else die.without_caches(), by, model=form, width_cost=width_cost, factor=factor),
-        coefficients=one.name if one.area else REFERENCE,
+        coefficients=gpu.name if gpu.area else REFERENCE,
         process=process,
-        published=one.die_area.value if one.die_area else None,
+        published=gpu.die_area.value if gpu.die_area else None,
         lines=lines,
     )
 
 
 def check() -> tuple[tuple[Area, ...], ...]:
     """Model every GPU of the catalogue whose die is published: per machine one area per assumption of ``PROCESSES``."""
-    known = (name for name in files.names() if name != files.HOST and files.load(name).die_area)
-    return tuple(tuple(area(name, process=process) for process in PROCESSES) for name in known)
+    names = (name for name in files.names() if name != files.HOST and files.load(name).die_area)
+    return tuple(tuple(area(name, process=process) for process in PROCESSES) for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,8 +90,8 @@ class Codesign(Record):
 
     def stock_designs(self) -> tuple[tuple[str, Design], ...]:
         """Return the stock chips with what the workload makes of them; their areas count their caches."""
-        every = [(one, one.design(self.weights)) for one in self.stock]
-        return tuple((one.name, replace(design, index=-1, area=one.area)) for one, design in every)
+        every = [(chip, chip.design(self.weights)) for chip in self.stock]
+        return tuple((chip.name, replace(design, index=-1, area=chip.area)) for chip, design in every)
 
     def insight(self, name: str) -> list[dict[str, object]]:
         """Return one of :data:`INSIGHTS` as plain rows."""
@@ -101,27 +101,27 @@ class Codesign(Record):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the best design should know: one sentence each."""
-        found, width = [], self.best.vector_width
+        sentences, width = [], self.best.vector_width
         if self.exploration.width_cost:
-            found.append("the width of an SM is charged by our estimate; the thesis charges none: --no-width-cost")
+            sentences.append("the width of an SM is charged by our estimate; the thesis charges none: --no-width-cost")
         elif width > WIDEST:
             built = (
                 f"nobody has built an SM of {width} units, the widest has {WIDEST}: as in the thesis nothing charges"
             )
-            found.append(f"{built} it; --width-cost does")
+            sentences.append(f"{built} it; --width-cost does")
         if self.exploration.options.form.model == "exact":
-            found.append(
+            sentences.append(
                 "times are by the equations of the thesis, without thread blocks and streaming tiles, by which predict "
                 "orders chips otherwise: docs/codesign.md, Accuracy"
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document of ``tilewright codesign``."""
         best, options = self.best, self.exploration.options
         tiles = {
-            case.program: len(one.configurations[0].shared_bytes)
-            for case, one in zip(self.exploration.cases, self.exploration.solutions, strict=True)
+            case.program: len(solution.configurations[0].shared_bytes)
+            for case, solution in zip(self.exploration.cases, self.exploration.solutions, strict=True)
         }
         return {
             "workload": self.workload,
@@ -238,5 +238,5 @@ def solve_stock(name: str, draft: Exploration, base: Machine, energy: DesignEner
     if energy is not None:
         energy = replace(energy, watts=np.full(axes.shape, energy.watts_per_mm2 * whole))
     solutions = solve(draft.cases, axes, base, draft.options, energy)
-    one = replace(draft, axes=axes, width_cost=False, solutions=solutions)
-    return Stock(name=name, exploration=one, area=whole)
+    exploration = replace(draft, axes=axes, width_cost=False, solutions=solutions)
+    return Stock(name=name, exploration=exploration, area=whole)

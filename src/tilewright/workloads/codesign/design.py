@@ -112,11 +112,11 @@ class DesignOptions:
 
     def __post_init__(self) -> None:
         expand(self.strategies)
-        for name, value, known in (
+        for name, value, choices in (
             ("metric of codesign", self.metric, METRICS),
             ("grid of tiles", self.grid, GRIDS),
         ):
-            one_of(f"the {name}", value, known)
+            one_of(f"the {name}", value, choices)
         for name, least in (("blocks_per_sm", 1), ("block_threads", 1), ("thread_registers", 0)):
             if getattr(self, name) < least:
                 raise UsageError(f"{name} is a whole number of at least {least}, got {getattr(self, name)!r}")
@@ -219,10 +219,10 @@ def make_cases(
 
 def reweighted(cases: Sequence[WeightedProblem], weights: Mapping[str, float]) -> tuple[float, ...]:
     """Return the cases' weights when each stencil's is multiplied by a new one; stencils left out get 0."""
-    known = {case.program for case in cases}
+    names = {case.program for case in cases}
     for name, weight in weights.items():
-        if name not in known:
-            raise UsageError(f"the workload has no stencil {name!r}", f"it has {', '.join(sorted(known))}")
+        if name not in names:
+            raise UsageError(f"the workload has no stencil {name!r}", f"it has {', '.join(sorted(names))}")
         if not 0 <= weight < 1e12:
             raise UsageError(f"the weight of {name!r} is a number of at least 0, got {weight!r}")
     result = tuple(case.weight * weights.get(case.program, 0.0) for case in cases)
@@ -242,8 +242,8 @@ def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[We
     if name not in NAMED and ":" not in name and name not in programs.names():
         hint = f"give {', '.join(NAMED)}, a program of `tilewright programs` or FILE.toml"
         raise UsageError(f"there is no workload {name!r}", meant(name, [*NAMED, *programs.names()], hint))
-    cases = (make_cases(load_program(one), strategies=strategies) for one in NAMED.get(name, (name,)))
-    return tuple(case for some in cases for case in some)
+    cases = (make_cases(load_program(program), strategies=strategies) for program in NAMED.get(name, (name,)))
+    return tuple(case for group in cases for case in group)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,8 +280,8 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[WeightedProblem, ...]:
         program = programs.program(entry.program)
         if any(case.problem.program == program for case in cases):
             raise UsageError(f"{where}: {program.name!r} is there twice", "give it more sizes instead")
-        given = entry.sizes
-        sizes = None if given is None else [(size.shape, size.steps, size.weight) for size in given]
+        entries = entry.sizes
+        sizes = None if entries is None else [(size.shape, size.steps, size.weight) for size in entries]
         own = () if entry.strategy is None else tuple(entry.strategy.split(","))
         flops, weight = entry.flops_per_cell, entry.weight
         cases += make_cases(program, weight=weight, sizes=sizes, flops_per_cell=flops, strategies=strategies, own=own)

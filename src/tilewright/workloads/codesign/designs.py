@@ -97,21 +97,21 @@ class DesignTable:
 
     @cached_property
     def _active(self) -> list[tuple[WeightedProblem, DesignSolution, float]]:
-        one = self.exploration
-        weights = dict.fromkeys(one.programs, 1.0) if self.weights is None else self.weights
-        every = zip(one.cases, one.solutions, reweighted(one.cases, weights), strict=True)
+        exploration = self.exploration
+        weights = dict.fromkeys(exploration.programs, 1.0) if self.weights is None else self.weights
+        every = zip(exploration.cases, exploration.solutions, reweighted(exploration.cases, weights), strict=True)
         return [each for each in every if each[2] > 0]
 
     @cached_property
     def seconds(self) -> Floats:
         """Weighted sum of the cases' times, infinite where one fits nothing."""
-        return np.asarray(sum(weight * one.seconds.ravel() for _, one, weight in self._active))
+        return np.asarray(sum(weight * solution.seconds.ravel() for _, solution, weight in self._active))
 
     @cached_property
     def joules(self) -> Floats | None:
         """Weighted sum of the cases' energies."""
-        found = [weight * one.joules.ravel() for _, one, weight in self._active if one.joules is not None]
-        return np.asarray(sum(found)) if len(found) == len(self._active) else None
+        parts = [weight * s.joules.ravel() for _, s, weight in self._active if s.joules is not None]
+        return np.asarray(sum(parts)) if len(parts) == len(self._active) else None
 
     @property
     def _flops(self) -> float:
@@ -128,15 +128,15 @@ class DesignTable:
 
         GFLOP/s, GFLOP/s per mm^2, GFLOP per joule, or 1 over the weighted sum of energy times delay.
         """
-        metric, found = self.exploration.options.metric, self.gflops
+        metric, gain = self.exploration.options.metric, self.gflops
         if metric == "per_area":
-            found = found / self.areas
+            gain = gain / self.areas
         elif metric == "energy" and self.joules is not None:
-            found = self._flops / self.joules * 1e-9
+            gain = self._flops / self.joules * 1e-9
         elif metric == "edp" and self.joules is not None:
-            products = (w * (one.joules * one.seconds).ravel() for _, one, w in self._active if one.joules is not None)
-            found = 1.0 / np.asarray(sum(products))
-        return np.where(found > 0, found, -np.inf)
+            products = (w * (s.joules * s.seconds).ravel() for _, s, w in self._active if s.joules is not None)
+            gain = 1.0 / np.asarray(sum(products))
+        return np.where(gain > 0, gain, -np.inf)
 
     @cached_property
     def inside(self) -> Mask:
@@ -153,12 +153,12 @@ class DesignTable:
         """The designs of the range that none of it beats in area and gain."""
         return pareto(self.areas, np.where(self.inside, self.gain, -np.inf))
 
-    def best_of(self, some: Mask) -> int:
+    def best_of(self, mask: Mask) -> int:
         """Return the design of largest gain among some, the smallest of equal ones."""
-        found = best_within(self.areas, np.where(some, self.gain, -np.inf), np.inf)
-        if found is None:
+        index = best_within(self.areas, np.where(mask, self.gain, -np.inf), np.inf)
+        if index is None:
             raise UsageError("there is no design to choose from")
-        return found
+        return index
 
     def design(self, index: int) -> Design:
         """Return one of the designs as a value."""
@@ -206,12 +206,12 @@ def tiling_of(solution: DesignSolution, design: int) -> Tiling | None:
     choice = int(solution.choice.ravel()[design])
     if choice in {NOTHING, UNTILED}:
         return NONE if choice == UNTILED else None
-    for held in solution.configurations:
-        if choice < len(held.k):
+    for configs in solution.configurations:
+        if choice < len(configs.k):
             break
-        choice -= len(held.k)
-    found = space.tiling_at(held.family, held.tiles, int(held.tile[choice]))
-    return Tiling(family=held.family, time=found.time, space=found.space, k=int(held.k[choice]))
+        choice -= len(configs.k)
+    tiling = space.tiling_at(configs.family, configs.tiles, int(configs.tile[choice]))
+    return Tiling(family=configs.family, time=tiling.time, space=tiling.space, k=int(configs.k[choice]))
 
 
 def chips(axes: Axes, by: AreaCoefficients) -> Chip:
@@ -249,15 +249,15 @@ class Stock:
 
 def sensitivity(table: DesignTable, _: Sequence[Stock] = ()) -> Iterator[Row]:
     """Yield the best design for every stencil alone, and what the workload's best design loses on it (table C.2)."""
-    one, common = table.exploration, table.best
-    for name in one.programs:
+    exploration, common = table.exploration, table.best
+    for name in exploration.programs:
         alone = replace(table, weights={name: 1.0})
-        own = [index for index, case in enumerate(one.cases) if case.program == name]
-        largest = max(own, key=lambda index: one.cases[index].flops)
+        own = [index for index, case in enumerate(exploration.cases) if case.program == name]
+        largest = max(own, key=lambda index: exploration.cases[index].flops)
         yield {
             "program": name,
             "best": alone.design(alone.best),
-            "shared_tiling": str(one.tiling(alone.best, largest)),  # on the largest size
+            "shared_tiling": str(exploration.tiling(alone.best, largest)),  # on the largest size
             "common_gflops": float(alone.gflops[common]),
         }
 
@@ -268,8 +268,8 @@ def shared_needs(table: DesignTable, _: Sequence[Stock] = ()) -> Iterator[Row]:
     most = table.gain[table.inside].max()
     levels = np.arange(table.areas.size) % len(sizes)
     for level, shared_kb in enumerate(sizes):
-        some = table.inside & (levels == level)
-        best = table.best_of(some) if some.any() else None
+        mask = table.inside & (levels == level)
+        best = table.best_of(mask) if mask.any() else None
         yield {
             "shared_kb": shared_kb,
             "best": None if best is None else table.design(best),
@@ -284,12 +284,12 @@ def robustness(table: DesignTable, _: Sequence[Stock] = ()) -> Iterator[Row]:
     share of the gain that is lost by building it, 0 where it is still the best; where it no longer fits, that of the
     best design which does, against the nominal best's.
     """
-    one, nominal = table.exploration, table.best
+    exploration, nominal = table.exploration, table.best
     low, high = table.between
     for name in AreaCoefficients.names():
         for factor in (1 - _CHANGE, 1 + _CHANGE):
-            by = replace(one.coefficients, **{name: getattr(one.coefficients, name) * factor})
-            now = replace(table, exploration=replace(one, coefficients=by))
+            by = replace(exploration.coefficients, **{name: getattr(exploration.coefficients, name) * factor})
+            now = replace(table, exploration=replace(exploration, coefficients=by))
             if np.array_equal(now.areas, table.areas):
                 continue
             fits = bool(low <= now.areas[nominal] <= high)
@@ -322,14 +322,14 @@ def cache_free(table: DesignTable, stock: Sequence[Stock]) -> Iterator[Row]:
 
     Caches do not change a chip's own GFLOP/s: the tiles move their data themselves.
     """
-    for one in stock:
-        chip = one.design(table.weights)
-        found = [best_within(table.areas, table.gflops, budget) for budget in (one.area, chip.area)]
-        pair = [None if at is None else table.design(at) for at in found]
+    for gpu in stock:
+        chip = gpu.design(table.weights)
+        indices = [best_within(table.areas, table.gflops, budget) for budget in (gpu.area, chip.area)]
+        pair = [None if at is None else table.design(at) for at in indices]
         gains = [0.0 if best is None or not chip.gflops else best.gflops / chip.gflops - 1 for best in pair]
         yield {
-            "name": one.name,
-            "area": one.area,
+            "name": gpu.name,
+            "area": gpu.area,
             "area_without": chip.area,
             "gflops": chip.gflops,
             "best": pair[0],

@@ -56,12 +56,12 @@ def panels(result: Codesign) -> tuple[DesignPanel, ...]:
     names = list(dict.fromkeys(case.program for case in result.exploration.cases))
     ranks = {case.program: case.problem.program.rank for case in result.exploration.cases}
     weights = dict.fromkeys(names, 1.0) if result.weights is None else dict(result.weights)
-    found = []
+    panels = []
     for rank in sorted(set(ranks.values())):
-        some = {name: weights[name] for name in names if ranks[name] == rank and weights.get(name, 0) > 0}
-        if some:
-            found.append(_panel(result, some, _title(rank, tuple(some))))
-    return tuple(found)
+        shares = {name: weights[name] for name in names if ranks[name] == rank and weights.get(name, 0) > 0}
+        if shares:
+            panels.append(_panel(result, shares, _title(rank, tuple(shares))))
+    return tuple(panels)
 
 
 def _title(rank: int, names: tuple[str, ...]) -> str:
@@ -188,8 +188,8 @@ def _save(figure: "Figure", path: Path) -> Path:
 
 def save(result: Codesign, path: Path) -> None:
     """Save the solved tables, so that :func:`load` can weigh them again without solving."""
-    one = result.exploration
-    for case in one.cases:
+    exploration = result.exploration
+    for case in exploration.cases:
         if case.program not in catalogue.names() or catalogue.program(case.program) != case.problem.program:
             raise UsageError(f"tables are kept for built-in programs, {case.program!r} is not one")
     meta = {
@@ -198,10 +198,10 @@ def save(result: Codesign, path: Path) -> None:
         "machine": result.machine,
         "stock": [chip.name for chip in result.stock],
         "area": list(result.area),
-        "axes": asdict(one.axes),
-        "options": asdict(one.options),
-        "area_model": one.area_model,
-        "width_cost": one.width_cost,
+        "axes": asdict(exploration.axes),
+        "options": asdict(exploration.options),
+        "area_model": exploration.area_model,
+        "width_cost": exploration.width_cost,
         "cases": [
             [
                 case.program,
@@ -211,12 +211,12 @@ def save(result: Codesign, path: Path) -> None:
                 case.flops_per_cell,
                 list(case.strategies),
             ]
-            for case in one.cases
+            for case in exploration.cases
         ],
     }
-    arrays = {"meta": np.array(json.dumps(meta)), "seconds": np.stack([s.seconds for s in one.solutions])}
-    arrays["choice"] = np.stack([s.choice for s in one.solutions])
-    if any(s.joules is not None for s in one.solutions):
+    arrays = {"meta": np.array(json.dumps(meta)), "seconds": np.stack([s.seconds for s in exploration.solutions])}
+    arrays["choice"] = np.stack([s.choice for s in exploration.solutions])
+    if any(s.joules is not None for s in exploration.solutions):
         raise UsageError("tables are kept for the metrics time and per_area", "solve the others again")
     with written(path) as target, target.open("wb") as stream:
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
@@ -225,13 +225,13 @@ def save(result: Codesign, path: Path) -> None:
 def load(path: Path) -> Codesign:
     """Load tables that :func:`save` wrote; a file that holds none is refused."""
     try:
-        held = io.BytesIO(read_bounded(path, _LARGEST_FILE, "file of tables"))
-        _inspect(held, path)
-        held.seek(0)
-        with np.load(held, allow_pickle=False) as data:
+        buffer = io.BytesIO(read_bounded(path, _LARGEST_FILE, "file of tables"))
+        _inspect(buffer, path)
+        buffer.seek(0)
+        with np.load(buffer, allow_pickle=False) as data:
             meta = json.loads(str(data["meta"]))
             seconds, choice = data["seconds"], data["choice"]
-        return _restored(meta, seconds, choice)
+        return _codesign_of(meta, seconds, choice)
     except UsageError:
         raise
     except OSError as error:
@@ -240,21 +240,21 @@ def load(path: Path) -> Codesign:
         raise UsageError(f"{str(path)!r} holds no tables of codesign", "write them with --save") from None
 
 
-def _inspect(held: io.BytesIO, path: Path) -> None:
+def _inspect(buffer: io.BytesIO, path: Path) -> None:
     """Refuse an archive that is too large or whose checksums do not hold, before anything in it is parsed."""
-    with zipfile.ZipFile(held) as archive:
+    with zipfile.ZipFile(buffer) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
             raise UsageError(f"tables of codesign have at most {_LARGEST} bytes, {str(path)!r} has more")
         if archive.testzip() is not None:
             raise zipfile.BadZipFile
 
 
-def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa: ANN401  (JSON that is checked here)
+def _codesign_of(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa: ANN401  (JSON that is checked here)
     if meta["version"] != _VERSION:
         raise UsageError(f"the tables are of version {meta['version']!r}, this one reads {_VERSION}", "solve again")
     axes = Axes(**{name: tuple(values) for name, values in dict(meta["axes"]).items()})
-    held = dict(meta["options"])
-    options = DesignOptions(**{**held, "form": SeparableForm(**held["form"]), "strategies": tuple(held["strategies"])})
+    spec = dict(meta["options"])
+    options = DesignOptions(**{**spec, "form": SeparableForm(**spec["form"]), "strategies": tuple(spec["strategies"])})
     base = as_machine(str(meta["machine"]))
     cases = tuple(
         WeightedProblem(
@@ -270,10 +270,10 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
     if seconds.dtype.kind != "f" or choice.dtype != np.int32 or not (seconds > 0).all():
         raise ValueError("these are no times and choices")
     solutions = tuple(
-        DesignSolution(seconds=s, joules=None, choice=c, configurations=held)
-        for s, c, held in zip(seconds, choice, every_configuration(cases, axes, base, options), strict=True)
+        DesignSolution(seconds=s, joules=None, choice=c, configurations=groups)
+        for s, c, groups in zip(seconds, choice, every_configuration(cases, axes, base, options), strict=True)
     )
-    if any(one.choice.min() < NOTHING or one.choice.max() >= one.count for one in solutions):
+    if any(solution.choice.min() < NOTHING or solution.choice.max() >= solution.count for solution in solutions):
         raise ValueError("a choice is out of range")
     draft = Exploration(
         cases=cases,

@@ -40,7 +40,7 @@ def check(machines: Sequence[Sequence[Row]]) -> Table:
     assumptions = [document["process"] for document in machines[0]] if machines else []
     columns = ("machine", ">published, mm^2", *(f">error, {name}" for name in assumptions))
     cells = [
-        (many[0]["machine"], f"{many[0]['published_mm2']:.1f}", *(f"{100 * one['error']:+.1f} %" for one in many))
+        (many[0]["machine"], f"{many[0]['published_mm2']:.1f}", *(f"{100 * row['error']:+.1f} %" for row in many))
         for many in machines
     ]
     return table(columns, cells, "The model against published dies; errors by process assumption")
@@ -84,27 +84,27 @@ def _sensitivity(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _shared(row: Row) -> tuple[str, ...]:
+def _needs(row: Row) -> tuple[str, ...]:
     best = row["best"]
-    kept = ("-",) * 5 if best is None else _design(best)
-    return f"{row['shared_kb']:g}", f"{100 * row['share']:.1f} %", kept[0], kept[1], kept[3], kept[4]
+    columns = ("-",) * 5 if best is None else _design(best)
+    return f"{row['shared_kb']:g}", f"{100 * row['share']:.1f} %", columns[0], columns[1], columns[3], columns[4]
 
 
 def _cacheless(row: Row) -> tuple[str, ...]:
-    found = [str(row["name"]), f"{row['gflops']:.4g}"]
+    cells = [str(row["name"]), f"{row['gflops']:.4g}"]
     for area_key, best_key, gain_key in (("area", "best", "gain"), ("area_without", "best_without", "gain_without")):
-        found.append(f"{row[area_key]:.2f}")
-        kept = row[best_key]
-        found.append("-" if kept is None else "{} x {}, {} kB".format(*_design(kept)))
-        found.append("-" if kept is None else f"{100 * row[gain_key]:+.1f} %")
-    return tuple(found)
+        cells.append(f"{row[area_key]:.2f}")
+        best = row[best_key]
+        cells.append("-" if best is None else "{} x {}, {} kB".format(*_design(best)))
+        cells.append("-" if best is None else f"{100 * row[gain_key]:+.1f} %")
+    return tuple(cells)
 
 
 def _robustness(row: Row) -> tuple[str, ...]:
-    kept = "still fits" if row["fits"] else f"is {row['area']:.4g} mm^2, out of the range"
+    verdict = "still fits" if row["fits"] else f"is {row['area']:.4g} mm^2, out of the range"
     return (
         str(row["coefficient"]), f"{100 * (row['factor'] - 1):+.0f} %", *_design(row["best"]),
-        f"{100 * row['loss']:.2f} %", kept,
+        f"{100 * row['loss']:.2f} %", verdict,
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ _INSIGHTS = {
         "The best design per stencil (table C.2)",
     ),
     "shared": (
-        (">M_SM, kB", ">of the best", ">SMs", ">n_V", ">area, mm^2", ">GFlops/s"), _shared, "Shared memory per SM",
+        (">M_SM, kB", ">of the best", ">SMs", ">n_V", ">area, mm^2", ">GFlops/s"), _needs, "Shared memory per SM",
     ),
     "cacheless": (
         (

@@ -33,13 +33,13 @@ class SeparableForm:
     single: str = "serial"
 
     def __post_init__(self) -> None:
-        for name, value, known in (
+        for name, value, choices in (
             ("model", self.model, time_model.MODELS),
             ("pitch", self.pitch or self.model, time_model.MODELS),
             ("form at k = 1", self.single, SINGLE),
         ):
-            if value not in known:
-                raise UsageError(f"the {name} is one of {', '.join(known)}, got {value!r}")
+            if value not in choices:
+                raise UsageError(f"the {name} is one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

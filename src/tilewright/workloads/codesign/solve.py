@@ -61,9 +61,9 @@ class DesignEnergy:
 
 def energy_of(machine: Machine, areas: Floats, area: float) -> DesignEnergy:
     """Make the energy model of designs from a metered machine, whose ``area`` is by the same area model, in mm^2."""
-    known = require_known(machine)
-    watts = known.static_watts.value
-    return DesignEnergy(watts=areas * (watts / area), known=known, watts_per_mm2=watts / area)
+    figures = require_known(machine)
+    watts = figures.static_watts.value
+    return DesignEnergy(watts=areas * (watts / area), known=figures, watts_per_mm2=watts / area)
 
 
 def value(metric: str, seconds: Floats, joules: Floats, watts: Floats | float) -> Floats:
@@ -82,8 +82,8 @@ def longest(metric: str, limit: Floats, joules: float, watts: Floats | float) ->
         return limit
     if metric == "energy":
         return np.asarray((limit - joules) / watts)
-    known = np.where(np.isfinite(limit), limit, 0.0)
-    time = 2.0 * known / (joules + np.sqrt(joules * joules + 4.0 * watts * known))
+    bound = np.where(np.isfinite(limit), limit, 0.0)
+    time = 2.0 * bound / (joules + np.sqrt(joules * joules + 4.0 * watts * bound))
     return np.where(np.isfinite(limit), time, np.inf)
 
 
@@ -139,11 +139,11 @@ def solve(
             seconds=np.full(axes.shape, np.inf),
             joules=None if energy is None else np.full(axes.shape, np.inf),
             choice=np.full(axes.shape, NOTHING, dtype=np.int32),
-            configurations=held,
+            configurations=groups,
         )
-        for held in every_configuration(cases, axes, machine, options)
+        for groups in every_configuration(cases, axes, machine, options)
     )
-    parts, done = tuple(_parts(axes, machine, options, energy)), 0
+    parts, count = tuple(_parts(axes, machine, options, energy)), 0
     own = ThreadPoolExecutor(_THREADS)
     pool = own if executor is None else executor
     try:
@@ -156,15 +156,15 @@ def solve(
             jobs = [pool.submit(_solve_case, *call) for call in calls]
             for job, call, result in zip(jobs, calls, results, strict=True):
                 try:
-                    found = job.result()
+                    outcome = job.result()
                 except Exception:
                     if executor is None:
                         raise
-                    found = _solve_case(*call)
-                _put(result, part, *found)
-                done += 1
+                    outcome = _solve_case(*call)
+                _put(result, part, *outcome)
+                count += 1
                 if progress is not None:
-                    progress(done, len(parts) * len(cases))
+                    progress(count, len(parts) * len(cases))
     finally:
         own.shutdown(cancel_futures=True)
     return results
@@ -174,14 +174,14 @@ def every_configuration(
     cases: Sequence[WeightedProblem], axes: Axes, machine: Machine, options: DesignOptions
 ) -> Iterator[tuple[Configurations, ...]]:
     """Yield the configurations of every case."""
-    held: dict[Program, Configurations] = {}
+    table: dict[Program, Configurations] = {}
     for case in cases:
-        if case.problem.program not in held:
+        if case.problem.program not in table:
             setting = make_setting(case.problem, machine)
-            held[case.problem.program] = configurations(setting, axes.shared_kb, options)
+            table[case.problem.program] = configurations(setting, axes.shared_kb, options)
     for case in cases:
         setting = make_setting(case.problem, machine, options.scope)
-        yield held[case.problem.program], *others_of(case, setting, axes.shared_kb, options)
+        yield table[case.problem.program], *others_of(case, setting, axes.shared_kb, options)
 
 
 def _terms(cases: Sequence[WeightedProblem], results: Sequence[DesignSolution], part: _Part) -> dict[Program, _Terms]:
@@ -217,48 +217,48 @@ def _parts(axes: Axes, machine: Machine, options: DesignOptions, energy: DesignE
     for (bandwidth, registers, *_), outer in alike.items():
         rate = machine.dram_bandwidth.at(machine.dram_bandwidth.value * bandwidth)
         for column in columns:
-            some = axes.sm_count[column]
-            count = Quantity(value=some[0], unit="1", source="description")
+            counts = axes.sm_count[column]
+            count = Quantity(value=counts[0], unit="1", source="description")
             yield _Part(
                 axes=axes,
                 options=options,
                 energy=energy,
                 outer=tuple(outer),
                 column=column,
-                sm_count=np.array(some, dtype=float),
+                sm_count=np.array(counts, dtype=float),
                 machine=replace(machine, dram_bandwidth=rate, sm_count=count),
                 register_bytes=registers * 1024.0,
-                watts=np.zeros((len(some), *axes.shape[2:])) if energy is None else energy.watts[outer[0], column],
+                watts=np.zeros((len(counts), *axes.shape[2:])) if energy is None else energy.watts[outer[0], column],
             )
 
 
-def _solve_case(case: WeightedProblem, terms: _Terms, held: tuple[Configurations, ...], part: _Part) -> _Found:
+def _solve_case(case: WeightedProblem, terms: _Terms, groups: tuple[Configurations, ...], part: _Part) -> _Found:
     """Return what one case costs at best on one part, over all its strategies."""
     options = part.options
     setting = make_setting(case.problem, part.machine, options.scope)
     tried = options.tried(case)
     shape = (len(part.sm_count), *part.axes.shape[2:])
     best = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
-    start = len(held[0].k)
+    start = len(groups[0].k)
     if "tiled" in tried and families(case.problem) != (NONE.family,):
-        _keep_better(best, _hexagons(case, terms, held[0], setting, part).solve(), 0, part)
-    for other in held[1:]:
-        _keep_better(best, _others(case, other, setting, part).solve(), start, part)
+        _keep_better(best, _hexagons(case, terms, groups[0], setting, part).solve(), 0, part)
+    for other in groups[1:]:
+        _keep_better(best, _family_search(case, other, setting, part).solve(), start, part)
         start += len(other.k)
     if "none" in tried:
-        _keep_better(best, _untiled(case, setting, part), 0, part)
+        _keep_better(best, _untiled_costs(case, setting, part), 0, part)
     return best
 
 
-def _keep_better(best: _Found, found: _Found, start: int, part: _Part) -> None:
+def _keep_better(best: _Found, candidate: _Found, start: int, part: _Part) -> None:
     """Put what another family found wherever it costs less; its choices count from ``start``."""
-    costs = [value(part.options.metric, seconds, joules, part.watts) for seconds, joules, _ in (best, found)]
+    costs = [value(part.options.metric, seconds, joules, part.watts) for seconds, joules, _ in (best, candidate)]
     better = costs[1] < costs[0]
-    for held, new in zip(best, (*found[:2], found[2] + start), strict=True):
-        held[better] = np.broadcast_to(new, held.shape)[better]
+    for array, new in zip(best, (*candidate[:2], candidate[2] + start), strict=True):
+        array[better] = np.broadcast_to(new, array.shape)[better]
 
 
-def _untiled(case: WeightedProblem, setting: Setting, part: _Part) -> _Found:
+def _untiled_costs(case: WeightedProblem, setting: Setting, part: _Part) -> _Found:
     """Return sweeps without time tiling, which no M_SM changes."""
     plain, none, widths = replace(setting, energy=None), sizes_of(NONE, setting), part.axes.vector_width
     sweeps = [
@@ -270,11 +270,11 @@ def _untiled(case: WeightedProblem, setting: Setting, part: _Part) -> _Found:
     return seconds, dynamic, np.array(UNTILED, dtype=np.int32)
 
 
-def _hexagons(case: WeightedProblem, terms: _Terms, held: Configurations, setting: Setting, part: _Part) -> "_Search":
-    order = separable.schedule(held.tiles, setting, part.options.form)
-    words = (terms[0].words * order.count * order.prisms)[held.tile]
-    fronts = [count[held.tile].astype(float) for count in order.fronts]
-    groups = [ceil_div(tiles[held.tile], held.k).astype(float) for tiles in order.tiles]
+def _hexagons(case: WeightedProblem, terms: _Terms, config: Configurations, setting: Setting, part: _Part) -> "_Search":
+    order = separable.schedule(config.tiles, setting, part.options.form)
+    words = (terms[0].words * order.count * order.prisms)[config.tile]
+    fronts = [count[config.tile].astype(float) for count in order.fronts]
+    groups = [ceil_div(tiles[config.tile], config.k).astype(float) for tiles in order.tiles]
 
     def rounds(chosen: Ints) -> Floats:
         # Quotients of integers far below 2^53 are exact or off an integer by more than their rounding.
@@ -285,38 +285,38 @@ def _hexagons(case: WeightedProblem, terms: _Terms, held: Configurations, settin
 
     return _Search(
         part=part,
-        configurations=held,
+        configurations=config,
         rank=len(setting.facts.shape),
         compute_seconds=[tiles.compute_seconds for tiles in terms],
-        io_seconds=terms[0].io_seconds[held.tile],
-        count=order.count[held.tile],
-        sync=(order.wavefronts * setting.rates.launch_seconds)[held.tile],
+        io_seconds=terms[0].io_seconds[config.tile],
+        count=order.count[config.tile],
+        sync=(order.wavefronts * setting.rates.launch_seconds)[config.tile],
         rounds=rounds,
         turns=np.asarray(sum(n * w for n, w in zip(fronts, groups, strict=True))),
-        joules=np.zeros(len(held.k)) if part.energy is None else part.energy.dynamic(case, words),
+        joules=np.zeros(len(config.k)) if part.energy is None else part.energy.dynamic(case, words),
     )
 
 
-def _others(case: WeightedProblem, held: Configurations, setting: Setting, part: _Part) -> "_Search":
+def _family_search(case: WeightedProblem, config: Configurations, setting: Setting, part: _Part) -> "_Search":
     facts, rates = setting.facts, setting.rates
-    work = tiles_of(held.family).blocks(held.tiles, facts)
+    work = tiles_of(config.family).blocks(config.tiles, facts)
     words = (work.input_values + work.output_values) * facts.itemsize / WORD * work.count * work.tiles
     ((count, width),) = work.fronts.kinds
-    ramp = (work.fronts.ramp + 0 * count)[held.tile]
-    fronts = Fronts(kinds=((count[held.tile], width[held.tile]),), ramp=ramp)
-    rounds = np.stack([fronts.turns(held.k * int(each)) for each in part.sm_count])
+    ramp = (work.fronts.ramp + 0 * count)[config.tile]
+    fronts = Fronts(kinds=((count[config.tile], width[config.tile]),), ramp=ramp)
+    rounds = np.stack([fronts.turns(config.k * int(each)) for each in part.sm_count])
     widths = part.axes.vector_width
     return _Search(
         part=part,
-        configurations=held,
+        configurations=config,
         rank=len(facts.shape),
         compute_seconds=[blocks.computation(work, facts, setting.at(vector_width=each).rates) for each in widths],
-        io_seconds=blocks.io(work, facts, rates)[held.tile],
-        count=work.count[held.tile],
-        sync=(work.fronts.count * rates.launch_seconds)[held.tile],
+        io_seconds=blocks.io(work, facts, rates)[config.tile],
+        count=work.count[config.tile],
+        sync=(work.fronts.count * rates.launch_seconds)[config.tile],
         rounds=lambda chosen: rounds[:, chosen],
         turns=(rounds * part.sm_count[:, None]).min(axis=0),
-        joules=np.zeros(len(held.k)) if part.energy is None else part.energy.dynamic(case, words)[held.tile],
+        joules=np.zeros(len(config.k)) if part.energy is None else part.energy.dynamic(case, words)[config.tile],
     )
 
 
@@ -337,17 +337,17 @@ class _Search:
 
     def solve(self) -> _Found:
         """Find the best configuration for every n_SM, n_V and M_SM."""
-        part, held = self.part, self.configurations
+        part, config = self.part, self.configurations
         axes, options = part.axes, part.options
         shape = (len(part.sm_count), *axes.shape[2:])
         seconds, choice = np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
         joules, seeds = np.full(shape, np.inf), np.zeros(0, dtype=np.int64)
         for at, (width, compute) in enumerate(zip(axes.vector_width, self.compute_seconds, strict=True)):
             prism = separable.prism_seconds(
-                self.io_seconds, compute[held.tile], held.k, self.count, options.form, self.rank
+                self.io_seconds, compute[config.tile], config.k, self.count, options.form, self.rank
             )
             if options.thread_registers:
-                need = held.k * (options.block_threads * options.thread_registers * _REGISTER_BYTES)
+                need = config.k * (options.block_threads * options.thread_registers * _REGISTER_BYTES)
                 prism = np.where(need <= part.register_bytes * width, prism, np.inf)
             seconds[:, at], choice[:, at] = self._best(prism, part.watts[:, at], seeds)
             seeds = np.unique(choice[:, at][choice[:, at] >= 0])
@@ -403,9 +403,9 @@ class _Search:
 
     def _promising(self, work: Floats) -> Ints:
         """Return one or two configurations per level that should be good."""
-        found = []
+        indices = []
         starts = self.configurations.starts.tolist()
         for count in {float(self.part.sm_count.min()), float(self.part.sm_count.max())}:
             bound = work + self.sync * count
-            found += [begin + int(bound[begin:end].argmin()) for begin, end in pairwise(starts) if end > begin]
-        return np.unique(np.array(found, dtype=np.int64))
+            indices += [begin + int(bound[begin:end].argmin()) for begin, end in pairwise(starts) if end > begin]
+        return np.unique(np.array(indices, dtype=np.int64))

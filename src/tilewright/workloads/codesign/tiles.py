@@ -55,37 +55,37 @@ def configurations(setting: Setting, shared_kb: tuple[float, ...], options: Desi
     footprint = values * setting.facts.itemsize
     every = np.arange(1, (options.most_tiles or setting.rates.max_tiles) + 1)
     family = hexagons.FAMILY if len(tiles.space) == 1 else hybrid.FAMILY
-    found = _arranged(family, tiles, footprint, every, shared_kb, options)
-    if not len(found.shared_bytes):
+    configs = _arrangement(family, tiles, footprint, every, shared_kb, options)
+    if not len(configs.shared_bytes):
         raise UsageError(
             f"no tile fits {shared_kb[-1]:g} kB of shared memory for {options.blocks_per_sm} blocks",
             f"the smallest needs {int(footprint.min()) * options.blocks_per_sm / 1024:.3g} kB",
         )
-    return found
+    return configs
 
 
 def others_of(
     case: WeightedProblem, setting: Setting, shared_kb: tuple[float, ...], options: DesignOptions
 ) -> tuple[Configurations, ...]:
     """Enumerate the configurations of the families besides hexagons that are tried for a case."""
-    wanted = [family_named(name) for name in options.tried(case) if name not in {"tiled", "none"}]
-    if not wanted or families(case.problem) == (NONE.family,):
+    kinds = [family_named(name) for name in options.tried(case) if name not in {"tiled", "none"}]
+    if not kinds or families(case.problem) == (NONE.family,):
         return ()
     if options.form.model == "published" or options.form.pitch == "published":
         raise UsageError(
-            f"no equations are printed for {wanted[0]} tiles", "take the exact model, or the strategies tiled and none"
+            f"no equations are printed for {kinds[0]} tiles", "take the exact model, or the strategies tiled and none"
         )
     most = options.most_tiles or setting.rates.max_tiles
     every = np.array([k for k in range(1, most + 1) if k & (k - 1) == 0 or (k % 3 == 0 and k // 3 & (k // 3 - 1) == 0)])
-    found = []
-    for family in wanted:
+    groups = []
+    for family in kinds:
         tiles = _family_grid(family, setting, coarse=options.grid == "coarse")
         footprint = blocks.shared_bytes(tiles_of(family).blocks(tiles, setting.facts), setting.facts)
-        found.append(_arranged(family, tiles, footprint, every, shared_kb, options))
-    return tuple(each for each in found if len(each.k))
+        groups.append(_arrangement(family, tiles, footprint, every, shared_kb, options))
+    return tuple(each for each in groups if len(each.k))
 
 
-def _arranged(
+def _arrangement(
     family: Family, tiles: TileSizes, footprint: Ints, every: Ints, shared_kb: tuple[float, ...], options: DesignOptions
 ) -> Configurations:
     """Combine tiles with every k and order those that fit, perhaps none, by the smallest M_SM that holds them."""

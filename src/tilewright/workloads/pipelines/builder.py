@@ -109,16 +109,16 @@ class PipelineBuilder:
 
     def finish(self, outputs: tuple[GridBuilder, ...], summary: str = "") -> Pipeline:
         """Name the grids G1, G2, … and return the checked pipeline, without stencils that no output needs."""
-        if given := [grid.name for grid in outputs if not grid.name.startswith("#")]:
-            raise TraceError(f"an output of pipeline {self.name!r} is a grid that a stencil computes, got {given[0]!r}")
+        if names := [grid.name for grid in outputs if not grid.name.startswith("#")]:
+            raise TraceError(f"an output of pipeline {self.name!r} is a grid that a stencil computes, got {names[0]!r}")
         read = {node.field for s in self.stencils for node in s.tape if isinstance(node, Read)}
         scalars = tuple(t for t in self.titles if t not in read)
-        used = {n.name for s in self.stencils for n in s.tape if isinstance(n, Scalar)}
+        numbers = {n.name for s in self.stencils for n in s.tape if isinstance(n, Scalar)}
         for title in scalars:
-            if title not in used:
+            if title not in numbers:
                 raise TraceError(f"the argument {title!r} of pipeline {self.name!r} is never used", "remove it")
         inputs = [title for title in self.titles if title in read]
-        if clash := sorted(used & set(inputs)):
+        if clash := sorted(numbers & set(inputs)):
             raise TraceError(f"{clash[0]!r} is used both as a grid and as a number in pipeline {self.name!r}")
         rough = Pipeline(
             name=self.name,
@@ -130,50 +130,50 @@ class PipelineBuilder:
             scalars=scalars,
             summary=summary,
         )
-        return _renamed(_checked(_without_dead(rough)))
+        return _numbered_pipeline(_checked_pipeline(_without_dead(rough)))
 
     def _centred(self, tape: Tape) -> Tape:
         centre = (0,) * (self.rank or 2)
         return tuple(replace(n, offset=centre) if isinstance(n, Read) and n.offset == () else n for n in tape)
 
 
-def _checked(pipeline: Pipeline) -> Pipeline:
+def _checked_pipeline(pipeline: Pipeline) -> Pipeline:
     if not pipeline.stencils:
         raise TraceError(f"pipeline {pipeline.name!r} applies no stencil", "call a @tw.stencil function on its grids")
     if len(pipeline.stencils) > MAX_STENCILS:
         raise TraceError(f"a pipeline has at most {MAX_STENCILS} stencils, {pipeline.name!r} has more")
     if pipeline.rank not in {2, 3}:
         raise TraceError(f"a pipeline has 2 or 3 dimensions, {pipeline.name!r} has {pipeline.rank}")
-    known = set(pipeline.inputs)
+    grids = set(pipeline.inputs)
     for stencil in pipeline.stencils:
         for read in stencil.reads:
-            if read.field not in known or read.level != 0:
+            if read.field not in grids or read.level != 0:
                 raise TraceError(f"{stencil.title!r} reads {read.field!r}, which is not computed yet")
             if len(read.offset) != pipeline.rank:
                 raise TraceError(f"{stencil.title!r} has {len(read.offset)} dimensions in a {pipeline.rank}D pipeline")
         if not stencil.reads:
             raise TraceError(f"{stencil.title!r} reads no grid", "write u[0, 0] for the value of u at the cell")
-        known.add(stencil.output)
+        grids.add(stencil.output)
     return pipeline
 
 
 def _without_dead(pipeline: Pipeline) -> Pipeline:
     """Return the pipeline without stencils that no output needs: of S1 -> G2 and S2 -> G3 with output G2 the first."""
     needed = set(pipeline.outputs)
-    kept: list[PipelineStencil] = []
+    stencils: list[PipelineStencil] = []
     for stencil in reversed(pipeline.stencils):
         if stencil.output in needed:
             needed |= set(stencil.inputs)
-            kept.append(stencil)
-    scalars = {n.name for s in kept for n in s.tape if isinstance(n, Scalar)}
+            stencils.append(stencil)
+    scalars = {n.name for s in stencils for n in s.tape if isinstance(n, Scalar)}
     return replace(
         pipeline,
-        stencils=tuple(reversed(kept)),
+        stencils=tuple(reversed(stencils)),
         scalars=tuple(name for name in pipeline.scalars if name in scalars),
     )
 
 
-def _renamed(pipeline: Pipeline) -> Pipeline:
+def _numbered_pipeline(pipeline: Pipeline) -> Pipeline:
     """Number grids and stencils as the paper does: inputs first, then outputs in the order of computation."""
     names = {grid: f"G{i}" for i, grid in enumerate(pipeline.grids, 1)}
     stencils = tuple(

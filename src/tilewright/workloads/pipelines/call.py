@@ -37,7 +37,7 @@ def run(
     """Return the outputs of a pipeline, from its inputs and scalars."""
     program, steps = problem.pipeline, None
     if backend != "numpy":
-        steps = or_by_numpy(partial(_compiled, problem, fusion, strict), fallback=backend == "auto")
+        steps = or_by_numpy(partial(_compiled_steps, problem, fusion, strict), fallback=backend == "auto")
     if steps is None:
         grids = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
     else:
@@ -58,7 +58,7 @@ def plan_on_host(problem: PipelineProblem, fusion: str | None) -> FusionCandidat
 
 
 @lru_cache(maxsize=128)
-def _compiled(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple["Step", ...]:
+def _compiled_steps(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple["Step", ...]:
     plan = plan_on_host(problem, fusion)
     return compile_pipeline(problem, plan.fusion, plan.tiles, strict=strict)
 
@@ -95,14 +95,14 @@ def execute(
     values = np.array([*scalars, 0.0], dtype=np.float64)
     for step in steps:
         count = step.compiled.team(threads, worth=problem.cells >= _THREADED_CELLS)
-        used = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
+        grids = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
         streams = sum(arrays[grid].nbytes for grid in step.layout.outputs) >= _STREAM_BYTES
         size = [count, _band(problem, step.tile, count), int(streams), *problem.shape]
-        for array in used:
+        for array in grids:
             size += [stride // array.itemsize for stride in array.strides[:-1]]
         check_memory(step.layout.scratch * count)
         work = workspace.take(step.layout.scratch * count)
-        step.compiled(used, size, work, values)
+        step.compiled(grids, size, work, values)
         workspace.give(work)
 
 

@@ -162,8 +162,8 @@ def convrows(radius: int | None = None, sigma: float | None = None) -> Pipeline:
     r, s = _radius(radius, sigma)
     b = PipelineBuilder("convrows")
     image = b.input("image")
-    done = b.apply("convolve_rows", symmetric(along(image, 1), gaussian_weights(s, r)))
-    return b.finish((done,), f"convolution on rows with {2 * r + 1} weights")
+    result = b.apply("convolve_rows", symmetric(along(image, 1), gaussian_weights(s, r)))
+    return b.finish((result,), f"convolution on rows with {2 * r + 1} weights")
 
 
 def blur(radius: int | None = None, sigma: float | None = None) -> Pipeline:
@@ -171,8 +171,8 @@ def blur(radius: int | None = None, sigma: float | None = None) -> Pipeline:
     r, s = _radius(radius, sigma)
     b = PipelineBuilder("blur")
     image = b.input("image")
-    done = _gaussian(b, image, gaussian_weights(s, r))
-    return b.finish((done,), f"Gaussian blur of radius {r}, sigma {s:g}")
+    result = _gaussian(b, image, gaussian_weights(s, r))
+    return b.finish((result,), f"Gaussian blur of radius {r}, sigma {s:g}")
 
 
 def sobel(gradient: int = 1) -> Pipeline:
@@ -236,8 +236,8 @@ def unsharp(radius: int | None = None, sigma: float | None = None) -> Pipeline:
     amount = b.input("amount")
     smooth = _gaussian(b, image, gaussian_weights(s, r))
     factor = scalar(amount.name)
-    done = b.apply("sharpen", image[0, 0] + (image[0, 0] - smooth[0, 0]) * factor)
-    return b.finish((done,), "unsharp mask: the picture plus `amount` times what a blur takes away")
+    result = b.apply("sharpen", image[0, 0] + (image[0, 0] - smooth[0, 0]) * factor)
+    return b.finish((result,), "unsharp mask: the picture plus `amount` times what a blur takes away")
 
 
 def harris(radius: int | None = None, sigma: float | None = None) -> Pipeline:
@@ -274,9 +274,9 @@ def pipeline(name: str, **options: float | bool | None) -> Pipeline:
         raise UsageError(
             f"there is no pipeline {name!r}", meant(name, MAKERS, f"the pipelines are {', '.join(MAKERS)}")
         )
-    taken = inspect.signature(MAKERS[name]).parameters
+    parameters = inspect.signature(MAKERS[name]).parameters
     for option in options:
-        if option not in taken:
-            known = f"it takes {', '.join(taken)}" if taken else "it takes none"
-            raise UsageError(f"pipeline {name!r} takes no option {option!r}", known)
+        if option not in parameters:
+            hint = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
+            raise UsageError(f"pipeline {name!r} takes no option {option!r}", hint)
     return checked(MAKERS[name])(**options)

@@ -148,15 +148,15 @@ def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machin
 def _reads(stencils: Sequence[PipelineStencil], rows: int) -> tuple[set[tuple[str, tuple[int, ...], int]], int]:
     """Distinct vectors that a pass loads for its blocked rows, and the rows they lie in."""
     own = {stencil.output for stencil in stencils}
-    found = set()
+    vectors = set()
     for stencil in stencils:
         for read in stencil.reads:
             if read.field in own:
                 continue
             for row in range(rows):
                 outer = (read.offset[0] + row, *read.offset[1:-1])
-                found.add((read.field, outer, read.offset[-1]))
-    return found, len({(field, outer) for field, outer, _ in found})
+                vectors.add((read.field, outer, read.offset[-1]))
+    return vectors, len({(field, outer) for field, outer, _ in vectors})
 
 
 def _operation_cycles(stencil: PipelineStencil, machine: Machine, dtype: str) -> float:

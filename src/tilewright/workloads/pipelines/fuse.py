@@ -69,7 +69,7 @@ class FusionPlan(Record):
 
     def configurations(self) -> "tuple[GroupConfigurations, ...]":
         """Return every configuration of each group of the best fusion, with its resources."""
-        return tuple(_listed(self.space, group) for group in self.best.fusion)
+        return tuple(_configurations(self.space, group) for group in self.best.fusion)
 
     def _groups(self, candidate: FusionCandidate) -> Iterator[tuple[fusions.GroupPlan, Choice]]:
         for group, choice in zip(candidate.fusion, candidate.choices, strict=True):
@@ -128,7 +128,7 @@ class FusionPlan(Record):
             written = f"{fusions.text(candidate.fusion)}{self._beside(candidate)}"
             lines.append(f"{number:3}. {format_seconds(candidate.seconds):>8}  {written}")
             for plan, choice in self._groups(candidate):
-                group, halos = _written(plan)
+                group, halos = _group_texts(plan)
                 lines.append(f"       {group}: {choice}; {halos}")
         if self.explored is not None:
             e = self.explored
@@ -177,7 +177,7 @@ class GroupConfigurations(Record):
 
     def shown(self) -> Table:
         """Return the list for people."""
-        group, halos = _written(self.plan)
+        group, halos = _group_texts(self.plan)
         ranks = [*map(str, range(1, len(self.choices) + 1)), "basic"]
         rows = [
             (rank, *choice.cells().values(), format_seconds(choice.seconds))
@@ -191,7 +191,7 @@ class GroupConfigurations(Record):
         )
 
 
-def _listed(space: Space, group: fusions.Group) -> GroupConfigurations:
+def _configurations(space: Space, group: fusions.Group) -> GroupConfigurations:
     """List a group's configurations; the best of a GPU are compiled where the compiler makes code for it."""
     from tilewright.runtime.devices.nvrtc import compile_cuda
     from tilewright.verbs.tuning.screen import architecture, unscreened
@@ -202,8 +202,8 @@ def _listed(space: Space, group: fusions.Group) -> GroupConfigurations:
     registers: dict[tuple[int, ...], int] = {}
     unknown = ""
     if blocks:
-        known = machine.compute_capability is not None
-        unknown = unscreened(machine) if known else f"no compute capability of {machine.name} is known"
+        has_capability = machine.compute_capability is not None
+        unknown = unscreened(machine) if has_capability else f"no compute capability of {machine.name} is known"
     for each in () if unknown else blocks:
         try:
             text = emit_gpu_group(space.problem, group, "cuda", each.block).text
@@ -240,7 +240,7 @@ def _names(plan: fusions.GroupPlan) -> list[str]:
     return [f"S{number + 1}" for number in plan.stencils]
 
 
-def _written(plan: fusions.GroupPlan) -> tuple[str, str]:
+def _group_texts(plan: fusions.GroupPlan) -> tuple[str, str]:
     """A group and its halos for people."""
     halos = " ".join(f"{grid} {halo_text(halo)}" for grid, halo in plan.halos)
     return fusions.text((plan.stencils,)), f"halos {halos}"

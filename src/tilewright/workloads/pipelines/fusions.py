@@ -46,13 +46,13 @@ def plan_group(pipeline: Pipeline, group: Group) -> GroupPlan:
     produced = {stencil.output for stencil in pipeline.members(group)}
     read = {grid for stencil in pipeline.members(group) for grid in stencil.inputs}
     outside = {grid for i, s in enumerate(pipeline.stencils) if i not in group for grid in s.inputs}
-    wanted = outside | set(pipeline.outputs)
+    exports = outside | set(pipeline.outputs)
     halos = longest_paths(pipeline, group, PipelineStencil.reach)
     return GroupPlan(
         stencils=group,
         inputs=tuple(g for g in pipeline.grids if g in read - produced),
         inner=tuple(g for g in pipeline.grids if g in read & produced),
-        outputs=tuple(g for g in pipeline.grids if g in produced and g in wanted),
+        outputs=tuple(g for g in pipeline.grids if g in produced and g in exports),
         halos=tuple((g, halos[g]) for g in pipeline.grids if g in halos),
     )
 
@@ -90,7 +90,7 @@ def predecessors(pipeline: Pipeline) -> tuple[int, ...]:
 def ideals(pipeline: Pipeline) -> tuple[int, ...]:
     """Return every set of stencils that may have been computed at some moment, as bit sets, small ones first."""
     before = predecessors(pipeline)
-    found = {0}
+    sets = {0}
     level = {0}
     while level:
         grown = set()
@@ -98,13 +98,13 @@ def ideals(pipeline: Pipeline) -> tuple[int, ...]:
             for i, needs in enumerate(before):
                 if not ideal >> i & 1 and needs & ~ideal == 0:
                     grown.add(ideal | 1 << i)
-        found |= grown
-        if len(found) > MAX_IDEALS:
+        sets |= grown
+        if len(sets) > MAX_IDEALS:
             raise UsageError(
                 f"pipeline {pipeline.name!r} is too wide for a search of its fusions", "split it in several pipelines"
             )
         level = grown
-    return tuple(sorted(found, key=lambda bits: (bits.bit_count(), bits)))
+    return tuple(sorted(sets, key=lambda bits: (bits.bit_count(), bits)))
 
 
 def members(bits: int) -> Group:
@@ -119,8 +119,8 @@ def members(bits: int) -> Group:
 def groups(pipeline: Pipeline) -> tuple[Group, ...]:
     """Return every group that some legal fusion has: the differences of two ideals."""
     every = ideals(pipeline)
-    found = {b & ~a for b in every for a in every if a != b and a & ~b == 0}
-    return tuple(sorted((members(bits) for bits in found), key=lambda g: (len(g), g)))
+    differences = {b & ~a for b in every for a in every if a != b and a & ~b == 0}
+    return tuple(sorted((members(bits) for bits in differences), key=lambda g: (len(g), g)))
 
 
 def cheapest(pipeline: Pipeline, costs: Mapping[Group, float], top: int) -> list[tuple[float, Fusion]]:
@@ -132,22 +132,22 @@ def cheapest(pipeline: Pipeline, costs: Mapping[Group, float], top: int) -> list
     priced = {_bits(group): cost for group, cost in costs.items()}
     ways: dict[int, list[tuple[float, tuple[int, ...]]]] = {0: [(0.0, ())]}
     for ideal in every[1:]:
-        found: dict[tuple[int, ...], float] = {}
+        candidates: dict[tuple[int, ...], float] = {}
         for smaller, reached in ways.items():
             group = ideal & ~smaller
             if not smaller & ~ideal and group in priced:
                 for before, parts in reached:
-                    found[tuple(sorted((*parts, group)))] = before + priced[group]
-        ways[ideal] = sorted((cost, parts) for parts, cost in found.items())[:top]
+                    candidates[tuple(sorted((*parts, group)))] = before + priced[group]
+        ways[ideal] = sorted((cost, parts) for parts, cost in candidates.items())[:top]
     return [(cost, in_order(pipeline, [members(bits) for bits in parts])) for cost, parts in ways[every[-1]]]
 
 
 def fusions(pipeline: Pipeline) -> tuple[Fusion, ...]:
     """Return every legal fusion, each once, its groups in an order in which they can run."""
-    found = [fusion for _, fusion in cheapest(pipeline, dict.fromkeys(groups(pipeline), 0.0), MAX_FUSIONS + 1)]
-    if len(found) > MAX_FUSIONS:
+    candidates = [fusion for _, fusion in cheapest(pipeline, dict.fromkeys(groups(pipeline), 0.0), MAX_FUSIONS + 1)]
+    if len(candidates) > MAX_FUSIONS:
         raise UsageError(f"pipeline {pipeline.name!r} has more than {MAX_FUSIONS} fusions", "search by costs")
-    return tuple(sorted(found, key=lambda fusion: (len(fusion), fusion)))
+    return tuple(sorted(candidates, key=lambda fusion: (len(fusion), fusion)))
 
 
 def in_order(pipeline: Pipeline, parts: list[Group]) -> Fusion:
@@ -158,9 +158,9 @@ def in_order(pipeline: Pipeline, parts: list[Group]) -> Fusion:
             f"got {text(tuple(parts))}",
         )
     before = predecessors(pipeline)
-    left, done, ordered = sorted(tuple(sorted(group)) for group in parts), 0, []
+    left, bits, ordered = sorted(tuple(sorted(group)) for group in parts), 0, []
     while left:
-        ready = next((g for g in left if all(before[i] & ~(done | _bits(g)) == 0 for i in g)), None)
+        ready = next((g for g in left if all(before[i] & ~(bits | _bits(g)) == 0 for i in g)), None)
         if ready is None:
             raise IllegalTilingError(
                 f"the groups {text(tuple(left))} of {pipeline.name!r} wait for each other's grids",
@@ -168,7 +168,7 @@ def in_order(pipeline: Pipeline, parts: list[Group]) -> Fusion:
             )
         ordered.append(ready)
         left.remove(ready)
-        done |= _bits(ready)
+        bits |= _bits(ready)
     return tuple(ordered)
 
 

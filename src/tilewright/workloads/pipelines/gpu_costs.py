@@ -55,8 +55,8 @@ class _Published:
             return Quantity(value=TABLE_8[machine.name][0], unit="B/s", source="paper", note="table 8")
         return machine.peak_dram_bandwidth or machine.dram_bandwidth
 
-    def shared_bandwidth(self, machine: Machine, known: float) -> float:
-        return TABLE_8[machine.name][1] if machine.name in TABLE_8 else known
+    def shared_bandwidth(self, machine: Machine, bandwidth: float) -> float:
+        return TABLE_8[machine.name][1] if machine.name in TABLE_8 else bandwidth
 
     def padding(self, halo: tuple[int, int]) -> int:
         """Cells that threads beside a tile's own load along one axis (27)."""
@@ -87,8 +87,8 @@ class _Exact(_Published):
     def bandwidth(self, machine: Machine) -> Quantity:
         return machine.dram_bandwidth
 
-    def shared_bandwidth(self, machine: Machine, known: float) -> float:  # noqa: ARG002
-        return known
+    def shared_bandwidth(self, machine: Machine, bandwidth: float) -> float:  # noqa: ARG002
+        return bandwidth
 
     def padding(self, halo: tuple[int, int]) -> int:
         return sum(halo)
@@ -124,9 +124,9 @@ def bandwidth(machine: Machine, model: str) -> Quantity:
 
 def card(machine: Machine, model: str = "exact") -> Numbers:
     """Return a GPU's numbers with the bandwidths of a form of the model."""
-    form, known = FORMS[model], Numbers(machine)
-    shared = form.shared_bandwidth(machine, known.shared_bandwidth)
-    return known.at(dram_bandwidth=form.bandwidth(machine).value, shared_bandwidth=shared)
+    form, numbers = FORMS[model], Numbers(machine)
+    shared = form.shared_bandwidth(machine, numbers.shared_bandwidth)
+    return numbers.at(dram_bandwidth=form.bandwidth(machine).value, shared_bandwidth=shared)
 
 
 def evaluate(
@@ -210,7 +210,7 @@ class _Work:
 
     def seconds(self, resident: Ints) -> tuple[Floats, Floats, Floats]:
         """Global accesses, shared accesses with barriers, operations."""
-        machine, count, some = self.machine, len(self.stencils), resident > 0
+        machine, count, mask = self.machine, len(self.stencils), resident > 0
         warps = resident * -(-self.blocks.threads // WARP)
         reached: Floats = np.minimum(1.0, np.maximum(warps, 1e-9) / machine.hiding_warps)  # share of the throughput
         latency = machine.global_latency / machine.clock * (1 - reached)
@@ -218,9 +218,9 @@ class _Work:
         none = np.zeros_like(reached)
         inside = self.words * resident / reached + near + count * machine.barrier_seconds
         return (
-            np.where(some, self.accesses * resident / reached + latency, none),
-            np.where(some, inside, none) if self.on_chip else none,
-            np.where(some, self.arithmetic * resident / reached, none),
+            np.where(mask, self.accesses * resident / reached + latency, none),
+            np.where(mask, inside, none) if self.on_chip else none,
+            np.where(mask, self.arithmetic * resident / reached, none),
         )
 
     def _accesses(self) -> Floats:

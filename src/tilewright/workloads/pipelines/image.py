@@ -124,13 +124,13 @@ def canny(
         raise UsageError(f"the thresholds are numbers with 0 <= low <= high, got low {low!r} and high {high!r}")
     values, limit = _grey(image)
     values = values if limit is None else values.astype(np.float64)
-    strength = _suppressed(values, sigma, boundary, options)
+    strength = _suppression(values, sigma, boundary, options)
     strength[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
     strength[:, [0, -1]] = 0
     return hysteresis(strength, low, high)
 
 
-def _suppressed(values: Array, sigma: float, boundary: BoundarySpec | None, options: dict[str, Any]) -> Array:
+def _suppression(values: Array, sigma: float, boundary: BoundarySpec | None, options: dict[str, Any]) -> Array:
     """Canny up to non-maximum suppression, every operation rounded as scikit-image's."""
     result: Array
     exactly = {"strict": True, **options}
@@ -193,7 +193,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
         b.set(edge[i], 0)
     top = b.mutable("top", 0)
 
-    def found(place: ir.Expr) -> None:
+    def push(place: ir.Expr) -> None:
         b.set(edge[place], _WHITE)
         b.set(stack[top], place.to(_PLACE))
         b.set(top, top + 1)
@@ -202,7 +202,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
         first = b.let("first", values[y * stride + x])
         place = b.let("place", y * columns + x)
         with b.when((first > 0.0) & (first >= high) & (first >= low)), b.when(edge[place].equals(0)):
-            found(place)
+            push(place)
             with b.loop_while(top > 0):
                 b.set(top, top - 1)
                 at = b.let("at", stack[top].to(ir.INDEX))
@@ -215,7 +215,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
                     with b.when(edge[beside].equals(0)):
                         near = b.let("near", values[v * stride + u])
                         with b.when((near > 0.0) & (near >= low)):
-                            found(beside)
+                            push(beside)
     return c_source(c.print_unit((b.function(),)), "tw_hysteresis")
 
 
@@ -227,13 +227,13 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     >>> hysteresis(np.array([[0.0, 0.2, 0.5], [0.0, 0.0, 0.0], [0.2, 0.0, 0.0]]), 0.1, 0.4).tolist()
     [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
     """
-    given = packed(values)
-    kernels = or_by_numpy(lambda: compiled(emit_hysteresis, str(given.dtype)))
+    cells = packed(values)
+    kernels = or_by_numpy(lambda: compiled(emit_hysteresis, str(cells.dtype)))
     if kernels is None:
-        return _with_numpy(given, low, high)
-    stack, edges = scratch(8 * given.size, given.size), np.empty(given.shape, dtype=np.uint8)
+        return _with_numpy(cells, low, high)
+    stack, edges = scratch(8 * cells.size, cells.size), np.empty(cells.shape, dtype=np.uint8)
     limits = np.array([low, high], dtype=np.float64)
-    kernels[0]((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
+    kernels[0]((cells, edges, stack), (*cells.shape, cells.shape[1]), values=limits)
     return edges
 
 
@@ -271,11 +271,11 @@ class Processed(Record):
 
     def __str__(self) -> str:
         size = "x".join(map(str, self.shape))
-        found = "" if self.edges is None else f", {self.edges} edge cells"
+        edges = "" if self.edges is None else f", {self.edges} edge cells"
         kind = "colour" if self.channels == 3 else "grey"
         return (
             f"{self.operation}: {self.source} -> {self.target}, {size} {kind}, {self.bits} bits, "
-            f"computed in {format_seconds(self.seconds)}{found}"
+            f"computed in {format_seconds(self.seconds)}{edges}"
         )
 
 
@@ -308,8 +308,8 @@ def process(
     elif operation == "sobel":
         planes = (sobel(picture.grey, **how),)
     else:
-        found = canny(picture.grey.astype(np.float64), sigma, low, high, **how)
-        edges, bits, planes = int(np.count_nonzero(found)), 8, ((found / np.float32(255)),)
+        mask = canny(picture.grey.astype(np.float64), sigma, low, high, **how)
+        edges, bits, planes = int(np.count_nonzero(mask)), 8, ((mask / np.float32(255)),)
     seconds = time.perf_counter() - begin
     written = write_picture(target, planes, bits)
     return Processed(

@@ -115,21 +115,21 @@ class Pipeline:
         """Numbers of those stencils of a group that read a grid."""
         return [number for number in group if grid in self.stencils[number].inputs]
 
-    def dtypes(self, given: tuple[str, ...]) -> dict[str, str]:
+    def dtypes(self, kinds: tuple[str, ...]) -> dict[str, str]:
         """Element type of every grid, for the inputs' types."""
-        if len(given) != len(self.inputs):
-            raise UsageError(f"{self.name!r} has {len(self.inputs)} inputs, got {len(given)} element types")
-        for dtype in given:
+        if len(kinds) != len(self.inputs):
+            raise UsageError(f"{self.name!r} has {len(self.inputs)} inputs, got {len(kinds)} element types")
+        for dtype in kinds:
             one_of("the element type of a grid", dtype, DTYPES)
-        types = dict(zip(self.inputs, given, strict=True))
+        types = dict(zip(self.inputs, kinds, strict=True))
         for stencil in self.stencils:
-            found = {types[grid] for grid in stencil.inputs}
-            if len(found) > 1:
+            operands = {types[grid] for grid in stencil.inputs}
+            if len(operands) > 1:
                 raise UsageError(
-                    f"{stencil.name} ({stencil.title}) of {self.name!r} reads grids of types {sorted(found)}",
+                    f"{stencil.name} ({stencil.title}) of {self.name!r} reads grids of types {sorted(operands)}",
                     "convert them: grid.astype('float32')",
                 )
-            kind = found.pop()
+            kind = operands.pop()
             if is_rounded(kind):
                 refuse_bits(stencil.tape, f"{stencil.title!r} of {self.name!r}", kind)
             else:
@@ -189,8 +189,8 @@ def make_pipeline_problem(
             f"{pipeline.name!r} has {pipeline.rank} dimensions of at least 1 cell, "
             f"got the shape {format_shape(extents) or '()'}"
         )
-    given = (dtype,) * len(pipeline.inputs) if isinstance(dtype, str) else tuple(dtype)
-    types = pipeline.dtypes(given)
+    kinds = (dtype,) * len(pipeline.inputs) if isinstance(dtype, str) else tuple(dtype)
+    types = pipeline.dtypes(kinds)
     problem = PipelineProblem(
         pipeline=pipeline,
         shape=extents,
@@ -250,10 +250,10 @@ def _apply(
 
     typed = {name: kind.type(value) for name, value in scalars.items()}
     value = evaluate(stencil.tape, read, typed)
-    wanted = problem.dtype(stencil.output)
+    dtype = problem.dtype(stencil.output)
     if stencil.convert:
-        return convert(np.asarray(value), wanted, stencil.rounding)
-    return np.array(np.broadcast_to(value, problem.shape), dtype=wanted)
+        return convert(np.asarray(value), dtype, stencil.rounding)
+    return np.array(np.broadcast_to(value, problem.shape), dtype=dtype)
 
 
 def convert(values: Array, dtype: str, rounding: str) -> Array:

@@ -141,17 +141,17 @@ class Blocks:
 
     def every(self, group: Group) -> tuple[BlockChoice, ...]:
         """Return what fits of a group and is relevant, best first."""
-        blocks, costs, kept = self._priced(group)
-        index = np.flatnonzero(kept)
+        blocks, costs, mask = self._priced(group)
+        index = np.flatnonzero(mask)
         order = index[np.argsort(costs.seconds[index], kind="stable")]
         return tuple(choice_at(costs, blocks, place) for place in order.tolist())
 
     def best(self, group: Group) -> tuple[BlockChoice | None, tuple[int, int, int]]:
         """Return a group's best block, if any, and how many were looked at, fit and are relevant."""
-        blocks, costs, kept = self._priced(group)
-        index = int(np.argmin(np.where(kept, costs.seconds, np.inf)))
-        found = choice_at(costs, blocks, index) if kept.any() else None
-        return found, (len(kept), int((costs.resident > 0).sum()), int(kept.sum()))
+        blocks, costs, mask = self._priced(group)
+        index = int(np.argmin(np.where(mask, costs.seconds, np.inf)))
+        choice = choice_at(costs, blocks, index) if mask.any() else None
+        return choice, (len(mask), int((costs.resident > 0).sum()), int(mask.sum()))
 
     def basic(self, group: Group) -> BlockChoice | None:
         """Return a group with the block :data:`BASIC`, or None where it does not fit."""
@@ -266,10 +266,10 @@ def best_choices(space: Space, fusion: Fusion) -> FusionCandidate:
     """Return one fusion with the best configuration of each group."""
     chosen = []
     for group in fusion:
-        found, _ = space.best(group)
-        if found is None:
+        best, _ = space.best(group)
+        if best is None:
             raise UsageError(
                 f"a group of this fusion fits no configuration on machine {space.machine.name!r}", "fuse less"
             )
-        chosen.append(found)
+        chosen.append(best)
     return FusionCandidate(fusion=fusion, choices=tuple(chosen), seconds=sum(choice.seconds for choice in chosen))

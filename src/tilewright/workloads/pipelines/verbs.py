@@ -73,14 +73,14 @@ class StencilPipeline:
             UsageError: If an option or a scalar is wrong or missing.
             ArrayError: If an array does not fit.
         """
-        given, problem, values = self._checked(arrays, boundary, scalars)
+        inputs, problem, values = self._checked(arrays, boundary, scalars)
         iterations = whole_number(iterations, "iterations", 1, 2**62, "of at least 1")
         if iterations > 1:
             _check_iterated(problem)
         targets = _targets(problem, out)
         current = [
             by_cells(array, problem.dtype(grid), rows=True, forward=True)
-            for array, grid in zip(given, self.program.inputs, strict=True)
+            for array, grid in zip(inputs, self.program.inputs, strict=True)
         ]
         count = thread_count(threads)
         one_of("the backend of a pipeline", backend, BACKENDS)
@@ -111,8 +111,8 @@ class StencilPipeline:
         Returns:
             Every grid by name, G1, G2, ….
         """
-        given, problem, values = self._checked(arrays, boundary, scalars)
-        return compute(problem, given, dict(zip(self.program.scalars, values, strict=True)))
+        inputs, problem, values = self._checked(arrays, boundary, scalars)
+        return compute(problem, inputs, dict(zip(self.program.scalars, values, strict=True)))
 
     def _checked(
         self, arrays: Sequence[Any], boundary: BoundarySpec | None, scalars: Mapping[str, float]
@@ -124,9 +124,9 @@ class StencilPipeline:
                 f"({', '.join(program.titles)}), got {len(arrays)}",
                 f"numbers are given by name: {', '.join(program.scalars)}" if program.scalars else "",
             )
-        given = [as_array(array, title) for array, title in zip(arrays, program.titles, strict=True)]
-        for array, title in zip(given, program.titles, strict=True):
-            if array.ndim != program.rank or array.shape != given[0].shape or 0 in array.shape:
+        inputs = [as_array(array, title) for array, title in zip(arrays, program.titles, strict=True)]
+        for array, title in zip(inputs, program.titles, strict=True):
+            if array.ndim != program.rank or array.shape != inputs[0].shape or 0 in array.shape:
                 raise ArrayError(
                     f"{title!r} of {program.name!r} must have {program.rank} dimensions of at least 1 cell, all arrays "
                     f"one shape, got {array.shape}"
@@ -135,9 +135,9 @@ class StencilPipeline:
                 raise ArrayError(
                     f"{title!r} must be one of {', '.join(DTYPES)}, got {array.dtype}", "convert it with array.astype"
                 )
-        types = tuple(str(array.dtype) for array in given)
-        problem = make_pipeline_problem(program, given[0].shape, types, boundary or "reflect")
-        return given, problem, _values(program, scalars)
+        types = tuple(str(array.dtype) for array in inputs)
+        problem = make_pipeline_problem(program, inputs[0].shape, types, boundary or "reflect")
+        return inputs, problem, _values(program, scalars)
 
     def __repr__(self) -> str:
         program = self.program
@@ -154,8 +154,8 @@ def _values(program: Pipeline, scalars: Mapping[str, float]) -> list[float]:
     for name in scalars:
         if name not in program.scalars:
             refuse(name)
-            known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it has none"
-            raise UsageError(f"pipeline {program.name!r} has no scalar {name!r}", known)
+            hint = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it has none"
+            raise UsageError(f"pipeline {program.name!r} has no scalar {name!r}", hint)
     values = []
     for name in program.scalars:
         value = scalars.get(name, catalogue.SCALARS.get(name) if program.name in catalogue.MAKERS else None)

@@ -228,13 +228,13 @@ def align(
     check_range(scoring, (len(a), len(b)))
     path, bits = None, (32, 32)
     if backend in {"auto", "c"}:
-        found, bits, path = _fill_on_cpu(pair, tiling, threads, score_only=score_only)
+        filling, bits, path = _fill_on_cpu(pair, tiling, threads, score_only=score_only)
     else:
-        found = _score_on_gpu(pair, tiling, backend, score_only=score_only)
+        filling = _score_on_gpu(pair, tiling, backend, score_only=score_only)
     nowhere = None if score_only else (0, 0)
-    a_line, b_line, cigar = ("", "", "") if path is None else _written((a, b), path)
+    a_line, b_line, cigar = ("", "", "") if path is None else _lines((a, b), path)
     return Alignment(
-        score=int(found.values),
+        score=int(filling.values),
         scoring=scoring.name,
         scoring_chosen=chosen,
         gap_open=scoring.gap_open,
@@ -245,11 +245,11 @@ def align(
         b_line=b_line,
         cigar=cigar,
         cells=len(a) * len(b),
-        seconds=found.seconds,
-        tiling=found.tiling,
-        threads=found.threads,
+        seconds=filling.seconds,
+        tiling=filling.tiling,
+        threads=filling.threads,
         bits=bits,
-        backend=found.backend,
+        backend=filling.backend,
     )
 
 
@@ -259,21 +259,21 @@ def _fill_on_cpu(
     """Compute the score, on how many bits, and the way to it unless the score is enough."""
     m, n = lengths = len(pair.x), len(pair.y)
     count = 1 if threads is None and m * n < _THREADED else thread_count(threads)
-    asked, letters = as_tiling(tiling), len(pair.scoring.letters)
-    tile = _tile(asked) if asked else alignment_default(lengths, letters, host(), count, traced=not score_only)
+    choice, letters = as_tiling(tiling), len(pair.scoring.letters)
+    tile = _tile(choice) if choice else alignment_default(lengths, letters, host(), count, traced=not score_only)
     parallel = compiled(emit_align)[0].parallel  # compiles, which is not part of the time
     begin = time.perf_counter()
     table = score_table(pair, tile, count, keep=not score_only)
     path = None if score_only or not table.score else trace_path(pair, table)
     seconds = time.perf_counter() - begin
-    found = Filling(
+    filling = Filling(
         values=table.score,
         tiling=Tiling(family="orthogonal", time=tile[0], space=(tile[1],), sub=(tile[1] // ALIGNMENT_LANES,)),
         backend="c",
         threads=min(count, ceil_div(n, tile[1])) if parallel else 1,
         seconds=seconds,
     )
-    return found, (int(table.bits.min()), int(table.bits.max())), path
+    return filling, (int(table.bits.min()), int(table.bits.max())), path
 
 
 def _score_on_gpu(pair: Pair, tiling: Tiling | str | None, backend: str, *, score_only: bool) -> Filling:
@@ -316,8 +316,8 @@ def _warn_if_ambiguous(texts: tuple[str, str]) -> None:
         return
     hint = "(hint: give matrix, or match and mismatch)"
     if first | second <= _NUCLEOTIDES | _AMBIGUITY_CODES:
-        others = "".join(sorted((first | second) - _NUCLEOTIDES))
-        warn_once(f"sequences with the letters {others} beside nucleotides are taken for proteins, by BLOSUM62 {hint}")
+        letters = "".join(sorted((first | second) - _NUCLEOTIDES))
+        warn_once(f"sequences with the letters {letters} beside nucleotides are taken for proteins, by BLOSUM62 {hint}")
     elif first <= _NUCLEOTIDES or second <= _NUCLEOTIDES:
         name = "first" if first <= _NUCLEOTIDES else "second"
         warn_once(
@@ -325,21 +325,21 @@ def _warn_if_ambiguous(texts: tuple[str, str]) -> None:
         )
 
 
-def _tile(asked: Tiling) -> tuple[int, int]:
+def _tile(tiling: Tiling) -> tuple[int, int]:
     lanes = f"the columns of a tile are dealt to {ALIGNMENT_LANES} lanes"
-    if not asked.family.tables or len(asked.space) != 1:
-        raise UsageError(f"alignments are cut into orthogonal tiles, got {str(asked)!r}", "orthogonal:t=512,s=2560")
-    if asked.space[0] % ALIGNMENT_LANES:
-        raise UsageError(f"{lanes}, so s is a multiple of {ALIGNMENT_LANES}, got s={asked.space[0]}")
-    if asked.sub not in {(), (asked.space[0] // ALIGNMENT_LANES,)}:
-        sub = asked.space[0] // ALIGNMENT_LANES
-        raise UsageError(f"{lanes}, so sub is s / {ALIGNMENT_LANES} = {sub}, got {str(asked)!r}")
-    if asked.time * asked.space[0] > 2**31:
-        raise UsageError(f"a tile has at most 2^31 cells, got {str(asked)!r}")
-    return asked.time, asked.space[0]
+    if not tiling.family.tables or len(tiling.space) != 1:
+        raise UsageError(f"alignments are cut into orthogonal tiles, got {str(tiling)!r}", "orthogonal:t=512,s=2560")
+    if tiling.space[0] % ALIGNMENT_LANES:
+        raise UsageError(f"{lanes}, so s is a multiple of {ALIGNMENT_LANES}, got s={tiling.space[0]}")
+    if tiling.sub not in {(), (tiling.space[0] // ALIGNMENT_LANES,)}:
+        sub = tiling.space[0] // ALIGNMENT_LANES
+        raise UsageError(f"{lanes}, so sub is s / {ALIGNMENT_LANES} = {sub}, got {str(tiling)!r}")
+    if tiling.time * tiling.space[0] > 2**31:
+        raise UsageError(f"a tile has at most 2^31 cells, got {str(tiling)!r}")
+    return tiling.time, tiling.space[0]
 
 
-def _written(texts: tuple[str, str], path: AlignmentPath) -> tuple[str, str, str]:
+def _lines(texts: tuple[str, str], path: AlignmentPath) -> tuple[str, str, str]:
     """Write an alignment as two lines and as a CIGAR string."""
     i, j = path.x[0], path.y[0]
     first: list[str] = []
@@ -374,15 +374,15 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
     left = np.zeros((2, wide + 1 if keep else 1, m), dtype=np.int32)
     top = np.zeros((2, tall + 1, n) if keep else (2, 1, 1), dtype=np.int32)
     best = np.zeros((tall, wide), dtype=np.int32)
-    used = np.zeros((tall, wide), dtype=np.uint8)
+    widths = np.zeros((tall, wide), dtype=np.uint8)
     flags = np.zeros(wide * _FLAG_WORDS, dtype=np.int64)
     matrix = scoring.array()
     # Columns that only fill up a tile score at most 0, whatever the matrix: nothing may grow there.
     lowest = min(0, int(matrix.min()))
     sizes = (m, n, letters, scoring.gap_open, scoring.gap_extend, t, s, count, int(keep), bits, lowest, own)
-    arrays = (x, y, matrix, left[0], left[1], top[0], top[1], best, used, flags)
+    arrays = (x, y, matrix, left[0], left[1], top[0], top[1], best, widths, flags)
     kernel(arrays, sizes, work)
-    return ScoreTable(tile=tile, best=best, bits=used, left=left, top=top)
+    return ScoreTable(tile=tile, best=best, bits=widths, left=left, top=top)
 
 
 def trace_path(pair: Pair, table: ScoreTable) -> AlignmentPath:
@@ -416,11 +416,11 @@ def trace_path(pair: Pair, table: ScoreTable) -> AlignmentPath:
     return AlignmentPath(x=(here[0], end[0]), y=(here[1], end[1]), steps=np.concatenate(parts)[::-1])
 
 
-def rescore(found: Alignment, scoring: Scoring) -> int:
+def rescore(alignment: Alignment, scoring: Scoring) -> int:
     """Compute an alignment's score from its lines alone."""
     total, gap = 0, ""
     matrix, place = scoring.matrix, {letter: i for i, letter in enumerate(scoring.letters)}
-    for p, q in zip(found.a_line.upper(), found.b_line.upper(), strict=True):
+    for p, q in zip(alignment.a_line.upper(), alignment.b_line.upper(), strict=True):
         side = "a" if p == "-" else "b" if q == "-" else ""
         if side:
             total -= scoring.gap_extend if side == gap else scoring.gap_open

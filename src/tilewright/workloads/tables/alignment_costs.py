@@ -121,6 +121,6 @@ def alignment_tiles(case: AlignmentCase) -> tuple[tuple[int, int], ...]:
     every = tuple((t, s) for t in rows for s in columns if t * s <= _MOST_CELLS)
     if not case.traced:
         return every
-    kept = [kept_bytes(case, *tile) for tile in every]
-    most = max(_KEPT_BYTES, 2 * min(kept))
-    return tuple(tile for tile, size in zip(every, kept, strict=True) if size <= most)
+    sizes = [kept_bytes(case, *tile) for tile in every]
+    most = max(_KEPT_BYTES, 2 * min(sizes))
+    return tuple(tile for tile, size in zip(every, sizes, strict=True) if size <= most)

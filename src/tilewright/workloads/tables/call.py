@@ -29,18 +29,18 @@ def fill_tables(plan: TablePlan, schedule: TableSchedule, data: TableData, resul
     program = plan.program
     kernel = compiled(emit_table, program, plan.dtype, plan.floating, schedule.kept)[0]
     begin = time.perf_counter()  # without compiling
-    wanted, tile = (result == "table", result == "sum"), (schedule.tiling.time, schedule.tiling.space[0])
+    outputs, tile = (result == "table", result == "sum"), (schedule.tiling.time, schedule.tiling.space[0])
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
     count = kernel.team(plan.target.threads, parts=tall)
     itemsize = np.dtype(data.dtype).itemsize
     own = work_bytes(program, itemsize, tile, schedule.kept)
-    per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
+    per_table = up * (left + n) + m * left + (m * n if outputs[0] else 1)
     work = scratch(own * count, len(program.tables) * per_table * itemsize)
-    arrays, last, folded = _arrays(program, data, (1, 1), tall, tables=wanted[0])
+    arrays, last, folded = _arrays(program, data, (1, 1), tall, tables=outputs[0])
     flags = np.zeros(tall * _FLAG_WORDS, dtype=np.int64)
     widths = [data.arrays[each.name].shape[1] for each in program.inputs if each.kind == "matrix"]
-    sizes = [m, n, *tile, count, *wanted, own, *widths]
+    sizes = [m, n, *tile, count, *outputs, own, *widths]
     scalars = [np.array([data.scalars[name]], dtype=data.dtype) for name in program.scalars]
     kernel((*arrays, flags, last, folded), sizes, work, addresses(scalars))
     values = _values(program, result, arrays[2 : 3 * len(program.tables) : 3], last, folded)
@@ -55,7 +55,7 @@ def _values(program: Recurrence, result: str, tables: Sequence[Array], last: Arr
 
 
 @functools.lru_cache(maxsize=64)
-def _built(
+def _kernel(
     device: Device, dialect: str, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape
 ) -> Any:  # noqa: ANN401
     return device.build(emit_gpu_table(program, dtype, floating, shape, dialect))[0]
@@ -66,17 +66,17 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
     device, shape, rows = open_device(plan.target), schedule.shape, schedule.tiling.time
     assert shape is not None  # noqa: S101  (a device's schedule has one)
     program = plan.program
-    kernel = _built(device, plan.target.backend, program, plan.dtype, plan.floating, shape)
-    wanted, threads = (result == "table", result == "sum"), shape.threads
+    kernel = _kernel(device, plan.target.backend, program, plan.dtype, plan.floating, shape)
+    outputs, threads = (result == "table", result == "sum"), shape.threads
     tall, wide = ceil_div(data.shape[0], rows), ceil_div(data.shape[1], threads * shape.sub)
-    edges, last, folded = _arrays(program, data, (ABOVE, BESIDE), tall * threads, tables=wanted[0])
+    edges, last, folded = _arrays(program, data, (ABOVE, BESIDE), tall * threads, tables=outputs[0])
     scalars = np.array([data.scalars[name] for name in program.scalars] or [0], dtype=data.dtype)
     arrays = [*edges, last, folded, scalars]
     total = sum(each.nbytes for each in arrays)
     if total > device.memory_bytes:
-        needed, there = format_over(total, device.memory_bytes)
+        needed, memory = format_over(total, device.memory_bytes)
         raise ArrayError(
-            f"this table needs {needed}, {device.name} has {there}",
+            f"this table needs {needed}, {device.name} has {memory}",
             "ask for its last cell or its sum alone",
         )
     matrices = [data.arrays[each.name] for each in program.inputs if each.kind == "matrix"]
@@ -92,12 +92,12 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
             head = (*map(np.int32, data.shape), np.int32(rows))
             for wave in range(tall + wide - 1):
                 first = max(0, wave - wide + 1)
-                numbers = (*head, np.int32(wave), np.int32(first), *map(np.int32, wanted), *sizes)
+                numbers = (*head, np.int32(wave), np.int32(first), *map(np.int32, outputs), *sizes)
                 groups = min(tall, wave + 1) - first
                 device.start(kernel, (groups, threads), (*buffers, *numbers), room)
 
         seconds = device.timed(work)
-        numbers = (*(range(2, 3 * len(program.tables), 3) if wanted[0] else ()), len(edges), len(edges) + 1)
+        numbers = (*(range(2, 3 * len(program.tables), 3) if outputs[0] else ()), len(edges), len(edges) + 1)
         *tables, last, folded = (_read(device, buffers[number], arrays[number]) for number in numbers)
         return _values(program, result, tables, last, folded), threads, seconds
     finally:
@@ -124,7 +124,7 @@ def _arrays(
 
 
 def _read(device: Device, buffer: Any, like: Array) -> Array:  # noqa: ANN401
-    found = np.empty_like(like)
-    device.read(buffer, 0, found)
+    array = np.empty_like(like)
+    device.read(buffer, 0, array)
     device.finish()
-    return found
+    return array

@@ -152,9 +152,9 @@ def iteration_seconds(case: TableCase) -> Quantity:
     Where the machine file gives it for this recurrence, that value; else an estimate from operations and accesses.
     """
     machine, program = case.machine, case.program
-    known = machine.iteration_seconds(program.name)
-    if known is not None:
-        return known
+    entry = machine.iteration_seconds(program.name)
+    if entry is not None:
+        return entry
     specials = sum(op in SPECIAL for op in program.applied)
     lookups = sum(op.startswith(LOOKUP) for op in program.applied)
     flops = program.operations - specials - lookups
@@ -240,19 +240,19 @@ def _space(case: TableCase) -> Iterator[Tiling]:
 def _widths(case: TableCase) -> list[tuple[int, int]]:
     n, left = case.shape[1], case.program.reach[1]
     usual = {max(size, left) for size in (*_COLUMNS, *_BETWEEN) if size < 2 * n} or {max(_COLUMNS[0], left)}
-    found = set()
+    widths = set()
     for sub in {*_SUBS, left} - {0}:
         parts = {round_up(ceil_div(n, each), WARP * sub) for each in _ROUNDS}
-        found |= {(s, sub) for s in usual if s % sub == 0} | {(s, sub) for s in parts if left <= s <= _BETWEEN[-1]}
-    return sorted(found)
+        widths |= {(s, sub) for s in usual if s % sub == 0} | {(s, sub) for s in parts if left <= s <= _BETWEEN[-1]}
+    return sorted(widths)
 
 
 def split(case: TableCase, tiling: Tiling) -> tuple[Tiling, ...]:
     """Return a GPU's tile cut into sub-tiles in every way that a block can run, without spilling if there is one."""
     s = tiling.space[0]
     every = [sub for sub in range(1, s + 1) if s % sub == 0 and _starts(case, s // sub, sub)]
-    kept = [sub for sub in every if _in_registers(case, s // sub, sub)] or every
-    return tuple(replace(tiling, sub=(sub,)) for sub in kept)
+    choices = [sub for sub in every if _in_registers(case, s // sub, sub)] or every
+    return tuple(replace(tiling, sub=(sub,)) for sub in choices)
 
 
 def _starts(case: TableCase, threads: int, sub: int) -> bool:
@@ -356,8 +356,8 @@ def _costs(case: TableCase, tiling: Tiling, parts: _TileTimes) -> Costs:
     # Thousands of tilings are evaluated: what is needed of their exact counts is written down here once more.
     tall, wide = (ceil_div(n, size) for n, size in zip(case.shape, (tiling.time, *tiling.space), strict=True))
     tiles = tall * wide
-    used = tile_usage(case, tiling, parts.seconds)
-    energy = price(used, constants(case.machine))
+    usage = tile_usage(case, tiling, parts.seconds)
+    energy = price(usage, constants(case.machine))
     cells = math.prod(case.shape)
     flops = cells * case.program.operations
     bound = "compute" if parts.compute >= parts.moved else "memory"
@@ -378,7 +378,7 @@ def _costs(case: TableCase, tiling: Tiling, parts: _TileTimes) -> Costs:
         gflops_per_second=flops / parts.seconds * 1e-9,
         bound_by="synchronisation" if parts.terms["synchronisation"] > 0.5 * parts.seconds else bound,
         energy=energy,
-        usage=used,
+        usage=usage,
     )
 
 

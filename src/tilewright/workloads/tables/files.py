@@ -56,19 +56,19 @@ class TableReport(Record):
     @property
     def beside(self) -> dict[str, object]:
         """What only an alignment, and only a comparison, has to say."""
-        found: dict[str, object] = {"alignment": self.result} if isinstance(self.result, Alignment) else {}
+        document: dict[str, object] = {"alignment": self.result} if isinstance(self.result, Alignment) else {}
         compared = {"checked": True, "max_error": self.error, "within_bound": self.error == 0}
-        return found if self.error is None else found | compared
+        return document if self.error is None else document | compared
 
     def __str__(self) -> str:
-        found, letters = self.result, " and ".join(self.sequences) or "random letters"
+        result, letters = self.result, " and ".join(self.sequences) or "random letters"
         lines = [f"{self.program}, {letters}, {format_shape(self.shape)}"]
-        if isinstance(found, Alignment):
-            lines.append(str(found))
+        if isinstance(result, Alignment):
+            lines.append(str(result))
         else:
-            threads = f"{found.threads} thread{'s' * (found.threads != 1)}"
-            lines[0] += f", {self.dtype}: {found.backend}, {found.tiling}, {threads}"
-            speed = f"{format_seconds(found.seconds)}, {self.gcells_per_second:.3g} GCells/s"
+            threads = f"{result.threads} thread{'s' * (result.threads != 1)}"
+            lines[0] += f", {self.dtype}: {result.backend}, {result.tiling}, {threads}"
+            speed = f"{format_seconds(result.seconds)}, {self.gcells_per_second:.3g} GCells/s"
             lines.append(f"last cell {self.value:g}; {speed}")
         if self.error is not None:
             verdict = "equal to" if self.error == 0 else f"DIFFERENT by {self.error:g} from"
@@ -84,16 +84,16 @@ class TableReport(Record):
             )
 
 
-def fill_files(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+def fill_files(program: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
     """Fill the table of a recurrence from FASTA or ``.npy`` files; without any, from random letters of ``--shape``."""
     refuse("a table", options, files)
     if len(files.outputs) > 1:
-        raise UsageError(f"{known.name!r} has one result: --output is given {len(files.outputs)} times")
-    fill = _aligned if known.name == _ALIGNER else _filled
-    return fill(known, options, files, note)
+        raise UsageError(f"{program.name!r} has one result: --output is given {len(files.outputs)} times")
+    fill = _alignment_report if program.name == _ALIGNER else _fill_report
+    return fill(program, options, files, note)
 
 
-def _aligned(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+def _alignment_report(program: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
     if options.backend == "numpy" or options.dtype is not None:
         raise UsageError("alignments are computed in C on 8, 16 or 32 bits", "leave --backend and --dtype out")
     score_only = read_target(options.backend).on_device
@@ -101,14 +101,14 @@ def _aligned(known: Recurrence, options: RunOptions, files: RunFiles, note: Note
         raise UsageError("a GPU computes the score alone, no alignment to write", "leave --output or --backend out")
     for path in files.outputs:
         _check_text(path)
-    first, second = _sequences(known.name, files)
+    first, second = _sequences(program.name, files)
     settings = _settings(files.scalars)
-    strange = [name for name in settings if name not in {"matrix", *_PAIR_OPTIONS}]
-    if strange:
-        raise UsageError(f"{known.name!r} has no setting {strange[0]!r}", f"it has matrix, {', '.join(_PAIR_OPTIONS)}")
+    extras = [name for name in settings if name not in {"matrix", *_PAIR_OPTIONS}]
+    if extras:
+        raise UsageError(f"{program.name!r} has no setting {extras[0]!r}", f"it has matrix, {', '.join(_PAIR_OPTIONS)}")
     matrix, texts = _matrix(settings.get("matrix")), (first.letters, second.letters)
     match, mismatch, gap_open, gap_extend = (_whole(name, settings.get(name)) for name in _PAIR_OPTIONS)
-    found = align(
+    result = align(
         *texts,
         matrix=matrix,
         match=match,
@@ -121,59 +121,59 @@ def _aligned(known: Recurrence, options: RunOptions, files: RunFiles, note: Note
         backend=options.backend,
     )
     if files.outputs:
-        write_text(files.outputs[0], f"{first.name}\n{second.name}\n{found}\n")
+        write_text(files.outputs[0], f"{first.name}\n{second.name}\n{result}\n")
     error = None
     if files.check:
-        scoring = choose_scoring(texts, matrix, (match, mismatch), (found.gap_open, found.gap_extend))
+        scoring = choose_scoring(texts, matrix, (match, mismatch), (result.gap_open, result.gap_extend))
         inputs = (*map(scoring.encode, texts), scoring.array())
-        data = make_data(known, inputs, {"gap_open": found.gap_open, "gap_extend": found.gap_extend}, "int32")
-        differences = [int(_reference(known, data, note).max(initial=0)) - found.score]
-        differences += [] if found.a is None else [rescore(found, scoring) - found.score]
+        data = make_data(program, inputs, {"gap_open": result.gap_open, "gap_extend": result.gap_extend}, "int32")
+        differences = [int(_reference(program, data, note).max(initial=0)) - result.score]
+        differences += [] if result.a is None else [rescore(result, scoring) - result.score]
         error = float(max(map(abs, differences)))
     return TableReport(
-        program=known.name,
+        program=program.name,
         sequences=(first.name, second.name),
         shape=(len(first.letters), len(second.letters)),
-        dtype=f"int{found.bits[1]}",
-        result=found,
-        value=found.score,
+        dtype=f"int{result.bits[1]}",
+        result=result,
+        value=result.score,
         error=error,
     )
 
 
-def _filled(known: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
+def _fill_report(program: Recurrence, options: RunOptions, files: RunFiles, note: Note) -> TableReport:
     for path in files.outputs:
         check_output(path)
-    inputs, names = _inputs(known, files)
-    dtype = options.dtype or ("bool" if known.semiring.name == "or_and" else "int32")
+    inputs, names = _inputs(program, files)
+    dtype = options.dtype or ("bool" if program.semiring.name == "or_and" else "int32")
     scalars = {name: _number(name, text) for name, text in _settings(files.scalars).items()}
     how: dict[str, Any] = {"tiling": options.tiling, "backend": options.backend, "threads": options.threads}
     whole = bool(files.outputs or files.check)
-    found = filling(known, inputs, scalars, result="table" if whole else "last", dtype=dtype, **how)
-    data = make_data(known, inputs, scalars, dtype)
-    first = found.values[0] if whole and len(known.tables) > 1 else found.values
+    result = filling(program, inputs, scalars, result="table" if whole else "last", dtype=dtype, **how)
+    data = make_data(program, inputs, scalars, dtype)
+    first = result.values[0] if whole and len(program.tables) > 1 else result.values
     error = None
     if files.check:
-        exact = _reference(known, data, note)
+        exact = _reference(program, data, note)
         different = first != exact
         error = float(np.abs(first[different] - exact[different].astype(float)).max(initial=0.0))
     if files.outputs:
         write_planes(files.outputs[0], (first,))
     return TableReport(
-        program=known.name,
+        program=program.name,
         sequences=names,
         shape=data.shape,
         dtype=dtype,
-        result=found,
-        value=float(first[-1, -1] if whole else found.values),
+        result=result,
+        value=float(first[-1, -1] if whole else result.values),
         error=error,
     )
 
 
-def _reference(known: Recurrence, data: TableData, note: Note) -> Array:
+def _reference(program: Recurrence, data: TableData, note: Note) -> Array:
     if data.shape[0] * data.shape[1] >= _LONG_CHECK:
         note("comparing with the NumPy reference, which takes a while")
-    return fill_reference(known, data)[known.tables[0]]
+    return fill_reference(program, data)[program.tables[0]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,25 +203,25 @@ def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
             parts[-1][1].append("".join(line.split()))
     if not parts:
         raise UsageError(f"{str(path)!r} holds no sequence", "a FASTA file has a line '>name' before each")
-    found = []
+    records = []
     for header, letters in parts:
         name, _, title = header.partition(" ")
         text = "".join(letters).rstrip("*")  # the stop at the end of a translated sequence
         if not text:
             raise UsageError(f"the sequence {name or '(no name)'!r} of {str(path)!r} has no letters")
-        found.append(FastaRecord(name=name or "sequence", title=title.strip(), letters=text))
-    return tuple(found)
+        records.append(FastaRecord(name=name or "sequence", title=title.strip(), letters=text))
+    return tuple(records)
 
 
-def _inputs(known: Recurrence, files: RunFiles) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    kinds = [each.kind for each in known.inputs]
+def _inputs(program: Recurrence, files: RunFiles) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    kinds = [each.kind for each in program.inputs]
     if kinds == ["row", "column"] and not any(path.suffix.lower() == ".npy" for path in files.inputs):
-        first, second = _sequences(known.name, files)
+        first, second = _sequences(program.name, files)
         return (first.letters.upper(), second.letters.upper()), (first.name, second.name)
     if len(files.inputs) != len(kinds):
-        listed = ", ".join(f"{each.name} (per {each.kind})" for each in known.inputs)
+        text = ", ".join(f"{each.name} (per {each.kind})" for each in program.inputs)
         raise UsageError(
-            f"{known.name!r} needs {len(kinds)} inputs, {listed}, got {len(files.inputs)}", "give --input FILE.npy each"
+            f"{program.name!r} needs {len(kinds)} inputs, {text}, got {len(files.inputs)}", "give --input FILE.npy each"
         )
     return tuple(read_planes(path)[0] for path in files.inputs), tuple(path.name for path in files.inputs)
 
@@ -250,23 +250,23 @@ def _sequences(name: str, files: RunFiles) -> tuple[FastaRecord, FastaRecord]:
                 f"a file of sequences ends in {', '.join(sorted(_FASTA))}, got {path.name!r}",
                 "rename it if it is FASTA",
             )
-    found = [read_fasta(path) for path in files.inputs]
-    if len(found) == 1 and len(found[0]) >= 2:
-        return found[0][0], found[0][1]
-    if len(found) != 2:
-        count = "one sequence" if len(found) == 1 else f"{len(found)} files"
+    records = [read_fasta(path) for path in files.inputs]
+    if len(records) == 1 and len(records[0]) >= 2:
+        return records[0][0], records[0][1]
+    if len(records) != 2:
+        count = "one sequence" if len(records) == 1 else f"{len(records)} files"
         raise UsageError(f"{name!r} needs two sequences, got {count}", "give --input A.fasta --input B.fasta")
-    return found[0][0], found[1][0]
+    return records[0][0], records[1][0]
 
 
 def _settings(texts: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    settings = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise UsageError(f"--set takes name=value, got {text!r}")
-        found[name.strip()] = value.strip()
-    return found
+        settings[name.strip()] = value.strip()
+    return settings
 
 
 def _matrix(text: str | None) -> str | None:

@@ -98,59 +98,59 @@ def filling(
     threads: Any = None,  # noqa: ANN401  (a number or None)
 ) -> Filling:
     """Fill a table as :func:`fill` does, and say how."""
-    known = as_recurrence(program)
+    rule = as_recurrence(program)
     one_of("a result", result, RESULTS)
     target = read_target(str(backend), refusal=f"the backend of a recurrence is one of {', '.join(BACKENDS)}")
     one_of("the dtype of a table", dtype, DTYPES)
-    data = make_data(known, inputs, scalars, dtype, shape)
-    asked = as_tiling(tiling)
-    plan = plan_table(known, data, target, asked, threads, host())
+    data = make_data(rule, inputs, scalars, dtype, shape)
+    choice = as_tiling(tiling)
+    plan = plan_table(rule, data, target, choice, threads, host())
     if plan.schedule is not None:
         from tilewright.workloads.tables import call
 
         run = call.fill_on_device if target.on_device else call.fill_tables
         if filled := or_by_numpy(partial(run, plan, plan.schedule, data, result), fallback=target.fallback):
-            values, used, seconds = filled
+            values, count, seconds = filled
             tiling = plan.schedule.tiling
-            return Filling(values=values, tiling=tiling, backend=target.backend, threads=used, seconds=seconds)
+            return Filling(values=values, tiling=tiling, backend=target.backend, threads=count, seconds=seconds)
     elif target.backend == "c" and not target.fallback:
-        raise UsageError(f"{known.name!r} has no C code: a read goes up and to the right", "use backend='numpy'")
-    elif target.fallback and asked is None:
+        raise UsageError(f"{rule.name!r} has no C code: a read goes up and to the right", "use backend='numpy'")
+    elif target.fallback and choice is None:
         warn_once(
-            f"running with NumPy, which is many times slower: {known.name!r} has no C code: a read goes up and to the "
+            f"running with NumPy, which is many times slower: {rule.name!r} has no C code: a read goes up and to the "
             'right (backend="numpy" says that it is meant)'
         )
-    check_memory(4 * len(known.tables) * data.shape[0] * data.shape[1] * np.dtype(dtype).itemsize)
+    check_memory(4 * len(rule.tables) * data.shape[0] * data.shape[1] * np.dtype(dtype).itemsize)
     begin = time.perf_counter()
-    tables = fill_reference(known, data)
+    tables = fill_reference(rule, data)
     seconds = time.perf_counter() - begin
-    first = tables[known.tables[0]]
-    values = first[-1, -1] if result == "last" else joined(known, first)
+    first = tables[rule.tables[0]]
+    values = first[-1, -1] if result == "last" else joined(rule, first)
     if result == "table":
-        values = first if len(tables) == 1 else tuple(tables[name] for name in known.tables)
+        values = first if len(tables) == 1 else tuple(tables[name] for name in rule.tables)
     return Filling(values=values, tiling=NONE, backend="numpy", threads=1, seconds=seconds)
 
 
 def make_data(
-    known: Recurrence,
+    program: Recurrence,
     inputs: tuple[Any, ...],
     scalars: Mapping[str, float],
     dtype: str,
     shape: tuple[int, int] | None = None,
 ) -> TableData:
     """Check and convert what a user gives."""
-    names = [each.name for each in known.inputs]
+    names = [each.name for each in program.inputs]
     if len(inputs) != len(names):
         listed = ", ".join(names) or "none"
-        raise UsageError(f"{known.name!r} has {len(names)} inputs ({listed}), got {len(inputs)}")
-    strange = [name for name in scalars if name not in known.scalars]
+        raise UsageError(f"{program.name!r} has {len(names)} inputs ({listed}), got {len(inputs)}")
+    strange = [name for name in scalars if name not in program.scalars]
     if strange:
-        raise UsageError(f"{known.name!r} has no scalar {strange[0]!r}", f"its scalars are {list(known.scalars)}")
+        raise UsageError(f"{program.name!r} has no scalar {strange[0]!r}", f"its scalars are {list(program.scalars)}")
     arrays = {}
     rows = columns = 0
-    for each, value in zip(known.inputs, inputs, strict=True):
+    for each, value in zip(program.inputs, inputs, strict=True):
         array = _array(each.name, value)
-        arrays[each.name] = _typed(each.name, array, dtype, matrix=each.kind == "matrix")
+        arrays[each.name] = _typed_array(each.name, array, dtype, matrix=each.kind == "matrix")
         if array.ndim != (1 if each.kind in {"row", "column"} else 2):
             need = "one dimension" if each.kind in {"row", "column"} else "two dimensions"
             raise ArrayError(f"the input {each.name!r} has {need}, got {array.ndim}")
@@ -163,40 +163,40 @@ def make_data(
         hint = "pass shape=(rows, columns)" if not rows or not columns else ""
         raise ArrayError(f"a table has at least one row and one column, got {extents}", hint)
     data = TableData(shape=(int(extents[0]), int(extents[1])), dtype=dtype, arrays=arrays, scalars=dict(scalars))
-    _check_inputs(known, data)
-    _check_values(known, data)
-    _check_lookups(known, data)
+    _check_inputs(program, data)
+    _check_values(program, data)
+    _check_lookups(program, data)
     return data
 
 
-def _check_inputs(known: Recurrence, data: TableData) -> None:
-    wanted = {"row": data.shape[:1], "column": data.shape[1:], "cell": data.shape}
-    for each in known.inputs:
+def _check_inputs(program: Recurrence, data: TableData) -> None:
+    shapes = {"row": data.shape[:1], "column": data.shape[1:], "cell": data.shape}
+    for each in program.inputs:
         shape = data.arrays[each.name].shape
-        if each.kind != "matrix" and shape != wanted[each.kind]:
+        if each.kind != "matrix" and shape != shapes[each.kind]:
             raise ArrayError(
-                f"the input {each.name!r} of {known.name!r} must have the shape {wanted[each.kind]}, got the shape "
+                f"the input {each.name!r} of {program.name!r} must have the shape {shapes[each.kind]}, got the shape "
                 f"{shape}"
             )
-    missing = [name for name in known.scalars if name not in data.scalars]
+    missing = [name for name in program.scalars if name not in data.scalars]
     if missing:
-        raise UsageError(f"{known.name!r} needs a value for {missing[0]!r}", f"pass {missing[0]}=…")
+        raise UsageError(f"{program.name!r} needs a value for {missing[0]!r}", f"pass {missing[0]}=…")
 
 
-def _check_values(known: Recurrence, data: TableData) -> None:
+def _check_values(program: Recurrence, data: TableData) -> None:
     """Refuse numbers and operations that the tables' type does not hold."""
     element = "uint8" if data.dtype == "bool" else data.dtype
     for name, value in data.scalars.items():
         check_fits(value, element, f"{name} = {{}}")
-    for statement in known.statements:
-        check_constants(statement.tape, element, known.name)
-        check_constants(statement.outside or (), wide_type(data.dtype).name, known.name)
-    tapes = [tape for s in known.statements for tape in (s.tape, s.outside or ())]
+    for statement in program.statements:
+        check_constants(statement.tape, element, program.name)
+        check_constants(statement.outside or (), wide_type(data.dtype).name, program.name)
+    tapes = [tape for s in program.statements for tape in (s.tape, s.outside or ())]
     if data.dtype.startswith("float"):
         for tape in tapes:
-            refuse_bits(tape, repr(known.name), data.dtype)
+            refuse_bits(tape, repr(program.name), data.dtype)
     elif any(isinstance(n, Apply) and n.op in {"div", "sqrt", "exp", "log"} for tape in tapes for n in tape):
-        raise UsageError(f"{known.name!r} divides or takes roots, which {data.dtype} cannot hold", "use float32")
+        raise UsageError(f"{program.name!r} divides or takes roots, which {data.dtype} cannot hold", "use float32")
 
 
 def _array(name: str, value: Any) -> Array:  # noqa: ANN401
@@ -208,7 +208,7 @@ def _array(name: str, value: Any) -> Array:  # noqa: ANN401
     return array
 
 
-def _typed(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
+def _typed_array(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
     """Whole numbers become int32, others the tables' type; so do matrices."""
     if matrix:
         check_fits(array, "uint8" if dtype == "bool" else dtype, f"the entry {{}} of the matrix {name!r}")
@@ -222,17 +222,17 @@ def _typed(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
     return array.astype(np.int32)
 
 
-def _check_lookups(known: Recurrence, data: TableData) -> None:
+def _check_lookups(program: Recurrence, data: TableData) -> None:
     """Refuse values that no matrix has a row or a column for: a kernel would read beyond it."""
-    for statement in known.statements:
+    for statement in program.statements:
         for node in statement.tape:
             if not isinstance(node, Apply) or not node.op.startswith(LOOKUP):
                 continue
             matrix = data.arrays[node.op[len(LOOKUP) :]]
             for axis, place in enumerate(node.args):
                 leaf = statement.tape[place]
-                if not isinstance(leaf, Read) or leaf.field in known.tables:
-                    raise UsageError(f"{known.name!r} looks {node.op[len(LOOKUP) :]!r} up by something computed")
+                if not isinstance(leaf, Read) or leaf.field in program.tables:
+                    raise UsageError(f"{program.name!r} looks {node.op[len(LOOKUP) :]!r} up by something computed")
                 values = data.arrays[leaf.field]
                 if values.dtype.kind == "f" or values.min() < 0 or values.max() >= matrix.shape[axis]:
                     raise ArrayError(

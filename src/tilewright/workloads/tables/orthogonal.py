@@ -21,7 +21,7 @@ from tilewright.workloads.tables.problem import Offset, Recurrence, reach_of
 _ROWS, _COLUMNS, _SUB = 64, 256, 8  # sizes of the tile that the family's name alone stands for
 
 
-def _swept(problem: Problem) -> Program:
+def _sweep_program(problem: Problem) -> Program:
     """Return the program of a stencil that sweeps over its own new values, as a recurrence does."""
     analysis = problem.program.analysis
     if not analysis.sweep or len(analysis.stages) > 1:
@@ -43,11 +43,11 @@ class Orthogonal(Family):
         """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes."""
         if problem.program.rank != 2:
             raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
-        return complete_table(_swept(problem), tiling)
+        return complete_table(_sweep_program(problem), tiling)
 
     def check(self, problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Verdict:  # noqa: ARG002
         """Say whether tiles can run along anti-diagonals; see :func:`check_table`."""
-        return check_table(_swept(problem), tiling)
+        return check_table(_sweep_program(problem), tiling)
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG002
         """Return the order of a completed tiling; see :func:`table_tree`."""
@@ -103,10 +103,10 @@ def check_table(program: Recurrence | Program, tiling: Tiling) -> Verdict:
                 hint="use the tiling none",
             )
     sizes = (tiling.time, "rows", "t"), (tiling.space[0], "columns", "s")
-    for (size, what, key), reach in zip(sizes, reach_of(each.offset for each in dependences), strict=True):
+    for (size, axis, key), reach in zip(sizes, reach_of(each.offset for each in dependences), strict=True):
         if size < reach:
             return Violation(
-                reason=f"a tile of {size} {what} is smaller than the {reach} that {name!r} reaches back",
+                reason=f"a tile of {size} {axis} is smaller than the {reach} that {name!r} reaches back",
                 hint=f"make {key} at least {reach}",
             )
     return Legal()

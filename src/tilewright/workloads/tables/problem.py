@@ -211,7 +211,7 @@ def recurrence(
         ),
         scalars=tuple(sorted(scalars, key=lambda each: place.get(each, last))),
         statements=tuple(
-            TableStatement(table=table, tape=tapes[table], outside=around[table]) for table in _ordered(name, tapes)
+            TableStatement(table=table, tape=tapes[table], outside=around[table]) for table in _order(name, tapes)
         ),
         semiring=SEMIRINGS[semiring],
         summary=summary,
@@ -223,9 +223,9 @@ def lookup(matrix: str, row: Operand, column: Operand) -> Value:
     return Value(LOOKUP + matrix, (as_value(row), as_value(column)))
 
 
-def _input_kinds(name: str, tapes: Mapping[str, Tape], given: Mapping[str, Kind]) -> dict[str, Kind]:
+def _input_kinds(name: str, tapes: Mapping[str, Tape], inputs: Mapping[str, Kind]) -> dict[str, Kind]:
     """Check what tapes read, and find the kinds of the inputs among it."""
-    kinds = dict(given)
+    kinds = dict(inputs)
     for node in (node for tape in tapes.values() for node in tape):
         if isinstance(node, Apply) and node.op in _UNTYPED:
             raise TraceError(f"a recurrence cannot use {node.op!r}, in {name!r}")
@@ -265,17 +265,17 @@ def _check_read(name: str, read: Read, text: str) -> None:
         raise TraceError(f"a recurrence may reach {MAX_REACH} cells far, got {text} in {name!r}")
 
 
-def _ordered(name: str, tapes: Mapping[str, Tape]) -> tuple[str, ...]:
+def _order(name: str, tapes: Mapping[str, Tape]) -> tuple[str, ...]:
     """Order tables so that what the same cell needs of others is computed first."""
     needs = {
         table: {read.field for read in reads(tape) if read.field in tapes and not any(read.offset)}
         for table, tape in tapes.items()
     }
-    done: list[str] = []
-    while len(done) < len(tapes):
-        ready = [table for table in tapes if table not in done and needs[table] <= set(done)]
+    order: list[str] = []
+    while len(order) < len(tapes):
+        ready = [table for table in tapes if table not in order and needs[table] <= set(order)]
         if not ready:
-            stuck = min(table for table in tapes if table not in done)
+            stuck = min(table for table in tapes if table not in order)
             raise TraceError(f"the cell of {stuck!r} in {name!r} needs itself", "read a cell above or on the left")
-        done.append(ready[0])
-    return tuple(done)
+        order.append(ready[0])
+    return tuple(order)

@@ -121,19 +121,19 @@ def recurrence(
     return make if function is None else make(function)
 
 
-def _names(given: tuple[str, ...] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(names: tuple[str, ...] | str) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
-def as_recurrence(given: RecurrenceLike) -> Recurrence:
+def as_recurrence(value: RecurrenceLike) -> Recurrence:
     """Return the recurrence that a user means."""
-    if isinstance(given, Recurrence):
-        return given
-    if isinstance(given, Table):
-        return given.recurrence
-    if isinstance(given, str):
-        return catalogue.recurrence_named(given)
-    raise UsageError(f"a recurrence was expected, got a {type(given).__name__}", "decorate a function by tw.recurrence")
+    if isinstance(value, Recurrence):
+        return value
+    if isinstance(value, Table):
+        return value.recurrence
+    if isinstance(value, str):
+        return catalogue.recurrence_named(value)
+    raise UsageError(f"a recurrence was expected, got a {type(value).__name__}", "decorate a function by tw.recurrence")
 
 
 class _Symbol(Argument):
@@ -181,38 +181,38 @@ def trace_recurrence(
     tapes = [flatten(value) for value in values.values()]
     for tape in tapes:
         refuse_places(tape, f"the recurrence {title!r}")
-    used = {each.field for tape in tapes for each in reads(tape)} - values.keys()
-    lines: dict[str, Kind] = {each: "row" for each in rows if each in used}
-    found = problem.recurrence(
+    fields = {each.field for tape in tapes for each in reads(tape)} - values.keys()
+    lines: dict[str, Kind] = {each: "row" for each in rows if each in fields}
+    recurrence = problem.recurrence(
         title,
         values,
-        inputs=lines | {each: "column" for each in columns if each in used},
+        inputs=lines | {each: "column" for each in columns if each in fields},
         order=tuple(arguments),
         outside=_outside(title, outside, tuple(values), arguments),
         semiring=semiring,
         summary=(inspect.getdoc(function) or "").partition("\n")[0],
     )
-    inputs = [each.name for each in found.inputs]
+    inputs = [each.name for each in recurrence.inputs]
     unread = [each for each in (*rows, *columns) if each not in inputs]
     if unread:
         raise TraceError(f"{unread[0]!r} is never read by {title!r}", f"index it: {unread[0]}[0]")
-    unused = [argument for argument in arguments if argument not in {*found.tables, *found.scalars, *inputs}]
+    unused = [argument for argument in arguments if argument not in {*recurrence.tables, *recurrence.scalars, *inputs}]
     if unused:
         raise TraceError(f"the argument {unused[0]!r} of {title!r} is never used", "remove it")
-    return found
+    return recurrence
 
 
-def _outside(title: str, given: Outside, tables: tuple[str, ...], arguments: list[str]) -> dict[str, Value]:
+def _outside(title: str, boundary: Outside, tables: tuple[str, ...], arguments: list[str]) -> dict[str, Value]:
     """Trace what lies outside; one value stands for every table."""
-    if given is None:
+    if boundary is None:
         return {}
-    each = given if isinstance(given, Mapping) else dict.fromkeys(tables, given)
+    each = boundary if isinstance(boundary, Mapping) else dict.fromkeys(tables, boundary)
     values = {}
-    for table, what in each.items():
-        if not callable(what):
-            values[table] = as_value(what)
+    for table, entry in each.items():
+        if not callable(entry):
+            values[table] = as_value(entry)
             continue
-        names = list(inspect.signature(what).parameters)
+        names = list(inspect.signature(entry).parameters)
         wrong = [name for name in names[2:] if name not in arguments]
         if len(names) < 2 or wrong:
             raise TraceError(
@@ -220,5 +220,5 @@ def _outside(title: str, given: Outside, tables: tuple[str, ...], arguments: lis
                 f"name, got arguments {names}"
             )
         symbols = [Value(Scalar(name)) for name in (ROW, COLUMN, *names[2:])]
-        values[table] = as_value(what(*symbols))
+        values[table] = as_value(entry(*symbols))
     return values

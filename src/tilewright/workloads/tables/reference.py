@@ -37,8 +37,8 @@ def outside(program: Recurrence, data: TableData, table: str, rows: Array, colum
     if statement.outside is None:
         return np.full(shape, program.semiring.zero(data.dtype), dtype=data.dtype)
     kind = wide_type(data.dtype)
-    known = {ROW: rows.astype(kind), COLUMN: columns.astype(kind)}
-    value = _evaluate(statement.outside, kind, lambda node: known.get(node.name, data.scalars.get(node.name, 0)))
+    indices = {ROW: rows.astype(kind), COLUMN: columns.astype(kind)}
+    value = _evaluate(statement.outside, kind, lambda node: indices.get(node.name, data.scalars.get(node.name, 0)))
     return np.broadcast_to(value, shape).astype(data.dtype)
 
 

@@ -39,11 +39,11 @@ def expression(tape: Tape) -> str:
         elif isinstance(node, Read):
             texts.append(f"{node.field}[{', '.join(map(str, node.offset))}]")
         elif isinstance(node, Apply):
-            texts.append(_applied(node, [(texts[arg], tape[arg]) for arg in node.args]))
+            texts.append(_application(node, [(texts[arg], tape[arg]) for arg in node.args]))
     return texts[-1]
 
 
-def _applied(node: Apply, args: list[tuple[str, object]]) -> str:
+def _application(node: Apply, args: list[tuple[str, object]]) -> str:
     if node.op.startswith(LOOKUP):
         return f"{node.op[len(LOOKUP) :]}[{args[0][0]}, {args[1][0]}]"
     if node.op in _SIGNS:

@@ -51,23 +51,23 @@ class TablePlan:
 
 
 def plan_table(
-    program: Recurrence, data: TableData, target: Target, asked: Tiling | None, threads: int | None, cpu: Machine
+    program: Recurrence, data: TableData, target: Target, choice: Tiling | None, threads: int | None, cpu: Machine
 ) -> TablePlan:
     """Decide how a table is filled; without a schedule only NumPy can fill it."""
     count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
     floating = (each for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f")
     target = replace(target, threads=count)
-    given = None if asked is None else asked if asked.family.untiled else orthogonal.legal_table(program, asked)
-    if given is None and (target.backend == "numpy" or not program.tiled):
-        given = NONE
+    candidate = None if choice is None else choice if choice.family.untiled else orthogonal.legal_table(program, choice)
+    if candidate is None and (target.backend == "numpy" or not program.tiled):
+        candidate = NONE
     shape = None
     if target.on_device:
-        tiling = _on_device(program, data, target, given, whole=asked is None or bool(asked.sub))
+        tiling = _on_device(program, data, target, candidate, whole=choice is None or bool(choice.sub))
         matrices = sum(data.arrays[each.name].nbytes for each in program.inputs if each.kind == "matrix")
         chip = 0 < matrices <= _CHIP_BYTES
         shape = TableShape(threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=chip)
     else:
-        tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
+        tiling = candidate or table_default(program, data.shape, data.dtype, cpu, count)
     schedule = TableSchedule(tiling=tiling, kept=KEPT_DIAGONALS, shape=shape)
     return TablePlan(
         program=program,
@@ -78,14 +78,14 @@ def plan_table(
     )
 
 
-def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
+def _on_device(program: Recurrence, data: TableData, target: Target, choice: Tiling | None, *, whole: bool) -> Tiling:
     """Return a GPU's tiling, its sub-tiles chosen unless it is whole."""
-    if given is not None and not given.family.tables:
+    if choice is not None and not choice.family.tables:
         raise UsageError(
-            f"on a GPU {program.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out"
+            f"on a GPU {program.name!r} runs in orthogonal tiles, got {str(choice)!r}", "leave the tile out"
         )
     machine = device_machine(open_device(target))
-    tiling = given or table_default(program, data.shape, data.dtype, machine)
+    tiling = choice or table_default(program, data.shape, data.dtype, machine)
     return tiling if whole else cut_for_threads(program, data.shape, data.dtype, machine, tiling)
 
 

@@ -35,18 +35,18 @@ class Scoring:
 
     def encode(self, sequence: str, name: str = "sequence") -> Codes:
         """Turn a sequence into positions in the alphabet; small letters count as capitals."""
-        given = _bytes(sequence)
+        characters = _bytes(sequence)
         table = np.full(256, 255, dtype=np.uint8)
         if self.unknown:
             table[ord("A") : ord("Z") + 1] = self.letters.index(self.unknown)
         table[np.frombuffer(self.letters.encode("latin-1"), dtype=np.uint8)] = np.arange(len(self.letters))
-        codes: Codes = table[given]
+        codes: Codes = table[characters]
         bad = np.flatnonzero(codes == 255)
         if bad.size:
             place = int(bad[0])
             raise UsageError(
-                f"letter {place + 1} of the {name} is {chr(given[place])!r}, which {self.name} does not score",
-                _remedy(chr(given[place])) or f"its letters are {self.letters}",
+                f"letter {place + 1} of the {name} is {chr(characters[place])!r}, which {self.name} does not score",
+                _remedy(chr(characters[place])) or f"its letters are {self.letters}",
             )
         return codes
 
@@ -54,12 +54,12 @@ class Scoring:
 def _bytes(sequence: str) -> Codes:
     text = sequence.upper()
     try:
-        given = np.frombuffer(text.encode("latin-1"), dtype=np.uint8)
+        characters = np.frombuffer(text.encode("latin-1"), dtype=np.uint8)
     except UnicodeEncodeError as error:
         raise UsageError(f"a sequence is made of letters, got {text[error.start]!r}") from None
-    if len(given) != len(sequence):  # the capital of a letter is two
+    if len(characters) != len(sequence):  # the capital of a letter is two
         raise UsageError(f"a sequence is made of letters, got {next(c for c in sequence if len(c.upper()) > 1)!r}")
-    return given
+    return characters
 
 
 def _remedy(letter: str) -> str:
@@ -100,13 +100,13 @@ def matrix_scoring(matrix: str, gap_open: int, gap_extend: int) -> Scoring:
         if name not in MATRICES:
             hint = meant(name, MATRICES, f"the matrices are {', '.join(MATRICES)}, or a file's path")
             raise UsageError(f"there is no substitution matrix {matrix!r}", hint)
-        letters, rows = _shipped(name)
+        letters, rows = _shipped_matrix(name)
     unknown = "X" if "X" in letters else ""
     return Scoring(name=name, letters=letters, matrix=rows, gap_open=gaps[0], gap_extend=gaps[1], unknown=unknown)
 
 
 @functools.cache
-def _shipped(name: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
+def _shipped_matrix(name: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
     text = (
         resources.files("tilewright.workloads.tables").joinpath("matrices", f"{name}.txt").read_text(encoding="ascii")
     )

@@ -37,11 +37,11 @@ LACKS = {
 HINT = "`predict --top 5` ranks its tiles, `whatif` moves the problem, `run --tile` takes one"
 
 
-def program_of(given: Any) -> Recurrence | None:  # noqa: ANN401
+def program_of(value: Any) -> Recurrence | None:  # noqa: ANN401
     """Return the recurrence that a user means; None where it is of another kind."""
-    if isinstance(given, str) and given not in catalogue.names():
+    if isinstance(value, str) and value not in catalogue.names():
         return None
-    return as_recurrence(given) if isinstance(given, str | Recurrence | Table) else None
+    return as_recurrence(value) if isinstance(value, str | Recurrence | Table) else None
 
 
 def on_machine(
@@ -50,8 +50,8 @@ def on_machine(
     """Return a table on a machine; ``float32``, the default of stencils, stands for int32, that of tables."""
     unknown = [name for name in scalars or () if name not in program.scalars]
     if unknown:
-        known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
-        raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", meant(unknown[0], program.scalars, known))
+        hint = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+        raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", meant(unknown[0], program.scalars, hint))
     if asked.steps != 1:
         raise UsageError(f"the table of {program.name!r} is filled once, got {asked.steps} steps", "leave --steps out")
     if asked.model != "exact":
@@ -110,8 +110,8 @@ class TableWorkload:
     def hastened(self) -> "TableWorkload":
         """Return the same with iterations that take half the time, by the clock where nobody measured them."""
         case, name = self.problem, self.problem.program.name
-        known = case.machine.iteration_seconds(name) is not None
-        faster = moved(case.machine, name, *(("c_iter", 0.5) if known else ("clock", 2.0)))
+        is_measured = case.machine.iteration_seconds(name) is not None
+        faster = moved(case.machine, name, *(("c_iter", 0.5) if is_measured else ("clock", 2.0)))
         return TableWorkload(problem=replace(case, machine=faster))
 
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:
@@ -165,14 +165,14 @@ class TableWorkload:
             "memory": costs.dram_bytes / machine.dram_bandwidth.value / costs.seconds,
             "synchronisation": costs.terms["synchronisation"] / costs.seconds,
         }
-        held = {"multiprocessors": tiles / (model.turns(case, tiling) * count)}
+        occupancy = {"multiprocessors": tiles / (model.turns(case, tiling) * count)}
         if not case.cpu:
             lanes = tiling.space[0] // tiling.sub[0]
-            held["lanes of a tile's pipeline"] = tiling.time / (tiling.time + lanes - 1)
-            held["on-chip memory"] = costs.tiles_per_sm * costs.tile_shared_bytes / machine.shared_bytes.value
+            occupancy["lanes of a tile's pipeline"] = tiling.time / (tiling.time + lanes - 1)
+            occupancy["on-chip memory"] = costs.tiles_per_sm * costs.tile_shared_bytes / machine.shared_bytes.value
             if machine.max_blocks:
-                held["resident tiles"] = costs.tiles_per_sm / machine.max_blocks.value
-        return (*ordered(work, "work"), *ordered(held, "held"))
+                occupancy["resident tiles"] = costs.tiles_per_sm / machine.max_blocks.value
+        return (*ordered(work, "work"), *ordered(occupancy, "held"))
 
     def most_tiles(self, tiling: Tiling) -> int:  # noqa: ARG002
         """Return how many tiles may be resident on an SM; 0 on a CPU."""

@@ -81,7 +81,7 @@ def opened(text: str) -> tuple[Case, Recognised, Problem] | None:
     (site,) = read_file(text)
     assert site.spec is not None
     case = make_case(site, site.spec, input_sizes(site.spec, {})[0], Path())
-    found = annotate_stencil._found(case, case.site.loops[0])
+    found = annotate_stencil._match(case, case.site.loops[0])
     problem = None if found is None else annotate_stencil._problem(case, found)
     return None if found is None or problem is None else (case, found, problem)
 

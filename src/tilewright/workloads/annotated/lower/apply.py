@@ -102,11 +102,11 @@ class _Applier:
         self.notes += notes
         return new
 
-    def holds(self, what: str, dependence: LoopDependence | None) -> bool:
+    def holds(self, action: str, dependence: LoopDependence | None) -> bool:
         """Whether no dependence forbids something; otherwise that is noted, or refused."""
         if dependence is None:
             return True
-        error = transforms.illegal(what, dependence)
+        error = transforms.illegal(action, dependence)
         if self.strict:
             raise error
         self.notes.append(error.message)
@@ -114,10 +114,10 @@ class _Applier:
 
     def launched(self, stmt: Stmt, args: Arguments, kind: str) -> Stmt:
         """Ask for the outermost loops as kernels, launched as a transform says."""
-        given = {key: value for key, value in {**args, "kind": kind}.items() if value is not None}
-        self.device = self.device or given
+        settings = {key: value for key, value in {**args, "kind": kind}.items() if value is not None}
+        self.device = self.device or settings
         for loop in outermost(stmt):
-            stmt = tree.swap(stmt, loop, replace(loop, launch=tuple({**dict(loop.launch), **given}.items())))
+            stmt = tree.swap(stmt, loop, replace(loop, launch=tuple({**dict(loop.launch), **settings}.items())))
         return stmt
 
     def tile(self, stmt: Stmt, args: Arguments) -> Stmt:
@@ -132,14 +132,14 @@ class _Applier:
             stmt = self.directive(stmt, loops, "omp parallel for")
         return self.attempt(stmt, change, loops[0].index, factor)
 
-    def copied(self, stmt: Stmt, pair: Any, what: str) -> Stmt:  # noqa: ANN401
+    def copied(self, stmt: Stmt, pair: Any, option: str) -> Stmt:  # noqa: ANN401
         """Copy the bodies of loops, and fuse the copies: a pair of counters and factors."""
         if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(each, tuple) for each in pair):
-            raise UsageError(f"{what} takes loops and as many factors, got {str(pair)[:60]!r}")
+            raise UsageError(f"{option} takes loops and as many factors, got {str(pair)[:60]!r}")
         loops, factors = pair
         if len(loops) != len(factors):
-            raise UsageError(f"{what} takes as many factors as loops, got {len(factors)} for {len(loops)}")
-        indices, counts = [_name_of(each, what) for each in loops], [_whole(each, what) for each in factors]
+            raise UsageError(f"{option} takes as many factors as loops, got {len(factors)} for {len(loops)}")
+        indices, counts = [_name_of(each, option) for each in loops], [_whole(each, option) for each in factors]
         for index, factor in zip(indices, counts, strict=True):
             stmt = self.attempt(stmt, transforms.unroll_jam, index, factor)
         return stmt
@@ -181,8 +181,8 @@ class _Applier:
                 continue
             directive = pragma
             if pragma.startswith("omp simd") or (transforms.asserts(pragma) and not pragma.startswith("omp")):
-                what = f"running iterations of the loop over {loop.index!r} together"
-                directive = "GCC ivdep" if self.holds(what, self.setting.nest(loop).carried(loop)) else ""
+                action = f"running iterations of the loop over {loop.index!r} together"
+                directive = "GCC ivdep" if self.holds(action, self.setting.nest(loop).carried(loop)) else ""
             elif pragma.startswith("omp"):
                 raise UsageError(f"the directives of OpenMP here are parallel for and simd, got {pragma[:40]!r}")
             if directive:
@@ -192,18 +192,18 @@ class _Applier:
     def parallel(self, stmt: Stmt, loop: Loop, pragma: str) -> Stmt:
         """Run a loop in parallel, or where that is illegal those right inside it that may (with a note)."""
         nest = self.setting.nest(stmt)
-        bad, found = free(loop, nest, self.setting, arrays=True)
-        chosen = [(loop, found)]
+        bad, reductions = free(loop, nest, self.setting, arrays=True)
+        chosen = [(loop, reductions)]
         if not self.holds(f"running the loop over {loop.index!r} in parallel", bad):
             inner = [(each, free(each, nest, self.setting, arrays=True)) for each in outermost(loop.body)]
             chosen = [(each, more) for each, (reason, more) in inner if reason is None]
             if chosen:
                 counters = ", ".join(dict.fromkeys(repr(each.index) for each, _ in chosen))
                 self.notes.append(f"the loop over {counters} inside that over {loop.index!r} runs in parallel instead")
-        asked = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
+        suffix = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
         for each, more in chosen:
             if self.openmp:
-                stmt = transforms.add_pragma(stmt, each, [f"omp parallel for{asked}{clauses(more)}"])
+                stmt = transforms.add_pragma(stmt, each, [f"omp parallel for{suffix}{clauses(more)}"])
         return stmt
 
     def composite(self, stmt: Stmt, args: Arguments) -> Stmt:
@@ -214,7 +214,7 @@ class _Applier:
         for seq in _tuple_of(args.get("permut", ()), "permut"):
             stmt = self.permute(stmt, {"seq": seq})
         stmt = self._copies(stmt, args)
-        for pragma in _wanted(args.get("openmp"), "openmp")[:1]:
+        for pragma in _directives(args.get("openmp"), "openmp")[:1]:
             stmt = self.directive(stmt, outermost(stmt), "omp parallel for" + pragma.removeprefix("omp parallel for"))
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
@@ -222,7 +222,7 @@ class _Applier:
         stmt = self.flagged(stmt, args.get("scalarreplace", False), "dtype prefix", self.scalar_replace)
         stmt = self.flagged(stmt, args.get("boundreplace", False), "lprefix uprefix", self.bound_replace)
         stmt = self._pragmas(stmt, args)
-        if _wanted(args.get("vector"), "vector"):
+        if _directives(args.get("vector"), "vector"):
             stmt = self.directive(stmt, innermost(stmt), "ivdep")
         return stmt
 
@@ -235,8 +235,8 @@ class _Applier:
 
     def flagged(self, stmt: Stmt, value: object, names: str, change: Callable[[Stmt, Arguments], Stmt]) -> Stmt:
         """Make a change that a flag asks for, which arguments may stand behind."""
-        flag, *given = value if isinstance(value, tuple) and value else (value,)
-        return change(stmt, dict(zip(names.split(), given, strict=False))) if flag else stmt
+        flag, *values = value if isinstance(value, tuple) and value else (value,)
+        return change(stmt, dict(zip(names.split(), values, strict=False))) if flag else stmt
 
     def _pragmas(self, stmt: Stmt, args: Arguments) -> Stmt:
         for each in _tuple_of(args.get("pragma", ()), "pragma"):
@@ -255,19 +255,19 @@ class _Applier:
         factors = _sizes(args, "unroll_factors")
         for nest in _nests(stmt):
             loops = [loop.index for loop in tree.chain(nest)]
-            places = [each for each in order if isinstance(each, int) and each < len(loops)]
-            if sorted(places) == list(range(len(loops))):
-                stmt = self.permute(stmt, {"seq": tuple(loops[place] for place in places)})
+            positions = [each for each in order if isinstance(each, int) and each < len(loops)]
+            if sorted(positions) == list(range(len(loops))):
+                stmt = self.permute(stmt, {"seq": tuple(loops[position] for position in positions)})
             cuts = [(*cut, cut[0] + mark) for sizes, mark in levels for cut in zip(loops, sizes, strict=False)]
             unused = [cut for cut in cuts if cut[1] > 1 and cut[2] not in used(stmt)]
             stmt = self.composite(stmt, {"tile": tuple(unused[: len(loops)])})
-        asked = {
+        changes = {
             "openmp": (args.get("parallel") or args.get("parallelize"), "omp parallel for"),
             "unrolljam": _factor_of(innermost(stmt), factors[-1] if factors else 1),
             "scalarreplace": bool(args.get("scalar_replace")),
             "vector": (args.get("vectorize") or args.get("icc_vectorize"), "ivdep"),
         }
-        return self.composite(stmt, asked)
+        return self.composite(stmt, changes)
 
     def chill(self, stmt: Stmt, args: Arguments) -> Stmt:
         # ``permute([order])``, ``tile(statement, level, size)``, ``unroll(statement, level, factor)``: levels count the
@@ -275,8 +275,8 @@ class _Applier:
         for name, *values in _tuple_of(args.get("script") or (), "script"):
             loops = [each.index for loop in outermost(stmt)[:1] for each in tree.chain(loop)]
             if len(values) < (1 if name == "permute" else 3):
-                wanted = "([order])" if name == "permute" else "(statement, level, number)"
-                raise UsageError(f"{name} of CHiLL takes {wanted}, got {len(values)} arguments")
+                form = "([order])" if name == "permute" else "(statement, level, number)"
+                raise UsageError(f"{name} of CHiLL takes {form}, got {len(values)} arguments")
             if name == "permute":
                 order = tuple(_level(each, loops) for each in _tuple_of(values[-1], "permute"))
                 stmt = self.permute(stmt, {"seq": order})
@@ -295,41 +295,41 @@ class _Applier:
         )
         if str(args.get("block_structure") or "none") not in {"none", "inode"}:
             raise UsageError(f"a block_structure is 'none' or 'inode', got {str(args['block_structure'])[:40]!r}")
-        asked = {
+        changes = {
             "openmp": (threads > 1, f"omp parallel for num_threads({threads})"),
             "regtile": _factor_of(innermost(stmt), inner),
             "unrolljam": _factor_of(outermost(stmt), outer),
         }
-        return self.composite(stmt, asked)
+        return self.composite(stmt, changes)
 
 
-def _outer(stmt: Stmt, what: str) -> list[Loop]:
+def _outer(stmt: Stmt, transform: str) -> list[Loop]:
     loops = outermost(stmt)
     if not loops:
-        raise UsageError(f"{what} stands before a loop")
+        raise UsageError(f"{transform} stands before a loop")
     return loops
 
 
 def _nests(stmt: Stmt) -> list[Loop]:
-    found = []
+    nests = []
     for loop in outermost(stmt):
-        found += [loop] if len(tree.chain(loop)) > 1 else _nests(loop.body)
-    return found
+        nests += [loop] if len(tree.chain(loop)) > 1 else _nests(loop.body)
+    return nests
 
 
-def _ctype(args: Arguments, what: str) -> str:
+def _ctype(args: Arguments, transform: str) -> str:
     ctype = str(args.get("dtype") or "")
     if ctype and ctype not in {"int", "float", "double", "long"}:
-        raise UsageError(f"{what}'s type is int, long, float or double, got {ctype[:40]!r}")
+        raise UsageError(f"{transform}'s type is int, long, float or double, got {ctype[:40]!r}")
     return ctype
 
 
-def _wanted(value: object, what: str) -> tuple[str, ...]:
+def _directives(value: object, option: str) -> tuple[str, ...]:
     """Return the directives of a pair (flag, text or texts) if the flag is set."""
     if value is None:
         return ()
     if not isinstance(value, tuple) or len(value) != 2:
-        raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
+        raise UsageError(f"{option} is (flag, directive), got {str(value)[:60]!r}")
     texts = tuple(_text_of(each) for each in _several(value[1]))
     return texts if value[0] else ()
 
@@ -346,15 +346,15 @@ def _tile_of(each: object) -> tuple[tuple[str, ...], int, str]:
     return choices, _whole(each[1], "tile"), _name_of(each[2], "tile")
 
 
-def _whole(value: object, what: str) -> int:
+def _whole(value: object, option: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{what} is a whole number, got {str(value)[:40]!r}")
+        raise UsageError(f"{option} is a whole number, got {str(value)[:40]!r}")
     return value
 
 
-def _name_of(value: object, what: str) -> str:
+def _name_of(value: object, option: str) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_]\w{0,40}", value):
-        raise UsageError(f"{what} is a name, got {str(value)[:40]!r}")
+        raise UsageError(f"{option} is a name, got {str(value)[:40]!r}")
     return value
 
 
@@ -365,15 +365,15 @@ def _text_of(value: object) -> str:
     return value.strip().removeprefix("pragma ").strip()
 
 
-def _tuple_of(value: object, what: str) -> tuple[Any, ...]:
+def _tuple_of(value: object, option: str) -> tuple[Any, ...]:
     if not isinstance(value, tuple):
-        raise UsageError(f"{what} is a list, got {str(value)[:40]!r}")
+        raise UsageError(f"{option} is a list, got {str(value)[:40]!r}")
     return value
 
 
 def _sizes(args: Mapping[str, Any], *names: str) -> list[int]:
-    given = next((args[name] for name in names if args.get(name)), ())
-    return [_whole(each, names[-1]) for each in _tuple_of(given, names[-1])]
+    sizes = next((args[name] for name in names if args.get(name)), ())
+    return [_whole(each, names[-1]) for each in _tuple_of(sizes, names[-1])]
 
 
 def _factor_of(loops: Sequence[Loop], factor: int) -> tuple[tuple[str, ...], tuple[int, ...]]:

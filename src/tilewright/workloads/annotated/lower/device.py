@@ -192,13 +192,13 @@ class _Lowering:
         return self._kernel(None, stmt, (), local, launch_of(asked))
 
     def _loop(self, loop: tree.Loop, local: dict[str, str], asked: Mapping[str, Any]) -> tree.Stmt:
-        found = self.reduced.get(id(loop))
+        reductions = self.reduced.get(id(loop))
         bad = self.sequential.get(loop.index)
         bounds = tree.arrays(loop.first, loop.last)
-        if bounds & self.away or (found is None and bounds):
+        if bounds & self.away or (reductions is None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
-        if found is not None:
-            return self._kernel(loop, loop.body, found, local, launch_of(asked))
+        if reductions is not None:
+            return self._kernel(loop, loop.body, reductions, local, launch_of(asked))
         if not any(id(node) in self.reduced for node in tree.loops(loop.body)):
             if not self.reduced:
                 raise IllegalTransformError(
@@ -228,36 +228,36 @@ class _Lowering:
         self,
         loop: tree.Loop | None,
         body: tree.Stmt,
-        found: Sequence[Reduction],
+        reductions: Sequence[Reduction],
         local: Mapping[str, str],
         launch: LaunchShape,
     ) -> LoopKernel:
         whole: tree.Stmt = body if loop is None else loop
         self.count += 1
-        used = _used_arrays(whole)
-        if host := sorted(used - self.shapes.keys()):
+        arrays = _used_arrays(whole)
+        if host := sorted(arrays - self.shapes.keys()):
             raise IllegalTransformError(
                 f"the array {host[0]!r} is declared on the host, inside a loop that stays there, and used on the device"
             )
         own = tree.counters(whole) | tree.declared(whole)
-        free = tree.scalars(whole) - own - {each.name for each in found}
+        free = tree.scalars(whole) - own - {each.name for each in reductions}
         # An element of several indices is found with the extents of the inner ones.
-        free |= {name for array in used for each in self.shapes[array][1:] for name in tree.names(each)}
+        free |= {name for array in arrays for each in self.shapes[array][1:] for name in tree.names(each)}
         shared = sorted((tree.assigned(body) & free) - own)
         if shared:
             raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
         types = {**self.setting.types, **local}
-        self.types |= {each.name: types.get(each.name, "double") for each in found}
-        cached = self._cacheable(loop, body, found, launch) if loop is not None and launch.cache else ()
+        self.types |= {each.name: types.get(each.name, "double") for each in reductions}
+        cached = self._cacheable(loop, body, reductions, launch) if loop is not None and launch.cache else ()
         return LoopKernel(
             name=f"{self.prefix}_kernel{self.count}",
             launch=launch,
             loop=loop,
             body=body,
-            arrays=tuple(sorted(used)),
-            written=frozenset(tree.written(whole) & used),
+            arrays=tuple(sorted(arrays)),
+            written=frozenset(tree.written(whole) & arrays),
             scalars=tuple((name, types.get(name, "int")) for name in sorted(free)),
-            reductions=tuple(found),
+            reductions=tuple(reductions),
             cached=cached,
         )
 
@@ -273,7 +273,7 @@ class _Lowering:
         """
         if abs(loop.step) != 1:
             return ()
-        found = []
+        spans = []
         budget = STATIC_SHARED - launch.threads * sum(self._bytes(each.name) for each in sums)
         for array in sorted(_used_arrays(loop) - tree.written(body)):
             shifts = _shifts(tree.reads(body), array, loop.index)
@@ -283,14 +283,14 @@ class _Lowering:
             size = (launch.threads + high - low) * self._bytes(array)
             if size <= budget and high - low <= launch.threads:
                 budget -= size
-                found.append((array, low, high))
-        return tuple(found)
+                spans.append((array, low, high))
+        return tuple(spans)
 
 
-def _shifts(found: Iterable[tree.Expr], array: str, index: str) -> list[int] | None:
+def _shifts(reads: Iterable[tree.Expr], array: str, index: str) -> list[int] | None:
     """Return the offsets from a counter at which an array of one dimension is found, or None if it is elsewhere."""
     shifts: list[int] = []
-    for part in found:
+    for part in reads:
         if isinstance(part, tree.Item) and part.array == array:
             base, shift = shifted(part.index[0])
             if len(part.index) != 1 or base != tree.Name(index):
@@ -318,22 +318,22 @@ def lower(
     """Make a device program of a region."""
     plan = plan_parallel(stmt, setting, device=True)
     stmt = plan.stmt
-    used = _used_arrays(stmt)
-    missing = sorted(name for name in used if name not in shapes)
+    arrays = _used_arrays(stmt)
+    missing = sorted(name for name in arrays if name not in shapes)
     if missing:
         raise UsageError(
             f"the size of {missing[0]!r} is neither declared nor told by its subscripts",
             f"declare it in input_vars, or as a parameter with its extents, such as double {missing[0]}[n]",
         )
-    asked = [dict(loop.launch) for loop in tree.loops(stmt) if loop.launch]
-    launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
-    away = frozenset(used if launch.resident else tree.written(stmt))
+    hints = [dict(loop.launch) for loop in tree.loops(stmt) if loop.launch]
+    launch = joint([launch_of(each) for each in hints] or [launch_of(args)])
+    away = frozenset(arrays if launch.resident else tree.written(stmt))
     lowering = _Lowering(
         setting=setting,
         shapes=shapes,
         prefix=prefix,
         away=away,
-        reduced={id(loop): found for loop, found in plan.loops},
+        reduced={id(loop): reductions for loop, reductions in plan.loops},
         sequential={loop.index: bad for loop, bad in reversed(plan.sequential)},
         notes=plan.notes,
     )
@@ -342,7 +342,7 @@ def lower(
     if not kernels:
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)
-    most = max((each["streamCount"] for each in (*asked, args) if isinstance(each.get("streamCount"), int)), default=1)
+    most = max((each["streamCount"] for each in (*hints, args) if isinstance(each.get("streamCount"), int)), default=1)
     if most > MAX_STREAMS:
         notes.append(f"streamCount is {MAX_STREAMS} in place of {most}: more streams run no more at once")
     streams = None
@@ -354,10 +354,10 @@ def lower(
     return DeviceProgram(
         host=host,
         launch=launch,
-        arrays={name: setting.types.get(name, "double") for name in sorted(used)},
+        arrays={name: setting.types.get(name, "double") for name in sorted(arrays)},
         written=frozenset().union(*(kernel.written for kernel in kernels)),
-        extents={name: reduce(partial(tree.Binary, "*"), shapes[name]) for name in sorted(used)},
-        shapes={name: tuple(shapes[name]) for name in sorted(used)},
+        extents={name: reduce(partial(tree.Binary, "*"), shapes[name]) for name in sorted(arrays)},
+        shapes={name: tuple(shapes[name]) for name in sorted(arrays)},
         notes=tuple(notes),
         reduced={e.name: lowering.types.get(e.name, "double") for k in kernels for e in k.reductions},
         streams=streams,

@@ -20,7 +20,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 def has_edges(stmt: tree.Stmt) -> bool:
     """Whether a loop of a statement has a condition that holds or fails at its ends alone."""
-    return any(map(_told, tree.loops(stmt)))
+    return any(map(_compares_bound, tree.loops(stmt)))
 
 
 def split_edges(stmt: tree.Stmt) -> tree.Stmt:
@@ -34,12 +34,12 @@ def split_edges(stmt: tree.Stmt) -> tree.Stmt:
 
 
 def _split(stmt: tree.Stmt) -> tree.Stmt:
-    if isinstance(stmt, tree.Loop) and _told(stmt):
+    if isinstance(stmt, tree.Loop) and _compares_bound(stmt):
         return _parts(stmt)
     return tree.with_parts(stmt, tuple(map(_split, tree.parts(stmt))))
 
 
-def _told(loop: tree.Loop) -> bool:
+def _compares_bound(loop: tree.Loop) -> bool:
     """Whether a condition inside a loop compares its counter with one of its bounds, which nothing inside changes."""
     inside = tree.written(loop.body) | tree.counters(loop.body)
     if loop.step != 1 or loop.pragmas or loop.launch:
@@ -69,18 +69,18 @@ def _side(expr: tree.Expr, loop: tree.Loop) -> bool | None:
     return None
 
 
-def _same(one: tree.Expr, other: tree.Expr) -> bool:
-    total = _sum(one)
-    return one == other or (total is not None and total == _sum(other))
+def _same(expr: tree.Expr, other: tree.Expr) -> bool:
+    total = _sum(expr)
+    return expr == other or (total is not None and total == _sum(other))
 
 
 def _sum(expr: tree.Expr) -> dict[str, int] | None:
     """Return the factors of names and the constant (under an empty name) of a sum, or None if it is none."""
-    found = terms(expr)
-    if found is None or any(isinstance(part, tree.Binary) and part.op == "*" for part in tree.walk(expr)):
+    summands = terms(expr)
+    if summands is None or any(isinstance(part, tree.Binary) and part.op == "*" for part in tree.walk(expr)):
         return None
     total = Counter[str]()
-    for number, factors in found:
+    for number, factors in summands:
         total["".join(tree.names(*factors))] += number
     return {name: factor for name, factor in total.items() if factor}
 
@@ -88,7 +88,7 @@ def _sum(expr: tree.Expr) -> dict[str, int] | None:
 def _parts(loop: tree.Loop) -> tree.Stmt:
     first, last = loop.first, loop.last
     ends = [tree.rename(loop.body, {loop.index: bound}) for bound in (first, last)]
-    inside = simplified(tree.map_expressions(loop.body, lambda part: _known(part, loop)))
+    inside = simplified(tree.map_expressions(loop.body, lambda part: _outcome(part, loop)))
     after, before = (_sum_of(first, 1), _sum_of(last, -1))
     interior = replace(loop, first=after, last=before, body=_split(inside))
     return tree.block(
@@ -104,7 +104,7 @@ def _sum_of(bound: tree.Expr, amount: int) -> tree.Expr:
     return bound + amount if amount > 0 else bound - -amount
 
 
-def _known(part: tree.Expr, loop: tree.Loop) -> tree.Expr:
+def _outcome(part: tree.Expr, loop: tree.Loop) -> tree.Expr:
     side = _side(part, loop)
     return part if side is None else tree.integer(int(side))
 
@@ -115,7 +115,7 @@ def simplified(stmt: tree.Stmt) -> tree.Stmt:
     def change(node: tree.Stmt) -> tree.Stmt:
         if not isinstance(node, tree.If):
             return node
-        test = tree.rebuild(node.test, _folded)
+        test = tree.rebuild(node.test, _folded_condition)
         value = evaluate(test, {})
         if value is None:
             return tree.If(test, node.then, node.other)
@@ -124,13 +124,13 @@ def simplified(stmt: tree.Stmt) -> tree.Stmt:
     return tree.map_statements(stmt, change)
 
 
-def _folded(expr: tree.Expr) -> tree.Expr:
+def _folded_condition(expr: tree.Expr) -> tree.Expr:
     """Return a part of a condition with what is known of it worked out."""
     match expr:
         case tree.Binary("||" | "&&" as op, left, right):
             decides = op == "||"
-            for one, other in ((left, right), (right, left)):
-                value = evaluate(one, {})
+            for side, other in ((left, right), (right, left)):
+                value = evaluate(side, {})
                 if value is not None and bool(value) == decides:
                     return tree.integer(int(decides))
                 if value is not None and _is_truth(other):

@@ -48,15 +48,15 @@ def extents_of(stmt: tree.Stmt) -> dict[str, Extent]:
     if sum(map(len, mentions.values())) > MOST_ACCESSES:
         return {}
     names = IslNames(tree.changed(stmt))
-    found: dict[str, Extent] = {}
+    extents: dict[str, Extent] = {}
     for array, every in mentions.items():
         reached = [_Reach(islpy, each, names).extent() for each in dict.fromkeys(every)]
-        known = [each for each in reached if each is not None]
-        if array in tree.declared(stmt) or len(known) < len(reached):
+        bounds = [each for each in reached if each is not None]
+        if array in tree.declared(stmt) or len(bounds) < len(reached):
             continue
-        count = functools.reduce(lambda a, b: tree.Call("max", (a, b)), dict.fromkeys(each.count for each in known))
-        found[array] = Extent(count=count, assumes=tuple(dict.fromkeys(each for p in known for each in p.assumes)))
-    return found
+        count = functools.reduce(lambda a, b: tree.Call("max", (a, b)), dict.fromkeys(each.count for each in bounds))
+        extents[array] = Extent(count=count, assumes=tuple(dict.fromkeys(each for p in bounds for each in p.assumes)))
+    return extents
 
 
 def _mentions(
@@ -138,18 +138,18 @@ class _Reach:
         values = list(map(constant, factors))
         if any(value is not None and value < 0 for value in values):
             return None
-        kept = [axis for axis, value in enumerate(values) if value != 0]
+        axes = [axis for axis, value in enumerate(values) if value != 0]
         for axis in reversed(range(len(factors))):
-            space = space if axis in kept else space.project_out(self.isl.dim_type.set, axis, 1)
-        here, there = (", ".join(f"{letter}{axis}" for axis in range(len(kept))) for letter in "vw")
-        larger = " or ".join(f"w{axis} > v{axis}" for axis in range(len(kept)))
-        beyond = self.isl.Map.read_from_str(self.context, f"{self.head}{{ [{here}] -> [{there}] : {larger} }}")
+            space = space if axis in axes else space.project_out(self.isl.dim_type.set, axis, 1)
+        source, target = (", ".join(f"{letter}{axis}" for axis in range(len(axes))) for letter in "vw")
+        larger = " or ".join(f"w{axis} > v{axis}" for axis in range(len(axes)))
+        beyond = self.isl.Map.read_from_str(self.context, f"{self.head}{{ [{source}] -> [{target}] : {larger} }}")
         below = beyond.intersect_domain(space).intersect_range(space).domain()
         if not space.params().is_subset(space.subtract(below).params()):
             return None
         top, least = rest, rest
         assumed: list[tree.Expr] = []
-        for place, axis in enumerate(kept):
+        for place, axis in enumerate(axes):
             top = _sum(top, _product(factors[axis], self._aff(space.dim_max(place))))
             least = _sum(least, _product(factors[axis], self._aff(space.dim_min(place))))
             assumed.append(factors[axis])

@@ -58,8 +58,8 @@ def emit_unit(
         # What is read from such a variable, no compiler knows.
         variable = f"static volatile {varying[name]} tw_number_{name} = {value!r};\n" if name in varying else ""
         top += variable or f"#define {name} ({value!r})\n"
-    taken = [each.name for each in bound if each.extents and each.name in _TAKEN.split()]
-    top += "".join(f"#define {name} tw_own_{name}\n" for name in taken)
+    clashes = [each.name for each in bound if each.extents and each.name in _TAKEN.split()]
+    top += "".join(f"#define {name} tw_own_{name}\n" for name in clashes)
     top += "".join(_global(each) for each, _ in outside if each.extents and each.held in {"global", "array"})
     inputs = [f"  {ctype} {name} = tw_number_{name};" for name, ctype in varying.items()]
     inputs += [f"  {_bind(each, place)}" for each, place in outside]
@@ -71,7 +71,7 @@ def emit_unit(
     copied = [(each, place) for each, place in outside if each.held == "array" and each.extents]
     arrays = [f"  __builtin_memcpy(tw_p[{place}], {each.name}, sizeof({each.name}));" for each, place in copied]
     words = {"inputs": inputs, "body": written, "results": results, "arrays": arrays}
-    filled = {word: "".join(f"{line}\n" for line in found) for word, found in words.items()}
+    filled = {word: "".join(f"{line}\n" for line in block) for word, block in words.items()}
     return top + texts["run"].filled({"entry": ENTRY, **filled})
 
 

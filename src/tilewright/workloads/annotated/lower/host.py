@@ -54,8 +54,8 @@ class _Host:
 
     def put(self, name: str, depth: int, **words: object) -> list[str]:
         """Return the lines of a call, or of what both libraries have alike."""
-        found = self.texts.get(name) or self.texts.get(f"{'cuda' if self.cuda else 'opencl'} {name}")
-        text = "" if found is None else found.filled({key: str(value) for key, value in words.items()})
+        template = self.texts.get(name) or self.texts.get(f"{'cuda' if self.cuda else 'opencl'} {name}")
+        text = "" if template is None else template.filled({key: str(value) for key, value in words.items()})
         return ["  " * depth + line for line in text.splitlines()]
 
     def each(self, name: str, arrays: Sequence[str]) -> list[str]:
@@ -120,42 +120,42 @@ class _Host:
             out += self.prefer(_PREFERENCES.get(launch.l1, "None"), inner)
         out += self.start(kernel.name, self.arguments(kernel, _BOUNDS), blocks, threads, inner)
         if sums:
-            given = [(f"{launch.blocks}", "int")]
+            arguments = [(f"{launch.blocks}", "int")]
             for each in sums:
-                given += [(f"tw_part_{each['scalar']}", ""), (each["scalar"], "")]
-            out += self.start(f"{kernel.name}_finish", given, 1, threads, inner)
+                arguments += [(f"tw_part_{each['scalar']}", ""), (each["scalar"], "")]
+            out += self.start(f"{kernel.name}_finish", arguments, 1, threads, inner)
         out += [line for each in sums for line in self.put("total", inner, **each)]
         return out + self.closed(kernel, depth)
 
     def start(
         self,
         kernel: str,
-        given: Sequence[tuple[str, str]],  # values with their types in C; without one the value is a variable
+        arguments: Sequence[tuple[str, str]],  # values with their types in C; without one the value is a variable
         blocks: int,
         threads: int,
         depth: int,
         queue: str = "",  # the number of the stream
     ) -> list[str]:
         out = []
-        for place, (value, ctype) in enumerate(given):
+        for place, (value, ctype) in enumerate(arguments):
             out += self.put(
                 "value" if ctype else "variable", depth, kernel=kernel, place=place, ctype=ctype, value=value
             )
         grid = f"{blocks}, {threads}" + f", 0, tw_stream[{queue}]" * bool(queue)
         words = {"blocks": blocks, "threads": threads, "grid": grid, "queue": queue or 0}
-        return out + self.put("start", depth, kernel=kernel, arguments=", ".join(v for v, _ in given), **words)
+        return out + self.put("start", depth, kernel=kernel, arguments=", ".join(v for v, _ in arguments), **words)
 
     def arguments(self, kernel: LoopKernel, bounds: tuple[str, str]) -> list[tuple[str, str]]:
         ends = dict(zip(_BOUNDS, bounds, strict=True))
-        found = []
+        arguments = []
         for name, kind in parameters(kernel, self.program).items():
             ctype = kind.name if isinstance(kind, ir.Native) else "cl_mem"
             if name.startswith("tw_len_"):
                 value = self.count(ctype, name.removeprefix("tw_len_"))
             else:
                 value = self.array(name) if name in kernel.arrays else ends.get(name, name)
-            found.append((value, ctype))
-        return found
+            arguments.append((value, ctype))
+        return arguments
 
     def array(self, name: str) -> str:
         """An array's place on the device; kernels take rows one after the other."""
@@ -189,8 +189,8 @@ class _Host:
         out += self.put("all copied", depth + 2, **words) if wide else []
         out += pieces
         out += self.put("halos copied", depth + 3, **words) if wide else []
-        given = self.arguments(kernel, ("tw_a", "tw_b"))
-        out += self.start(kernel.name, given, launch.blocks, launch.threads, depth + 3, "tw_s")
+        arguments = self.arguments(kernel, ("tw_a", "tw_b"))
+        out += self.start(kernel.name, arguments, launch.blocks, launch.threads, depth + 3, "tw_s")
         for name in sorted(kernel.written):
             out += self.piece("piece out", name, (0, 0), depth + 3)
         return [*out, pad + "}", *self.put("streams done", depth + 2, **words), *self.closed(kernel, depth)]

@@ -31,12 +31,12 @@ def kernels_text(program: DeviceProgram, dialect: SourceDialect) -> str:
 
 def kernel_functions(program: DeviceProgram) -> tuple[ir.Function, ...]:
     """Return every kernel of a program, and behind one that reduces the kernel that joins its groups' results."""
-    found: list[ir.Function] = []
+    functions: list[ir.Function] = []
     for kernel in program.kernels:
-        found.append(_kernel(kernel, program))
+        functions.append(_kernel(kernel, program))
         if kernel.reductions:
-            found.append(_finish(kernel, program))
-    return tuple(found)
+            functions.append(_finish(kernel, program))
+    return tuple(functions)
 
 
 def parameters(kernel: LoopKernel, program: DeviceProgram) -> dict[str, ir.Type]:
@@ -45,14 +45,14 @@ def parameters(kernel: LoopKernel, program: DeviceProgram) -> dict[str, ir.Type]
     Bounds of the piece first, then scalars, arrays, partial results, extents of cached arrays.
     """
     whole = Native(counted(kernel))
-    found: dict[str, ir.Type] = {} if kernel.loop is None else {"tw_first": whole, "tw_last": whole}
-    found |= {name: Native(ctype) for name, ctype in kernel.scalars}
+    types: dict[str, ir.Type] = {} if kernel.loop is None else {"tw_first": whole, "tw_last": whole}
+    types |= {name: Native(ctype) for name, ctype in kernel.scalars}
     for name in kernel.arrays:
         kind = Native(program.arrays[name])
-        found[name] = ir.pointer(kind) if name in kernel.written else ir.const_pointer(kind)
+        types[name] = ir.pointer(kind) if name in kernel.written else ir.const_pointer(kind)
     for each in kernel.reductions:
-        found[f"tw_part_{each.name}"] = ir.pointer(Native(program.reduced[each.name]))
-    return found | {f"tw_len_{name}": whole for name, _, _ in kernel.cached}
+        types[f"tw_part_{each.name}"] = ir.pointer(Native(program.reduced[each.name]))
+    return types | {f"tw_len_{name}": whole for name, _, _ in kernel.cached}
 
 
 def counted(kernel: LoopKernel) -> str:
@@ -84,8 +84,8 @@ def _hints(kernel: LoopKernel, program: DeviceProgram) -> str:
 def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     b = ir.Builder(kernel.name, kind="kernel", distinct=True, threads=kernel.launch.threads)
     names = parameters(kernel, program)
-    given = {name: b.param(name, kind) for name, kind in names.items()}
-    body = _flat(_unrolled(kernel.body, kernel.launch), program)
+    params = {name: b.param(name, kind) for name, kind in names.items()}
+    body = _flat(_unrolled_body(kernel.body, kernel.launch), program)
     if kernel.loop is None:
         with b.when(ir.GROUP.equals(0).both(ir.THREAD.equals(0))):
             b.emit(*lower_body(body, names))
@@ -93,23 +93,23 @@ def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     thread = b.let("tw_t", ir.THREAD)
     sums = _Sums(b, kernel, program, thread)
     names |= {name: ir.type_of(own) for name, own in sums.own.items()}
-    iterations = _Iterations(b, kernel, kernel.loop, given, names, thread)
+    iterations = _Iterations(b, kernel, kernel.loop, params, names, thread)
     (iterations.cached if kernel.cached else iterations.plain)(body)
     for each in kernel.reductions:
         total = sums.joined(each)
         with b.when(thread.equals(0)):
-            b.set(given[f"tw_part_{each.name}"][ir.GROUP], total)
+            b.set(params[f"tw_part_{each.name}"][ir.GROUP], total)
     return b.function()
 
 
-def _unrolled(body: tree.Stmt, launch: LaunchShape) -> tree.Stmt:
+def _unrolled_body(body: tree.Stmt, launch: LaunchShape) -> tree.Stmt:
     """Ask for innermost loops to be unrolled; other directives are for CPUs."""
-    asked = (f"unroll {launch.unroll}",) if launch.unroll > 1 else ()
+    unrolling = (f"unroll {launch.unroll}",) if launch.unroll > 1 else ()
 
     def change(node: tree.Stmt) -> tree.Stmt:
         if not isinstance(node, tree.Loop):
             return node
-        pragmas = (*node.pragmas, *(() if tree.loops(node.body) else asked))
+        pragmas = (*node.pragmas, *(() if tree.loops(node.body) else unrolling))
         return replace(node, pragmas=tuple(dict.fromkeys(each for each in pragmas if each.startswith("unroll"))))
 
     return tree.map_statements(body, change)
@@ -153,10 +153,10 @@ class _Iterations:
                         b.set(near[name][c], given[name][e])
             b.barrier()
             i = b.let(self.loop.index, base + thread, kind)
-            known = {**self.names, self.loop.index: kind, "tw_t": ir.type_of(thread)}
-            known |= {f"tw_near_{name}": ir.type_of(room) for name, room in near.items()}
+            types = {**self.names, self.loop.index: kind, "tw_t": ir.type_of(thread)}
+            types |= {f"tw_near_{name}": ir.type_of(room) for name, room in near.items()}
             with b.when(i <= last):
-                b.emit(*lower_body(self.from_near(body), known))
+                b.emit(*lower_body(self.from_near(body), types))
             b.barrier()
 
     def near(self, name: str, length: int) -> ir.Expr:
@@ -219,20 +219,20 @@ def _finish(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
     """The second kernel of a reduction: one group joins the groups' results with the value before."""
     b = ir.Builder(f"{kernel.name}_finish", kind="kernel", threads=kernel.launch.threads)
     blocks = b.param("tw_blocks", ir.INDEX)
-    given: dict[str, tuple[ir.Expr, ir.Expr]] = {}
+    params: dict[str, tuple[ir.Expr, ir.Expr]] = {}
     for each in kernel.reductions:
         kind = Native(program.reduced[each.name])
         part = b.param(f"tw_part_{each.name}", ir.pointer(kind))
-        given[each.name] = part, b.param(f"tw_before_{each.name}", kind)
+        params[each.name] = part, b.param(f"tw_before_{each.name}", kind)
     thread = b.let("tw_t", ir.THREAD)
     sums = _Sums(b, kernel, program, thread)
     for each in kernel.reductions:
-        own, part = sums.own[each.name], given[each.name][0]
+        own, part = sums.own[each.name], params[each.name][0]
         with b.loop("tw_b", thread, blocks, kernel.launch.threads) as block:
             b.set(own, combined(each.op, own, part[block]))
     for each in kernel.reductions:
         total = sums.joined(each)
-        part, before = given[each.name]
+        part, before = params[each.name]
         with b.when(thread.equals(0)):
             b.set(part[0], combined(each.op, before, total))
     return b.function()

@@ -64,8 +64,8 @@ class _Lowering:
         self.names = names
 
     def name(self, name: str, rank: int = 0) -> ir.Var:
-        found = self.names.get(name)
-        return ir.Var(name, array_of(Native(), rank) if found is None else found)
+        kind = self.names.get(name)
+        return ir.Var(name, array_of(Native(), rank) if kind is None else kind)
 
     # Expressions
 
@@ -99,13 +99,13 @@ class _Lowering:
         return ir.Op(op, (a, b), Native(promoted(_ctype(a)) or "") if alone else _common(a, b))
 
     def place(self, item: tree.Item) -> ir.Load:
-        found: ir.Expr = self.name(item.array, len(item.index))
+        element: ir.Expr = self.name(item.array, len(item.index))
         for index in item.index:
-            kind = ir.type_of(found)
-            found = ir.Load(found, self.expr(index), kind.to if isinstance(kind, ir.Pointer) else Native())
-        if not isinstance(found, ir.Load):
+            kind = ir.type_of(element)
+            element = ir.Load(element, self.expr(index), kind.to if isinstance(kind, ir.Pointer) else Native())
+        if not isinstance(element, ir.Load):
             raise TypeError(f"{item.array} has no index")
-        return found
+        return element
 
     # Statements
 
@@ -134,7 +134,7 @@ class _Lowering:
 
     def body(self, stmt: tree.Stmt, *new: ir.Var) -> tuple[ir.Stmt, ...]:
         inner = _Lowering(self.names | {var.name: var.type for var in new})
-        return tuple(found for each in tree.sequence(stmt) for found in inner.stmt(each))
+        return tuple(part for each in tree.sequence(stmt) for part in inner.stmt(each))
 
     def assignment(self, target: tree.Name | tree.Item, value: ir.Expr) -> ir.Stmt:
         if isinstance(target, tree.Name):
@@ -146,7 +146,7 @@ class _Lowering:
         # A directive of OpenMP stands right before its loop: nothing comes between them.
         parallel = [pragma for pragma in loop.pragmas if pragma.startswith("omp")][:1]
         var = ir.Var(loop.index, Native(loop.ctype or "int"))
-        made = ir.For(
+        statement = ir.For(
             var=var,
             low=self.expr(loop.first),
             high=self.expr(loop.last),
@@ -155,7 +155,7 @@ class _Lowering:
             closed=True,
             falling=loop.step < 0,
         )
-        return [*(ir.Directive(pragma) for pragma in parallel or loop.pragmas), made]
+        return [*(ir.Directive(pragma) for pragma in parallel or loop.pragmas), statement]
 
     def declaration(self, stmt: tree.Declare) -> ir.Stmt:
         """A declaration; an array from the heap is allocated."""

@@ -46,22 +46,22 @@ class ParallelLoops:
     notes: list[str] = field(default_factory=list)  # what was rewritten
 
 
-def clauses(found: Sequence[Reduction]) -> str:
+def clauses(reductions: Sequence[Reduction]) -> str:
     """Return the clauses of OpenMP for what a loop reduces.
 
     >>> clauses([Reduction("s", "+"), Reduction("t", "max", tree.Name("n"))])
     ' reduction(+:s) reduction(max:t[:n])'
     """
-    counts = ["" if each.count is None else f"[:{text(each.count)}]" for each in found]
-    return "".join(f" reduction({each.op}:{each.name}{count})" for each, count in zip(found, counts, strict=True))
+    counts = ["" if each.count is None else f"[:{text(each.count)}]" for each in reductions]
+    return "".join(f" reduction({each.op}:{each.name}{count})" for each, count in zip(reductions, counts, strict=True))
 
 
 def free(
     loop: tree.Loop, nest: Nest, setting: NestContext, *, arrays: bool
 ) -> tuple[LoopDependence | None, tuple[Reduction, ...]]:
     """Return a dependence that keeps a loop (one of the nest's) from being parallel, or None, and what it reduces."""
-    found = list(reductions(loop, setting.types))
-    apart = {each.name for each in found}
+    accumulators = list(reductions(loop, setting.types))
+    apart = {each.name for each in accumulators}
     while (bad := nest.carried(loop, apart)) is not None:
         if not arrays or bad.array in apart:  # arrays: each thread may sum one into a copy
             return bad, ()
@@ -70,8 +70,8 @@ def free(
         if op is None or count is None:
             return bad, ()
         apart.add(bad.array)
-        found.append(Reduction(bad.array, op, count))
-    return None, tuple(found)
+        accumulators.append(Reduction(bad.array, op, count))
+    return None, tuple(accumulators)
 
 
 def _private_count(loop: tree.Loop, array: str, setting: NestContext) -> tree.Expr | None:
@@ -106,9 +106,9 @@ class _Planner:
 
     def visit(self, loop: tree.Loop) -> None:
         nest = self.nest(self.outer or loop)
-        bad, found = free(loop, nest, self.setting, arrays=not self.device)
+        bad, reductions = free(loop, nest, self.setting, arrays=not self.device)
         if bad is None:
-            self.plan.loops.append((loop, found))
+            self.plan.loops.append((loop, reductions))
             return
         rewritable = nest.complete and len(nest.sites) <= _MOST_SITES
         if rewritable and self.rewritten(loop, bad):
@@ -149,8 +149,8 @@ class _Planner:
         return True
 
     def nest(self, loop: tree.Stmt) -> Nest:
-        for known, nest in self._nests:
-            if known is loop:
+        for root, nest in self._nests:
+            if root is loop:
                 return nest
         nest = self.setting.nest(loop)
         self._nests.append((loop, nest))
@@ -227,7 +227,7 @@ def distributed(root: tree.Stmt, loop: tree.Loop, setting: NestContext, *, fines
     if len(inside) != len(children):  # what was unrolled may hold one loop at several places
         return [loop]
     place = dict(zip(inside, children, strict=True))
-    near = _reached(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
+    near = _reachability(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
     parts = _cycles(near)
 
     def joined(group: Sequence[int], part: Sequence[int]) -> bool:
@@ -249,10 +249,10 @@ def distributed(root: tree.Stmt, loop: tree.Loop, setting: NestContext, *, fines
         parts.remove((fitting or ready)[0])
     if len(groups) < 2:
         return [loop]
-    return [replace(loop, body=_fused([items[number] for number in sorted(group)])) for group in groups]
+    return [replace(loop, body=_joined_loops([items[number] for number in sorted(group)])) for group in groups]
 
 
-def _reached(items: Sequence[tree.Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
+def _reachability(items: Sequence[tree.Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
     """Return which items come before or stay with which, by way of others; what shares a variable stays together."""
     count = len(items)
     # the first of an edge has to run before the second
@@ -267,11 +267,11 @@ def _reached(items: Sequence[tree.Stmt], edges: Collection[tuple[int, int]]) -> 
 
 
 def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
-    found: dict[int, list[int]] = {}
+    cycles: dict[int, list[int]] = {}
     for item in range(len(near)):
         first = next(other for other in range(len(near)) if near[item][other] and near[other][item])
-        found.setdefault(first, []).append(item)
-    return list(found.values())
+        cycles.setdefault(first, []).append(item)
+    return list(cycles.values())
 
 
 def _split_inside(root: tree.Stmt, loop: tree.Loop, setting: NestContext) -> tree.Loop:
@@ -283,19 +283,19 @@ def _split_inside(root: tree.Stmt, loop: tree.Loop, setting: NestContext) -> tre
     return loop if len(new) == len(items) else replace(loop, body=tree.Block(tuple(new)))
 
 
-def _fused(items: Sequence[tree.Stmt]) -> tree.Stmt:
+def _joined_loops(items: Sequence[tree.Stmt]) -> tree.Stmt:
     """Join the loops of a block that one loop was distributed over, and that stand side by side again."""
-    found: list[tree.Stmt] = []
+    statements: list[tree.Stmt] = []
     for item in items:
-        last = found[-1] if found else None
-        if isinstance(item, tree.Loop) and isinstance(last, tree.Loop) and _headed(item) == _headed(last):
-            found[-1] = replace(last, body=tree.block(last.body, item.body))
+        last = statements[-1] if statements else None
+        if isinstance(item, tree.Loop) and isinstance(last, tree.Loop) and _loop_head(item) == _loop_head(last):
+            statements[-1] = replace(last, body=tree.block(last.body, item.body))
         else:
-            found.append(item)
-    return tree.block(*found)
+            statements.append(item)
+    return tree.block(*statements)
 
 
-def _headed(loop: tree.Loop) -> tree.Loop:
+def _loop_head(loop: tree.Loop) -> tree.Loop:
     return replace(loop, body=tree.Block(()))
 
 
@@ -341,11 +341,11 @@ class _Front:
         ends = tuple(tree.substitute(bound, {self.outer.index: each}) for each in (self.outer.first, self.outer.last))
         return tree.Call("min" if low else "max", ends)
 
-    def narrow(self, known: Mapping[str, int]) -> bool:
+    def narrow(self, sizes: Mapping[str, int]) -> bool:
         """Whether it is known that no diagonal has two tiles."""
-        spans = [_joined(self.outer.last, "-", self.outer.first)]
-        spans.append(_joined(self.extreme(self.inner.last, low=False), "-", self.extreme(self.inner.first, low=True)))
-        values = [evaluate(each, known) for each in spans]
+        spans = [_combine(self.outer.last, "-", self.outer.first)]
+        spans.append(_combine(self.extreme(self.inner.last, low=False), "-", self.extreme(self.inner.first, low=True)))
+        values = [evaluate(each, sizes) for each in spans]
         return any(isinstance(each, int) and abs(each) < self.size for each in values)
 
     def texts(self, names: IslNames) -> tuple[str, str] | None:
@@ -358,14 +358,14 @@ class _Front:
         begins = [names.affine(each) for each in ends]
         if first is None or None in own or None in begins:
             return None
-        one = (
+        begin = (
             begins[0]
             if len(begins) == 1
             else f"{'min' if self.inner.step > 0 else 'max'}({', '.join(map(str, begins))})"
         )
         return (
             f"(v0 - ({first}))" if self.outer.step > 0 else f"(({first}) - v0)",
-            f"(v1 - {one})" if self.inner.step > 0 else f"({one} - v1)",
+            f"(v1 - {begin})" if self.inner.step > 0 else f"({begin} - v1)",
         )
 
     def times(self, nest: Nest, texts: tuple[str, str], skew: int, sign: str) -> dict[int, list[str]]:
@@ -375,10 +375,10 @@ class _Front:
         front = f"{tile} + floor(({along} + {skew}*{across})/{self.size})"
         return nest.times(lambda time: [time[0], front, f"{sign}({tile})", across, along, *time[4:]])
 
-    def built(self, skew: int, taken: Collection[str]) -> tuple[tree.Loop, tree.Loop]:
+    def built(self, skew: int, names: Collection[str]) -> tuple[tree.Loop, tree.Loop]:
         """Return the loop over diagonals and the one over a diagonal's tiles."""
         outer, inner, size = self.outer, self.inner, self.size
-        w, t = (_fresh(f"tw_{kind}_{outer.index}", taken) for kind in ("front", "tile"))
+        w, t = (_fresh(f"tw_{kind}_{outer.index}", names) for kind in ("front", "tile"))
         up, rising = outer.step > 0, inner.step > 0
         span = _distance(outer, outer.first, outer.last)
         begin = self.extreme(inner.first, low=rising)
@@ -387,10 +387,10 @@ class _Front:
         if skew:
             width = width + span
         side, rest = tree.integer(size), tree.integer(size - 1)
-        rows, columns = _joined(span, "/", side), _joined(width, "/", side)
-        near = _ahead(outer, outer.first, _joined(tree.Name(t), "*", side))
+        rows, columns = _combine(span, "/", side), _combine(width, "/", side)
+        near = _ahead(outer, outer.first, _combine(tree.Name(t), "*", side))
         far = _ahead(outer, near, rest)
-        along = _joined(tree.Name(w) - tree.Name(t), "*", side)
+        along = _combine(tree.Name(w) - tree.Name(t), "*", side)
         if skew:
             along = tree.Binary("-", along, _distance(outer, outer.first, tree.Name(outer.index)))
         left = _ahead(inner, begin, along)
@@ -422,22 +422,22 @@ class _Front:
         return whole, threads
 
 
-def _fresh(name: str, taken: Collection[str]) -> str:
+def _fresh(name: str, names: Collection[str]) -> str:
     numbered = itertools.chain([name], (f"{name}{number}" for number in itertools.count(1)))
-    return next(each for each in numbered if each not in taken)
+    return next(each for each in numbered if each not in names)
 
 
-def _joined(left: tree.Expr, op: str, right: tree.Expr) -> tree.Expr:
+def _combine(left: tree.Expr, op: str, right: tree.Expr) -> tree.Expr:
     """Join two values, unless that changes nothing."""
     return left if right == tree.integer(op in "*/") else tree.Binary(op, left, right)
 
 
 def _ahead(loop: tree.Loop, base: tree.Expr, amount: tree.Expr) -> tree.Expr:
-    return _joined(base, "+" if loop.step > 0 else "-", amount)
+    return _combine(base, "+" if loop.step > 0 else "-", amount)
 
 
 def _distance(loop: tree.Loop, start: tree.Expr, stop: tree.Expr) -> tree.Expr:
-    return _joined(stop, "-", start) if loop.step > 0 else _joined(start, "-", stop)
+    return _combine(stop, "-", start) if loop.step > 0 else _combine(start, "-", stop)
 
 
 def on_cpu(
@@ -453,12 +453,12 @@ def on_cpu(
             raise IllegalTransformError(reason)
         return stmt, [*plan.notes, f"{reason}; it stays sequential"]
     notes = plan.notes + [f"the loop over {loop.index!r} stays sequential: {bad}" for loop, bad in plan.sequential]
-    for loop, found in plan.loops:
+    for loop, accumulators in plan.loops:
         factor = asked_of(loop, device).get("unrollInner")
         unrolled = isinstance(factor, int) and factor > 1
         head = loop if unrolled else vector_sums(loop, setting)
-        simd = " simd" if found and innermost(loop) == [loop] and _sums(found) else ""
-        new: tree.Stmt = replace(head, pragmas=(f"omp parallel for{simd}{clauses(found)}", *head.pragmas))
+        simd = " simd" if accumulators and innermost(loop) == [loop] and _sums(accumulators) else ""
+        new: tree.Stmt = replace(head, pragmas=(f"omp parallel for{simd}{clauses(accumulators)}", *head.pragmas))
         for inner in innermost(loop.body) if unrolled else ():
             new = add_pragma(new, inner, [f"GCC unroll {factor}"])
         stmt = tree.swap(stmt, loop, new)
@@ -472,20 +472,20 @@ def vector_sums(loop: tree.Loop, setting: NestContext) -> tree.Loop:
     After: ``{ double s = t[i]; #pragma omp simd reduction(+:s) for (j…) s += a[i][j] * x[j]; t[i] = s; }``
     """
     plain = [inner for inner in innermost(loop) if inner is not loop]
-    held = scalar_replace(loop, setting, "tw_sum_") if plain else loop
-    known = replace(setting, types=local_types(held, setting.types))
-    new: tree.Stmt = held
-    for inner in innermost(held):
-        if inner is held:
+    candidate = scalar_replace(loop, setting, "tw_sum_") if plain else loop
+    context = replace(setting, types=local_types(candidate, setting.types))
+    new: tree.Stmt = candidate
+    for inner in innermost(candidate):
+        if inner is candidate:
             continue
-        bad, found = free(inner, setting.nest(inner), known, arrays=False)
-        if bad is None and found and _sums(found):
-            new = add_pragma(new, inner, [f"omp simd{clauses(found)}"])
-    return new if new is not held and isinstance(new, tree.Loop) else loop
+        bad, reductions = free(inner, setting.nest(inner), context, arrays=False)
+        if bad is None and reductions and _sums(reductions):
+            new = add_pragma(new, inner, [f"omp simd{clauses(reductions)}"])
+    return new if new is not candidate and isinstance(new, tree.Loop) else loop
 
 
-def _sums(found: Sequence[Reduction]) -> bool:
-    return all(each.op == "+" and each.count is None for each in found)
+def _sums(reductions: Sequence[Reduction]) -> bool:
+    return all(each.op == "+" and each.count is None for each in reductions)
 
 
 def asked_of(loop: tree.Loop, around: Mapping[str, object]) -> dict[str, object]:

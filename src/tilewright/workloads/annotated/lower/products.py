@@ -85,7 +85,7 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     body = tree.only(loops[-1].body) if loops else stmt
     if any(loop.step != 1 for loop in loops) or not isinstance(body, Assign) or not isinstance(body.target, Item):
         return None
-    target, added, ctype = body.target, _added(body), types.get(body.variable, "")
+    target, added, ctype = body.target, _added_terms(body), types.get(body.variable, "")
     if added is None or ctype not in REAL_TYPES or not len(loops) == len({loop.index for loop in loops}) == _DEPTH:
         return None
     inner = [loop for loop in loops if loop.index not in names(*target.index)]
@@ -104,7 +104,7 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
         return None
     if inner[0].index in names(*(bound for loop in loops for bound in (loop.first, loop.last))):
         return None
-    pairs = [_parted(term, row.index, column[0].index, inner[0].index) for term in added]
+    pairs = [_factor_pair(term, row.index, column[0].index, inner[0].index) for term in added]
     factors = [pair for pair in pairs if pair is not None]
     every = [each for pair in factors for each in pair]
     if len(factors) < len(pairs) or target.array in tree.arrays(*every):
@@ -124,17 +124,17 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
     )
 
 
-def _added(stmt: Assign) -> list[Expr] | None:
+def _added_terms(stmt: Assign) -> list[Expr] | None:
     """Return the terms that an assignment adds to its target; None if it does something else."""
     if stmt.op in {"+=", "-="}:
         return _summands(stmt.value, minus=stmt.op == "-=")
     if stmt.op != "=":
         return None
-    found = _summands(stmt.value, minus=False)
-    if stmt.target not in found or len(found) < 2:
+    summands = _summands(stmt.value, minus=False)
+    if stmt.target not in summands or len(summands) < 2:
         return None
-    found.remove(stmt.target)
-    return found
+    summands.remove(stmt.target)
+    return summands
 
 
 def _summands(expr: Expr, *, minus: bool) -> list[Expr]:
@@ -148,22 +148,22 @@ def _summands(expr: Expr, *, minus: bool) -> list[Expr]:
 
 def _linear(expr: Expr, counter: str) -> bool:
     """Whether an expression is a sum of products of names in which a counter is a factor once at most."""
-    found = terms(expr)
-    return found is not None and all(factors.count(Name(counter)) <= 1 for _, factors in found)
+    summands = terms(expr)
+    return summands is not None and all(factors.count(Name(counter)) <= 1 for _, factors in summands)
 
 
 def _slope(expr: Expr, counter: str) -> int | None:
     """Return the factor of a counter in an expression; None if it is no such sum, or other names are its factors."""
     if counter not in names(expr):
         return 0
-    found = terms(expr)
-    mine = [(number, factors) for number, factors in found or () if Name(counter) in factors]
-    if found is None or any(factors != (Name(counter),) for _, factors in mine):
+    summands = terms(expr)
+    multiples = [(number, factors) for number, factors in summands or () if Name(counter) in factors]
+    if summands is None or any(factors != (Name(counter),) for _, factors in multiples):
         return None
-    return sum(number for number, _ in mine)
+    return sum(number for number, _ in multiples)
 
 
-def _parted(term: Expr, row: str, column: str, inner: str) -> tuple[Expr, Expr] | None:
+def _factor_pair(term: Expr, row: str, column: str, inner: str) -> tuple[Expr, Expr] | None:
     """Return a term as a factor without the column and one without the row; None if it is no such product."""
     left: list[Expr] = []
     right: list[Expr] = []
@@ -182,8 +182,8 @@ def _factors(expr: Expr) -> list[Expr]:
         case Binary("*", left, right):
             return [*_factors(left), *_factors(right)]
         case tree.Unary("-", operand):
-            first, *others = _factors(operand)
-            return [tree.Unary("-", first), *others]
+            first, *rest = _factors(operand)
+            return [tree.Unary("-", first), *rest]
     return [expr]
 
 
@@ -225,7 +225,7 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
         items = node.body
         for each in node.body:
             if isinstance(each, tree.Declare) and not each.dims and not isinstance(each.value, tuple):
-                items = _stored(items, each, types) or items
+                items = _sum_in_place(items, each, types) or items
         return tree.block(*items)
 
     return tree.map_statements(stmt, change)
@@ -240,72 +240,72 @@ class _Sum:
     places: tuple[int, ...]  # in the block: of the statement that sets it, the loop and the store
 
 
-def _stored(items: Sequence[Stmt], declared: tree.Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
+def _sum_in_place(items: Sequence[Stmt], declared: tree.Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:
     """Sum where a scalar of a block is stored, if it is what one loop adds to and one assignment stores."""
-    found = _sum(items, declared)
-    if found is None or not isinstance(found.store.target, Item):
+    total = _sum(items, declared)
+    if total is None or not isinstance(total.store.target, Item):
         return None
-    to, loop, scalar = found.store.target, found.loop, Name(declared.name)
-    linear = _linear_in(found.store.value, scalar, minus=found.store.op == "-=")
+    to, loop, scalar = total.store.target, total.loop, Name(declared.name)
+    linear = _linear_in(total.store.value, scalar, minus=total.store.op == "-=")
     if linear is None or types.get(to.array) != declared.ctype:
         return None
     factors, rest = linear
-    read = tree.arrays(*found.terms, *factors, loop.first, loop.last)
+    read = tree.arrays(*total.terms, *factors, loop.first, loop.last)
     needed = tree.mentioned(*rest, *factors, *to.index)
-    inside = [each for place, each in enumerate(items) if found.places[0] < place < found.places[-1]]
+    inside = [each for place, each in enumerate(items) if total.places[0] < place < total.places[-1]]
     changed = {name for each in inside for name in tree.written(each)} | {loop.index}
     if to.array in read or needed & changed or any(to.array in tree.used(each) for each in inside if each is not loop):
         return None
-    kept: list[Expr] = [*([to] if found.store.op != "=" else []), *rest]
-    if evaluate(found.start, {}) != 0:
-        kept.append(reduce(mul, [*factors, found.start]))
-    first = [] if kept == [to] else [Assign(to, "=", reduce(add, kept) if kept else _ZERO)]
-    body = Assign(to, "+=", reduce(mul, [*factors, reduce(add, found.terms)]))
+    base: list[Expr] = [*([to] if total.store.op != "=" else []), *rest]
+    if evaluate(total.start, {}) != 0:
+        base.append(reduce(mul, [*factors, total.start]))
+    first = [] if base == [to] else [Assign(to, "=", reduce(add, base) if base else _ZERO)]
+    body = Assign(to, "+=", reduce(mul, [*factors, reduce(add, total.terms)]))
     new: list[Stmt] = []
     for place, each in enumerate(items):
         if each is loop:
             new += [*first, replace(loop, body=body)]
-        elif each is not declared and place not in found.places:
+        elif each is not declared and place not in total.places:
             new.append(each)
     return tuple(new)
 
 
 def _sum(items: Sequence[Stmt], declared: tree.Declare) -> _Sum | None:
     """Read what a block does with a scalar as a sum: set, added to in a loop, and stored; None if it is more."""
-    places = [place for place, each in enumerate(items) if each is not declared and declared.name in tree.used(each)]
+    positions = [place for place, each in enumerate(items) if each is not declared and declared.name in tree.used(each)]
     start = declared.value
-    first = items[places[0]] if places else declared
+    first = items[positions[0]] if positions else declared
     if isinstance(first, Assign) and first.target == Name(declared.name) and first.op == "=":
         start = first.value
-    elif places:
-        places = [items.index(declared), *places]
-    if len(places) != 3 or start is None or isinstance(start, tuple) or declared.name in names(start):
+    elif positions:
+        positions = [items.index(declared), *positions]
+    if len(positions) != 3 or start is None or isinstance(start, tuple) or declared.name in names(start):
         return None
-    loop, store = (items[place] for place in places[1:])
+    loop, store = (items[place] for place in positions[1:])
     body = tree.only(loop.body) if isinstance(loop, Loop) else None
     if not isinstance(body, Assign) or not isinstance(loop, Loop) or not isinstance(store, Assign):
         return None
-    added = _added(body) if body.target == Name(declared.name) else None
+    added = _added_terms(body) if body.target == Name(declared.name) else None
     if added is None or store.op not in {"=", "+=", "-="} or not isinstance(store.target, Item):
         return None
     if declared.name in names(*added, loop.first, loop.last, *store.target.index):
         return None
-    return _Sum(start=start, loop=loop, terms=tuple(added), store=store, places=tuple(places))
+    return _Sum(start=start, loop=loop, terms=tuple(added), store=store, places=tuple(positions))
 
 
 def _linear_in(expr: Expr, scalar: Name, *, minus: bool) -> tuple[list[Expr], list[Expr]] | None:
     """Return the factors of a scalar in an expression and the other terms; None if it is not linear in it."""
-    found = _summands(expr, minus=minus)
-    mine = [each for each in found if scalar.name in names(each)]
-    if len(mine) != 1:
+    summands = _summands(expr, minus=minus)
+    matches = [each for each in summands if scalar.name in names(each)]
+    if len(matches) != 1:
         return None
-    factors = _factors(mine[0])
+    factors = _factors(matches[0])
     negative = tree.Unary("-", scalar) in factors
     bare = tree.Unary("-", scalar) if negative else scalar
     if factors.count(bare) != 1 or sum(scalar.name in names(each) for each in factors) != 1:
         return None
     factors.remove(bare)
-    return [*([tree.integer(-1)] if negative else []), *factors], [each for each in found if each is not mine[0]]
+    return [*([tree.integer(-1)] if negative else []), *factors], [each for each in summands if each is not matches[0]]
 
 
 _CHUNK = 6  # blocks of the kernel's rows that a thread computes at a time
@@ -313,26 +313,26 @@ _CHUNK = 6  # blocks of the kernel's rows that a thread computes at a time
 
 def block_products(stmt: tree.Stmt, setting: NestContext, how: Blocking) -> tuple[tree.Stmt, tuple[str, ...]]:
     """Distribute loops, and replace those that add products, whose element types are returned as well."""
-    separated = _separated(summed_in_place(stmt, setting.types), setting)
-    found: list[str] = []
-    new = _replaced(separated, setting, how, found)
-    return (_threaded(new, setting), tuple(dict.fromkeys(found))) if found else (stmt, ())
+    separated = _distribution(summed_in_place(stmt, setting.types), setting)
+    elements: list[str] = []
+    new = _block_calls(separated, setting, how, elements)
+    return (_rest_on_threads(new, setting), tuple(dict.fromkeys(elements))) if elements else (stmt, ())
 
 
-def _separated(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
+def _distribution(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Distribute every loop as finely as its dependences allow, the innermost first."""
-    new = tree.with_parts(stmt, tuple(_separated(each, setting) for each in tree.parts(stmt)))
+    new = tree.with_parts(stmt, tuple(_distribution(each, setting) for each in tree.parts(stmt)))
     if isinstance(new, tree.Loop):
         return tree.block(*distributed(new, new, setting, finest=True))
     return tree.block(*new.body) if isinstance(new, tree.Block) else new
 
 
-def _replaced(stmt: tree.Stmt, setting: NestContext, how: Blocking, found: list[str]) -> tree.Stmt:
+def _block_calls(stmt: tree.Stmt, setting: NestContext, how: Blocking, elements: list[str]) -> tree.Stmt:
     loops = _product(stmt, setting) if isinstance(stmt, tree.Loop) else None
     if loops is not None:
-        found.append(ELEMENTS[loops.ctype])
+        elements.append(ELEMENTS[loops.ctype])
         return tree.Verbatim(_call(loops, stmt, how))
-    return tree.with_parts(stmt, tuple(_replaced(each, setting, how, found) for each in tree.parts(stmt)))
+    return tree.with_parts(stmt, tuple(_block_calls(each, setting, how, elements) for each in tree.parts(stmt)))
 
 
 def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
@@ -346,10 +346,10 @@ def _product(loop: tree.Loop, setting: NestContext) -> ProductLoops | None:
     return loops if apart and not tree.names(*bounds) & tree.written(loop) else None
 
 
-def _threaded(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
+def _rest_on_threads(stmt: tree.Stmt, setting: NestContext) -> tree.Stmt:
     """Run what is left of the loops on threads, where it holds no call."""
     if isinstance(stmt, tree.Block):
-        return tree.Block(tuple(_threaded(each, setting) for each in stmt.body))
+        return tree.Block(tuple(_rest_on_threads(each, setting) for each in stmt.body))
     whole = isinstance(stmt, tree.Loop) and not any(tree.every(stmt, tree.Verbatim))
     return on_cpu(stmt, {}, setting)[0] if whole else stmt
 
@@ -406,7 +406,7 @@ def _hull(loops: ProductLoops) -> tuple[tree.Expr, tree.Expr]:
     """Return the first and the last column of any row."""
 
     def reached(function: str, bounds: Sequence[tree.Expr]) -> tree.Expr:
-        return reduce(lambda one, other: tree.Call(function, (one, other)), bounds)
+        return reduce(lambda left, right: tree.Call(function, (left, right)), bounds)
 
     ends = (tree.Name("tw_row"), tree.Name("tw_row") + tree.Name("tw_rows") - 1)
     low = [each.rest if not each.slope else tree.Call("min", tuple(each.at(end) for end in ends)) for each in loops.low]

@@ -46,30 +46,30 @@ def call_head() -> str:
     return _texts()["head"].text
 
 
-def call_text(what: Handover) -> str:
+def call_text(call: Handover) -> str:
     """Print the code that takes memory, runs the kernel and leaves the newest values in the arrays."""
-    problem, layout, fields = what.problem, what.layout, what.problem.program.fields
+    problem, layout, fields = call.problem, call.layout, call.problem.program.fields
     updated, extent = problem.program.updated, problem.shape[-1]
     # What no step changes stays where it is.
     slots = [count if name in updated else 0 for name, count in zip(fields, layout.copies, strict=True)]
     results = len(updated) if layout.direct else 0
-    put = partial(_put, {"type": what.ctype, "slot": what.slot, "time": what.tiling.time, "entry": what.entry})
+    put = partial(_put, {"type": call.ctype, "slot": call.slot, "time": call.tiling.time, "entry": call.entry})
     rows = (put("row", place=place, value=repr(x), extent=extent) for place, x in enumerate(layout.constants))
     return put(
         "whole",
-        steps=text(what.steps),
+        steps=text(call.steps),
         cells=problem.cells,
         places=len(fields) * 2 + len(updated),
-        fits=_fits(what),
-        room=f"{sum(slots) * what.slot + len(layout.constants) * extent} + {results} * (size_t)tw_cells",
+        fits=_fits(call),
+        room=f"{sum(slots) * call.slot + len(layout.constants) * extent} + {results} * (size_t)tw_cells",
         scratch=max(layout.scratch, 64),
         constants=len(layout.constants),
         pointers=len(layout.constants) + 1,
         rows="".join(rows),
         scalars=", ".join(problem.program.scalars) or "0",
-        call="".join((_direct if layout.direct else _copied)(what, slots, put)),
-        mirrors="".join(_mirrors(what, put)),
-        old=region_text(what.old, 3),
+        call="".join((_direct_calls if layout.direct else _copy_calls)(call, slots, put)),
+        mirrors="".join(_mirrors(call, put)),
+        old=region_text(call.old, 3),
     )
 
 
@@ -81,65 +81,65 @@ def _put(words: Mapping[str, object], name: str, **more: object) -> str:
     return _texts()[name].filled({key: str(value) for key, value in {**words, **more}.items()})
 
 
-def _fits(what: Handover) -> str:
+def _fits(call: Handover) -> str:
     """Arrays of the grid's shape that lie apart, which the kernel is for; no step at all is left to the loops."""
-    arrays = sorted({*what.problem.program.fields, *(target for target, _ in what.mirrors)})
-    ends = {name: f"(const char *)(({what.ctype} *){name} + tw_cells)" for name in arrays}
+    arrays = sorted({*call.problem.program.fields, *(target for target, _ in call.mirrors)})
+    ends = {name: f"(const char *)(({call.ctype} *){name} + tw_cells)" for name in arrays}
     apart = [
         f"({ends[a]} <= (const char *){b} || {ends[b]} <= (const char *){a})"
         for a, b in itertools.combinations(arrays, 2)
     ]
-    return " && ".join(["tw_steps > 0", *(f"{name} == {value}" for name, value in what.sizes), *apart])
+    return " && ".join(["tw_steps > 0", *(f"{name} == {value}" for name, value in call.sizes), *apart])
 
 
-def _numbers(what: Handover, *more: int) -> str:
-    return ", ".join(map(str, (*what.problem.shape, *what.strides, what.slot, *more)))
+def _numbers(call: Handover, *more: int) -> str:
+    return ", ".join(map(str, (*call.problem.shape, *call.strides, call.slot, *more)))
 
 
-def _packed(shape: Sequence[int]) -> list[int]:
+def _packed_strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
 
 
-def _direct(what: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
+def _direct_calls(call: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
     """The first steps read the arrays themselves; the last ones write them, unless they are the first as well."""
-    program, shape = what.problem.program, what.problem.shape
-    own = {name: f"({what.ctype} *){name}" for name in program.fields}
+    program, shape = call.problem.program, call.problem.shape
+    own = {name: f"({call.ctype} *){name}" for name in program.fields}
     for place, (name, count) in enumerate(zip(program.fields, slots, strict=True)):
         yield put("field", place=place, start="tw_next" if count else own[name])
         if count:
-            yield put("next", count=count * what.slot)
+            yield put("next", count=count * call.slot)
     before = [name for name in program.fields for _ in range(program.history(name))]
     for place, name in enumerate(before, len(slots)):
         yield put("field", place=place, start=own[name])
     written = list(enumerate(program.updated, len(slots) + len(before)))
     for number, (place, name) in enumerate(written):
         apart = f"tw_next + {number} * tw_cells"
-        yield put("field", place=place, start=f"tw_steps > {what.tiling.time} ? {own[name]} : {apart}")
-    yield put("run", numbers=_numbers(what, 1 + what.lifted, 1, *_packed(shape)))
+        yield put("field", place=place, start=f"tw_steps > {call.tiling.time} ? {own[name]} : {apart}")
+    yield put("run", numbers=_numbers(call, 1 + call.lifted, 1, *_packed_strides(shape)))
     for place, name in written:
         yield put("written", place=place, array=name)
 
 
-def _copied(what: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
+def _copy_calls(call: Handover, slots: Sequence[int], put: Callable[..., str]) -> Iterator[str]:
     """Every version is a copy of the array at first; the newest one is copied back."""
-    fields = list(zip(what.problem.program.fields, slots, strict=True))
+    fields = list(zip(call.problem.program.fields, slots, strict=True))
     for place, (name, count) in enumerate(fields):
-        yield put("field", place=place, start="tw_next" if count else f"({what.ctype} *){name}")
+        yield put("field", place=place, start="tw_next" if count else f"({call.ctype} *){name}")
         yield put("versions", count=count, array=name)
-        yield put("next", count=count * what.slot)
-    yield put("run", numbers=_numbers(what, 0, 0, *what.strides))
+        yield put("next", count=count * call.slot)
+    yield put("run", numbers=_numbers(call, 0, 0, *call.strides))
     for place, (name, count) in enumerate(fields):
-        if name in what.problem.program.updated:
+        if name in call.problem.program.updated:
             yield put("newest", place=place, array=name, count=count)
 
 
-def _mirrors(what: Handover, put: Callable[..., str]) -> Iterator[str]:
+def _mirrors(call: Handover, put: Callable[..., str]) -> Iterator[str]:
     """Copy the newest values of a box to the arrays that the loops leave them in as well."""
-    shape = what.problem.shape
-    for target, source in what.mirrors:
+    shape = call.problem.shape
+    for target, source in call.mirrors:
         counters = [f"tw_i{axis}" for axis in range(len(shape))]
-        ends = zip(counters, what.boxes[source], strict=True)
+        ends = zip(counters, call.boxes[source], strict=True)
         loops = [f"for (int64_t {c} = {low}; {c} <= {high}; {c}++)" for c, (low, high) in ends]
-        at = " + ".join([*(f"{c} * {s}" for c, s in zip(counters, _packed(shape), strict=False)), counters[-1]])
+        at = " + ".join([*(f"{c} * {s}" for c, s in zip(counters, _packed_strides(shape), strict=False)), counters[-1]])
         pragma = "#pragma omp parallel for\n" if len(loops) > 1 else ""
         yield pragma + put("mirror", loops=" ".join(loops), target=target, source=source, at=at)

@@ -30,10 +30,10 @@ class NestContext:
     # types of arrays that may overlap others of the same type; all others are distinct
     overlap: Mapping[str, str] = field(default_factory=dict)
 
-    def shared(self, array: str, others: Collection[str]) -> bool:
+    def shared(self, array: str, arrays: Collection[str]) -> bool:
         """Whether an array may overlap one of some others."""
         own = self.overlap.get(array)
-        return own is not None and any(each != array and self.overlap.get(each) == own for each in others)
+        return own is not None and any(each != array and self.overlap.get(each) == own for each in arrays)
 
     def nest(self, stmt: tree.Stmt) -> Nest:
         """Return the dependences of a nest."""
@@ -49,9 +49,9 @@ def loops_named(stmt: tree.Stmt, index: str) -> list[tree.Loop]:
     return [loop for loop in tree.loops(stmt) if loop.index == index]
 
 
-def illegal(what: str, dependence: LoopDependence) -> IllegalTransformError:
+def illegal(action: str, dependence: LoopDependence) -> IllegalTransformError:
     """Return the error that names the dependence which forbids something."""
-    return IllegalTransformError(f"{what} is illegal: {reason(dependence)}")
+    return IllegalTransformError(f"{action} is illegal: {reason(dependence)}")
 
 
 def reason(dependence: LoopDependence) -> str:
@@ -72,16 +72,16 @@ def recheck(stmt: tree.Stmt, loops: Sequence[tree.Loop], setting: NestContext) -
     """Take directives away that a transformation of the loops around has made untrue, with a note for each."""
     notes: list[str] = []
     for loop in loops:
-        kept: list[str] = []
+        pragmas: list[str] = []
         for pragma in loop.pragmas:
             bad = _untrue(pragma, loop, setting)
             if bad is None:
-                kept.append(pragma)
+                pragmas.append(pragma)
             else:
                 why = str(bad) if bad.array != "?" else "the dependences cannot be analysed"
                 notes.append(f"the directive {pragma!r} before the loop over {loop.index!r} is left out: {why}")
-        if len(kept) < len(loop.pragmas):
-            stmt = tree.swap(stmt, loop, replace(loop, pragmas=tuple(kept)))
+        if len(pragmas) < len(loop.pragmas):
+            stmt = tree.swap(stmt, loop, replace(loop, pragmas=tuple(pragmas)))
     return stmt, notes
 
 
@@ -116,37 +116,37 @@ def permute(stmt: tree.Stmt, order: Sequence[str], setting: NestContext) -> tupl
     """Put the loops of a perfect nest into an order (others keep their places), with notes on directives left out."""
     loops = tree.chain(stmt)
     named = [loop for loop in loops if loop.index in order]
-    wanted = [loop for index in order for loop in named if loop.index == index]
-    if wanted == named or len(named) < 2:
+    target = [loop for index in order for loop in named if loop.index == index]
+    if target == named or len(named) < 2:
         return stmt, []
-    fill = iter(wanted)
+    fill = iter(target)
     new = [next(fill) if loop in named else loop for loop in loops]
     _check_bounds(new)
     nest = setting.nest(stmt)
-    places = [next(i for i, each in enumerate(loops) if each is loop) for loop in new]
+    positions = [next(i for i, each in enumerate(loops) if each is loop) for loop in new]
     times = nest.times(
-        lambda time: [each for place in places for each in ("0", time[2 * place + 1])] + time[2 * len(loops) :]
+        lambda time: [each for position in positions for each in ("0", time[2 * position + 1])] + time[2 * len(loops) :]
     )
     bad = nest.violated(times, setting.reduced(loops[0]))
     if bad is not None:
         raise illegal(f"the order ({', '.join(loop.index for loop in new)})", bad)
     # A dependence that a loop around it carried is the loop's own once that loop has gone inside.
     outward = {id(loop) for loop in new if not _around(loop, loops) <= _around(loop, new)}
-    stmt, made = _rebuilt(stmt, loops, new)
-    return recheck(stmt, [each for loop, each in zip(new, made, strict=True) if id(loop) in outward], setting)
+    stmt, copies = _reorder(stmt, loops, new)
+    return recheck(stmt, [each for loop, each in zip(new, copies, strict=True) if id(loop) in outward], setting)
 
 
 def _around(loop: tree.Loop, loops: Sequence[tree.Loop]) -> set[int]:
     return {id(each) for each in itertools.takewhile(lambda each: each is not loop, loops)}
 
 
-def _rebuilt(stmt: tree.Stmt, old: Sequence[tree.Loop], new: Sequence[tree.Loop]) -> tuple[tree.Stmt, list[tree.Loop]]:
+def _reorder(stmt: tree.Stmt, old: Sequence[tree.Loop], new: Sequence[tree.Loop]) -> tuple[tree.Stmt, list[tree.Loop]]:
     body = old[-1].body
-    made: list[tree.Loop] = []
+    copies: list[tree.Loop] = []
     for loop in reversed(new):
         body = replace(loop, body=body)
-        made.insert(0, body)
-    return tree.swap(stmt, old[0], body), made
+        copies.insert(0, body)
+    return tree.swap(stmt, old[0], body), copies
 
 
 def _check_bounds(loops: Sequence[tree.Loop]) -> None:
@@ -164,7 +164,7 @@ def tile(
 ) -> tuple[tree.Stmt, list[str]]:
     """Cut loops into tiles and bring the loops over tiles outside, as far as that is legal; notes say which stay."""
     notes: list[str] = []
-    made: list[str] = []
+    counters: list[str] = []
     units: dict[str, int] = {}
     # the first of the counters that is there is cut; iterations per tile; the counter over the tiles
     for choices, count, index in tiles:
@@ -178,16 +178,16 @@ def tile(
         for loop in loops_named(stmt, cut):
             unit = units.setdefault(index, units.get(cut, loop.step))
             stmt = tree.swap(stmt, loop, strip(loop, count, index, unit))
-        made.append(index)
+        counters.append(index)
     # The last that were made are the largest tiles: they go outermost, in the order of the specification.
-    done: set[int] = set()
+    ids: set[int] = set()
     for head in tree.loops(stmt):
         inside = tree.chain(head)
-        if id(head) in done or len(inside) < 2:
+        if id(head) in ids or len(inside) < 2:
             continue
-        done |= {id(loop) for loop in inside}
-        own = [index for index in _outermost_first(tiles, made) if index in {loop.index for loop in inside}]
-        rest = [loop.index for loop in inside if loop.index not in made]
+        ids |= {id(loop) for loop in inside}
+        own = [index for index in _outermost_first(tiles, counters) if index in {loop.index for loop in inside}]
+        rest = [loop.index for loop in inside if loop.index not in counters]
         if not own or not rest:
             continue
         try:
@@ -199,11 +199,11 @@ def tile(
     return stmt, notes
 
 
-def _outermost_first(tiles: Sequence[tuple[Sequence[str], int, str]], made: Collection[str]) -> list[str]:
+def _outermost_first(tiles: Sequence[tuple[Sequence[str], int, str]], counters: Collection[str]) -> list[str]:
     """Loops over tiles of tiles before those over tiles."""
     level: dict[str, int] = {}
     for choices, _, index in tiles:
-        if index in made:
+        if index in counters:
             level[index] = 1 + max((level.get(each, 0) for each in choices), default=0)
     return sorted(level, key=lambda index: -level[index])
 
@@ -225,7 +225,7 @@ def unroll(
         if forbidden:
             notes.append(f"the copies of {index!r} stay apart: {forbidden}")
         fused = fused and not forbidden
-        new = _unrolled(loop, factor, fused=fused)
+        new = _unrolled_loop(loop, factor, fused=fused)
         if fused:
             # What is true of one copy's loop may not be true of the loop over all copies.
             new, lost = recheck(new, [each for each in tree.loops(new) if each.index != index], setting)
@@ -259,7 +259,7 @@ def _jam_forbidden(loop: tree.Loop, factor: int, setting: NestContext) -> str:
     return "" if bad is None else reason(bad)
 
 
-def _unrolled(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:
+def _unrolled_loop(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:
     """Return the main loop with copies and the loop over what remains.
 
     Before: ``for (i = 0; i <= n; i++) y[i] = 0;``. After, twice:
@@ -268,7 +268,7 @@ def _unrolled(loop: tree.Loop, factor: int, *, fused: bool) -> tree.Stmt:
     span = factor * loop.step
     shifts = [tree.Name(loop.index) + copy * loop.step for copy in range(1, factor)]
     copies = [loop.body, *(tree.rename(loop.body, {loop.index: shift}) for shift in shifts)]
-    body = _jammed(copies) if fused else tree.block(*copies)
+    body = _jam(copies) if fused else tree.block(*copies)
     last = _minus(loop.last, span - loop.step)
     main = replace(loop, last=last, step=span, body=body)
     start: tree.Expr = (loop.last + loop.step) / span * span
@@ -291,18 +291,18 @@ def _minus(expr: tree.Expr, amount: int) -> tree.Expr:
     return expr - amount
 
 
-def _jammed(copies: Sequence[tree.Stmt]) -> tree.Stmt:
+def _jam(copies: Sequence[tree.Stmt]) -> tree.Stmt:
     """Fuse copies of one statement: loops become one loop over all copies, declarations get names of their own."""
     first, columns = copies[0], list(zip(*map(tree.parts, copies), strict=True))
     match first:
         case tree.Loop():
-            return replace(first, body=_jammed(columns[0]))
+            return replace(first, body=_jam(columns[0]))
         case tree.Block():
             renamed = [_own_names(copy, number) for number, copy in enumerate(copies)]
             return tree.Block(tuple(item for column in zip(*renamed, strict=True) for item in _column(column)))
         case tree.If(test):
             if len({copy.test for copy in copies if isinstance(copy, tree.If)}) == 1:
-                return tree.If(test, *map(_jammed, columns))
+                return tree.If(test, *map(_jam, columns))
             return tree.Block(tuple(copies))
     return tree.block(*copies)
 
@@ -310,17 +310,17 @@ def _jammed(copies: Sequence[tree.Stmt]) -> tree.Stmt:
 def _column(column: Sequence[tree.Stmt]) -> Sequence[tree.Stmt]:
     if isinstance(column[0], tree.Declare):
         return column
-    fused = _jammed(column)
+    fused = _jam(column)
     return fused.body if isinstance(fused, tree.Block) and not fused.scoped else [fused]
 
 
 def _own_names(block: tree.Stmt, number: int) -> tuple[tree.Stmt, ...]:
     """Return what a copy of a block holds, with names for what it declares that may live beside other copies."""
-    taken = tree.used(block)
+    names = tree.used(block)
     for item in tree.parts(block) if number else ():
         if isinstance(item, tree.Declare):
             fresh = (f"{item.name}_{number}{'_' * more}" for more in itertools.count())
-            block = renamed(block, item.name, next(name for name in fresh if name not in taken))
+            block = renamed(block, item.name, next(name for name in fresh if name not in names))
     return tree.parts(block)
 
 
@@ -344,8 +344,8 @@ def scalar_replace(stmt: tree.Stmt, setting: NestContext, prefix: str = "itv_", 
     After: ``{ double t = c[i][j]; for (k…) t += a[i][k] * b[k][j]; c[i][j] = t; }``.
     ``ctype`` stands in for an array's type that is not known.
     """
-    taken = tree.used(stmt)
-    fresh = (name for number in itertools.count(1) if (name := f"{prefix}{number}") not in taken)
+    names = tree.used(stmt)
+    fresh = (name for number in itertools.count(1) if (name := f"{prefix}{number}") not in names)
     for loop in innermost(stmt):
         items = [item for item in _invariant(loop) if _alone(loop, item, setting)]
         if not items:
@@ -416,27 +416,27 @@ def bound_replace(stmt: tree.Stmt, lower: str = "newlb_", upper: str = "newub_")
     Before: ``for (i = max(a, b); i <= min(c, d); i++)``.
     After: ``{ int newlb_i = max(a, b), newub_i = min(c, d); for (i = newlb_i; i <= newub_i; i++) }``.
     """
-    taken = tree.used(stmt)
+    names = tree.used(stmt)
 
     def fresh(prefix: str, index: str) -> str:
         name = f"{prefix}{index}"
-        while name in taken:
+        while name in names:
             name += "_"
-        taken.add(name)
+        names.add(name)
         return name
 
     for loop in tree.loops(stmt)[::-1]:
-        made: list[tree.Declare] = []
+        declarations: list[tree.Declare] = []
         bounds = {}
         for key, prefix, bound in (("first", lower, loop.first), ("last", upper, loop.last)):
             if isinstance(bound, tree.Num | tree.Name):
                 bounds[key] = bound
                 continue
-            made.append(tree.Declare(ctype=loop.ctype or "int", name=fresh(prefix, loop.index), value=bound))
-            bounds[key] = tree.Name(made[-1].name)
-        if made:
+            declarations.append(tree.Declare(ctype=loop.ctype or "int", name=fresh(prefix, loop.index), value=bound))
+            bounds[key] = tree.Name(declarations[-1].name)
+        if declarations:
             new = replace(loop, first=bounds["first"], last=bounds["last"])
-            stmt = tree.swap(stmt, loop, tree.Block((*made, new)))
+            stmt = tree.swap(stmt, loop, tree.Block((*declarations, new)))
     return stmt
 
 

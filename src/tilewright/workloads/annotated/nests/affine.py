@@ -44,8 +44,8 @@ class IslNames:
                 a, b = self.affine(left), self.affine(right)
                 return None if a is None or b is None else f"({a} {op} {b})"
             case Binary("*", left, right):
-                for one, other in ((left, right), (right, left)):
-                    factor, inner = self._number(one), self.affine(other)
+                for side, other in ((left, right), (right, left)):
+                    factor, inner = self._number(side), self.affine(other)
                     if isinstance(factor, int) and inner is not None:
                         return f"({factor} * {inner})"
                 return None
@@ -63,14 +63,14 @@ class IslNames:
         """
         if self.affine(expr) is not None:
             return (expr,), ()
-        found = terms(expr)
-        if found is None:
+        total = terms(expr)
+        if total is None:
             return None
-        lengths = {part.name for _, factors in found if len(factors) > 1 for part in factors if isinstance(part, Name)}
+        lengths = {part.name for _, factors in total if len(factors) > 1 for part in factors if isinstance(part, Name)}
         for length in sorted(lengths - set(self.dims) - set(self.changed)):
-            column = _joined([term for term in found if Name(length) not in term[1]])
-            inside = [(number, factors) for number, factors in found if Name(length) in factors]
-            outer = _joined([(number, _without(factors, Name(length))) for number, factors in inside])
+            column = _polynomial([term for term in total if Name(length) not in term[1]])
+            inside = [(number, factors) for number, factors in total if Name(length) in factors]
+            outer = _polynomial([(number, _without(factors, Name(length))) for number, factors in inside])
             split = None if self.affine(column) is None else self.rows(outer)
             if split is not None:
                 return (*split[0], column), (*split[1], length)
@@ -88,16 +88,16 @@ class IslNames:
                 if whole_a and whole_b:
                     return [f"(({' and '.join(a)}) or ({' and '.join(b)}))"], True
             case Binary(op, left, right) if op in _OPPOSITES:
-                one, other = self.affine(left), self.affine(right)
+                lhs, rhs = self.affine(left), self.affine(right)
                 op = op if holds else _OPPOSITES[op]
-                if one is not None and other is not None:
-                    return [f"{one} {'=' if op == '==' else op} {other}"], True
+                if lhs is not None and rhs is not None:
+                    return [f"{lhs} {'=' if op == '==' else op} {rhs}"], True
         return [], False
 
     def domain(self, loops: Sequence[Loop], tests: Sequence[Expr], letter: str) -> tuple[list[str], bool]:
         """Return the conditions on the counters of loops around something as isl text, and whether they are exact."""
         here = self.counting({})
-        found: list[str] = []
+        conditions: list[str] = []
         exact = True
         for depth, loop in enumerate(loops):
             counter = f"{letter}{depth}"
@@ -105,18 +105,18 @@ class IslNames:
             for bound, sign, function in ((low, ">=", "max"), (high, "<=", "min")):
                 texts = [here.affine(part) for part in _extremes(bound, function)]
                 exact = exact and None not in texts
-                found += [f"{counter} {sign} {text}" for text in texts if text is not None]
+                conditions += [f"{counter} {sign} {text}" for text in texts if text is not None]
             if abs(loop.step) > 1:
                 start = here.affine(loop.first)
                 exact = exact and start is not None
                 if start is not None:
-                    found.append(f"exists (e{counter} : {counter} = {start} + {loop.step} e{counter})")
+                    conditions.append(f"exists (e{counter} : {counter} = {start} + {loop.step} e{counter})")
             here = here.counting({**here.dims, loop.index: counter})
         for test in tests:
             more, whole = here.conditions(test)
-            found += more
+            conditions += more
             exact = exact and whole
-        return found, exact
+        return conditions, exact
 
 
 def terms(expr: Expr) -> list[tuple[int, tuple[Expr, ...]]] | None:  # noqa: PLR0911
@@ -139,7 +139,7 @@ def terms(expr: Expr) -> list[tuple[int, tuple[Expr, ...]]] | None:  # noqa: PLR
             if a is None or b is None or len(a) * len(b) > _MOST_TERMS:
                 return None
             if op == "*":
-                return [(m * n, (*one, *other)) for m, one in a for n, other in b]
+                return [(m * n, (*first, *second)) for m, first in a for n, second in b]
             return a + [(-number if op == "-" else number, part) for number, part in b]
     return None
 
@@ -149,7 +149,7 @@ def _without(factors: tuple[Expr, ...], factor: Expr) -> tuple[Expr, ...]:
     return (*factors[:place], *factors[place + 1 :])
 
 
-def _joined(terms: list[tuple[int, tuple[Expr, ...]]]) -> Expr:
+def _polynomial(terms: list[tuple[int, tuple[Expr, ...]]]) -> Expr:
     products = (reduce(mul, factors, integer(number)) for number, factors in terms)
     return reduce(add, products, integer(0))
 

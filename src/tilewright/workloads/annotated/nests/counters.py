@@ -64,14 +64,14 @@ class _Walker:
         return stmt
 
     def value(self, name: str) -> Expr:
-        found = self.left[name]
-        if found is None:
+        value = self.left[name]
+        if value is None:
             raise UsageError(
                 f"the counter {name!r} is read behind its loop in {self.where}, where its value is not known before "
                 "the loop runs",
                 "count with a variable of the loop's own, and keep the value that is needed in another one",
             )
-        return found
+        return value
 
     def _read(self, expr: Expr) -> Expr:
         """Return what an expression stands for where it is read."""
@@ -122,10 +122,10 @@ class _Walker:
     def _if(self, test: Expr, then: Stmt, other: Stmt | None) -> nest.If:
         before = dict(self.left)
         new = self.visit(then)
-        one, self.left = self.left, before
+        outcome, self.left = self.left, before
         more = None if other is None else self.visit(other)
-        ends = {name: (one.get(name), self.left.get(name)) for name in one.keys() | self.left.keys()}
-        self.left = {name: value if value == known else None for name, (known, value) in ends.items()}
+        ends = {name: (outcome.get(name), self.left.get(name)) for name in outcome.keys() | self.left.keys()}
+        self.left = {name: value if value == counterpart else None for name, (counterpart, value) in ends.items()}
         return nest.If(test, new, more)
 
     def _loop(self, loop: Loop) -> Loop:
@@ -136,7 +136,7 @@ class _Walker:
         inner = {each.index for each in nest.loops(loop.body) if not each.ctype}
         self._check(loop, declared, last, inner)
         first = Convert(ctype, first) if self._real(first) else first
-        before, outer, kept = dict(self.left), self.types.get(index), dict(self.unsigned)
+        before, outer, signs = dict(self.left), self.types.get(index), dict(self.unsigned)
         changed = nest.written(loop.body)
         # An iteration begins with what the one before has left.
         self._changed(changed)
@@ -147,36 +147,36 @@ class _Walker:
         if is_unsigned(declared):
             self.unsigned[index] = declared
         body = self.visit(loop.body)
-        self.unsigned = kept
+        self.unsigned = signs
         self.types[index] = outer or declared
         steady = not nest.mentioned(first) & changed
         runs = first <= last if loop.step > 0 else first >= last
         for name in inner:
             value = self.left[name] if steady else None
-            self.left[name] = _joined(runs, value, before.get(name, Name(name)), index, _last(loop, first, last))
+            self.left[name] = _value_after(runs, value, before.get(name, Name(name)), index, _last(loop, first, last))
         if not own:
             end = _end(loop, first, last)
-            self.left[index] = _chosen(runs, end, first) if steady else None
+            self.left[index] = _choice(runs, end, first) if steady else None
         elif index in before:
             self.left[index] = before[index]
         return replace(loop, first=first, last=last, body=body, ctype=ctype)
 
     def _check(self, loop: Loop, declared: str, last: Expr, inner: Collection[str]) -> None:
         """Refuse what is no count of iterations that is known when a loop begins."""
-        what, hint = f"the loop over {loop.index!r} in {self.where}", "put it into an int before the loop"
+        label, hint = f"the loop over {loop.index!r} in {self.where}", "put it into an int before the loop"
         if loop.first == Name(loop.index) and loop.index not in self.left:
             raise UsageError(
-                f"{what} begins where its counter stands, and nothing before it in the region says where that is",
+                f"{label} begins where its counter stands, and nothing before it in the region says where that is",
                 f"write for ({loop.index} = first; …)",
             )
         if declared in REAL_TYPES:
-            raise UsageError(f"{what} counts with a {declared}", "count with an int")
+            raise UsageError(f"{label} counts with a {declared}", "count with an int")
         if self._real(last):
-            raise UsageError(f"{what} ends at a floating-point number", hint)
+            raise UsageError(f"{label} ends at a floating-point number", hint)
         if loop.index in inner:
-            raise UsageError(f"{what} has another one inside that counts with the same variable", "use another one")
+            raise UsageError(f"{label} has another one inside that counts with the same variable", "use another one")
         if nest.mentioned(last) & (nest.written(loop.body) | set(inner)):
-            raise UsageError(f"{what} changes its own bound", hint)
+            raise UsageError(f"{label} changes its own bound", hint)
 
     def _whole(self, bound: Expr) -> Expr:
         """Return a bound with quotients of whole numbers that are rounded down or up as whole numbers.
@@ -190,8 +190,8 @@ class _Walker:
                 case nest.Call("floor" | "ceil" as function, (Binary("/", above, below),)) if self._real(node.args[0]):
                     a, b = (each.operand if isinstance(each, Convert) else each for each in (above, below))
                     count = evaluate(b, {})
-                    known = count is not None and count >= 1 and float(count).is_integer()
-                    if type_of(a, self.types) not in INTEGER_TYPES or count is None or not known:
+                    is_count = count is not None and count >= 1 and float(count).is_integer()
+                    if type_of(a, self.types) not in INTEGER_TYPES or count is None or not is_count:
                         return node
                     by = int(count)
                     if function == "ceil":
@@ -205,7 +205,7 @@ class _Walker:
         return type_of(expr, self.types) in REAL_TYPES
 
 
-def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:
+def _value_after(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:
     """Return what a loop leaves in a counter of its body: that of its last iteration, if there is one."""
     if value is None:
         return None
@@ -215,9 +215,9 @@ def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, las
     return None if before is None else nest.Choose(runs, inside, before)
 
 
-def _chosen(runs: Expr, then: Expr, other: Expr) -> Expr:
-    known = evaluate(runs, {})
-    return nest.Choose(runs, then, other) if known is None else then if known else other
+def _choice(runs: Expr, then: Expr, other: Expr) -> Expr:
+    value = evaluate(runs, {})
+    return nest.Choose(runs, then, other) if value is None else then if value else other
 
 
 def _last(loop: Loop, first: Expr, last: Expr) -> Expr:

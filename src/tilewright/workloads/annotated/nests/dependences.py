@@ -83,7 +83,7 @@ def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
     """Return the assignments of a nest with the loops, conditions and places around them."""
     sites: list[AssignmentSite] = []
     shared = nest.written(stmt)
-    serial, places = itertools.count(), itertools.count()
+    serial, positions = itertools.count(), itertools.count()
 
     def visit(
         node: Stmt,
@@ -101,7 +101,7 @@ def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
                     AssignmentSite(
                         number=len(sites),
                         loops=loops,
-                        positions=(*place, next(places)),
+                        positions=(*place, next(positions)),
                         tests=tests,
                         accesses=accesses,
                         statement=node,
@@ -117,7 +117,7 @@ def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
                         continue
                     visit(item, loops, place, tests, inner)
             case Loop(body=body):
-                visit(body, (*loops, node), (*place, next(places)), tests, local)
+                visit(body, (*loops, node), (*place, next(positions)), tests, local)
             case nest.If(test, then, other):
                 visit(then, loops, place, (*tests, test), local)
                 if other is not None:
@@ -132,22 +132,22 @@ def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
 def _accesses(
     node: Assign, around: tuple[Expr, ...], shared: Collection[str], local: Mapping[str, tuple[str, int]]
 ) -> tuple[Access, ...]:
-    found: list[Access] = []
+    accesses: list[Access] = []
 
     def add(part: Expr, *, write: bool) -> None:
         if isinstance(part, Item):
-            found.append(Access(array=part.array, index=part.index, write=write))
+            accesses.append(Access(array=part.array, index=part.index, write=write))
         elif isinstance(part, Name) and part.name in local:
             name, depth = local[part.name]
-            found.append(Access(array=name, index=(), write=write, private=depth))
+            accesses.append(Access(array=name, index=(), write=write, private=depth))
         elif isinstance(part, Name) and part.name in shared:
-            found.append(Access(array=part.name, index=(), write=write))
+            accesses.append(Access(array=part.name, index=(), write=write))
 
     for expr in (*nest.expressions(node), *around):
         for part in nest.walk(expr):
             add(part, write=False)
     add(node.target, write=True)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(accesses))
 
 
 MAX_SITES = 96  # most assignments of a nest; a larger one is taken to forbid everything
@@ -234,13 +234,13 @@ class Nest:
         (Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 2.4); loops around are at one
         iteration. The nest has to be complete.
         """
-        found: set[tuple[int, int]] = set()
+        edges: set[tuple[int, int]] = set()
         for pair, depth in self._inside(loop, ignored):
             edge = (pair.source.number, pair.sink.number)
             equal = " and ".join(f"v{i} = w{i}" for i in range(depth)) or "1 = 1"
-            if edge not in found and self._restricted(pair, equal) is not None:
-                found.add(edge)
-        return found
+            if edge not in edges and self._restricted(pair, equal) is not None:
+                edges.add(edge)
+        return edges
 
     def _inside(self, loop: Loop, ignored: Collection[str]) -> Iterator[tuple[_Pair, int]]:
         """Yield the dependences between sites inside a loop, and how many loops are around it."""
@@ -299,8 +299,8 @@ class Nest:
         check_time()
         self._context.reset_operations()
         try:
-            found = pair.relation.intersect(self._map(pair.source, pair.sink, text))
-            return None if found.is_empty() else self._named(pair, found)
+            relation = pair.relation.intersect(self._map(pair.source, pair.sink, text))
+            return None if relation.is_empty() else self._named(pair, relation)
         except self._isl.Error:
             self._context.reset_operations()
             return UNKNOWN
@@ -347,7 +347,7 @@ class Nest:
                 for x, y in zip(first.index, second.index, strict=True):
                     left, right = self._subscripts(a, x, "v"), self._subscripts(b, y, "w")
                     if left is not None and right is not None and left[1] == right[1]:
-                        equal += [f"{one} = {other}" for one, other in zip(left[0], right[0], strict=True)]
+                        equal += [f"{term} = {other}" for term, other in zip(left[0], right[0], strict=True)]
             equal += [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
             relation = self._relation(a, b, [*where, *equal, f"({' or '.join(orders)})"])
             if relation is not None:
@@ -364,11 +364,11 @@ class Nest:
         Where steps of more than one make that too much to work out, they are left out: more instances are related then.
         """
         steps = [each for each in conditions if each.startswith("exists")]
-        for some in [conditions, [each for each in conditions if each not in steps]] if steps else [conditions]:
+        for subset in [conditions, [each for each in conditions if each not in steps]] if steps else [conditions]:
             check_time()
             self._context.reset_operations()
             try:
-                relation = self._map(a, b, " and ".join(some))
+                relation = self._map(a, b, " and ".join(subset))
                 return None if relation.is_empty() else relation
             except self._isl.Error:
                 self._hard += 1
@@ -383,14 +383,14 @@ class Nest:
         That an element lies in its row is shown from the bounds and conditions around.
         """
         here = _counting(self.names, site, letter)
-        found = here.rows(index)
-        if found is None:
+        rows = here.rows(index)
+        if rows is None:
             return None
-        texts = [str(here.affine(each)) for each in found[0]]
+        texts = [str(here.affine(each)) for each in rows[0]]
         key = (site.number, index)
-        if found[1] and key not in self._in_rows:
-            self._in_rows[key] = self._lie_in_rows(site, letter, texts[1:], found[1])
-        return None if found[1] and not self._in_rows[key] else (texts, found[1])
+        if rows[1] and key not in self._in_rows:
+            self._in_rows[key] = self._lie_in_rows(site, letter, texts[1:], rows[1])
+        return None if rows[1] and not self._in_rows[key] else (texts, rows[1])
 
     def _lie_in_rows(self, site: AssignmentSite, letter: str, columns: Sequence[str], lengths: Sequence[str]) -> bool:
         """Whether every instance's columns are from 0 to one below the lengths of their rows."""
@@ -469,13 +469,13 @@ def _orders(a: AssignmentSite, common: int, *, after: bool) -> list[str]:
 
 
 def check_bounds(
-    stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, int], types: Mapping[str, str]
+    stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, int], types: Mapping[str, str]
 ) -> None:
     """Refuse an access that surely leaves its array; those with affine loops, conditions and subscripts are checked."""
     import islpy
 
     stmt = inline_temporaries(stmt, types)
-    fixed = {name: value for name, value in known.items() if name not in counters(stmt)}
+    fixed = {name: value for name, value in values.items() if name not in counters(stmt)}
     words = IslNames(changed(stmt), fixed)
     for site in collect(stmt):
         check_time()
@@ -507,10 +507,10 @@ def _point(isl: Any, site: AssignmentSite, conditions: Sequence[str]) -> dict[st
     context = isl.Context()
     context.set_max_operations(_MOST_STEPS_OF_BOUNDS)
     try:
-        found = isl.Set.read_from_str(context, f"{{ [{_dims(site, 'v')}] : {' and '.join(conditions)} }}")
-        if found.is_empty():
+        points = isl.Set.read_from_str(context, f"{{ [{_dims(site, 'v')}] : {' and '.join(conditions)} }}")
+        if points.is_empty():
             return None
-        point = found.sample_point()
+        point = points.sample_point()
         values = [point.get_coordinate_val(isl.dim_type.set, i).to_python() for i in range(len(site.loops))]
     except isl.Error:
         return None

@@ -215,15 +215,15 @@ _BODIES: Mapping[type, tuple[str, ...]] = {
 """Fields that hold statements."""
 
 
-def _held(node: Expr | Stmt, fields: Mapping[type, tuple[str, ...]]) -> tuple[Any, ...]:
-    found: list[Any] = []
+def _parts(node: Expr | Stmt, fields: Mapping[type, tuple[str, ...]]) -> tuple[Any, ...]:
+    parts: list[Any] = []
     for name in fields.get(type(node), ()):
         part = getattr(node, name)
-        found += part if isinstance(part, tuple) else () if part is None else (part,)
-    return tuple(found)
+        parts += part if isinstance(part, tuple) else () if part is None else (part,)
+    return tuple(parts)
 
 
-def _changed(node: _Node, fields: Mapping[type, tuple[str, ...]], change: Callable[[Any], Any]) -> _Node:
+def _changed_node(node: _Node, fields: Mapping[type, tuple[str, ...]], change: Callable[[Any], Any]) -> _Node:
     """Return a node with what it holds in some fields changed, in the order of the text."""
     new: dict[str, Any] = {}
     for name in fields.get(type(node), ()):
@@ -234,12 +234,12 @@ def _changed(node: _Node, fields: Mapping[type, tuple[str, ...]], change: Callab
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the operands of an expression."""
-    return _held(expr, _OPERANDS)
+    return _parts(expr, _OPERANDS)
 
 
 def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return an expression with its operands changed."""
-    return _changed(expr, _OPERANDS, change)
+    return _changed_node(expr, _OPERANDS, change)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -278,7 +278,7 @@ def mentioned(*exprs: Expr) -> set[str]:
 
 def parts(stmt: Stmt) -> "tuple[Stmt, ...]":
     """Return the statements directly inside a statement."""
-    return _held(stmt, _BODIES)
+    return _parts(stmt, _BODIES)
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
@@ -304,7 +304,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """Return the expressions that a statement reads by itself, those of inner statements not among them."""
     if isinstance(stmt, Assign):
         return (*children(stmt.target), *(() if stmt.op == "=" else (stmt.target,)), stmt.value)
-    return _held(stmt, _OPERANDS)
+    return _parts(stmt, _OPERANDS)
 
 
 def reads(stmt: Stmt) -> Iterator[Expr]:
@@ -338,11 +338,11 @@ def only(stmt: Stmt) -> Stmt:
 
 def chain(stmt: Stmt) -> list[Loop]:
     """Return the loops of the perfect nest that a statement begins with."""
-    found: list[Loop] = []
+    loops: list[Loop] = []
     while isinstance(stmt := only(stmt), Loop):
-        found.append(stmt)
+        loops.append(stmt)
         stmt = stmt.body
-    return found
+    return loops
 
 
 def sequence(stmt: Stmt) -> "tuple[Stmt, ...]":
@@ -367,12 +367,12 @@ def with_parts(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
     if all(a is b for a, b in zip(inner, parts(stmt), strict=True)):
         return stmt
     rest = iter(inner)
-    return _changed(stmt, _BODIES, lambda _: next(rest))
+    return _changed_node(stmt, _BODIES, lambda _: next(rest))
 
 
 def map_statements(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
     """Return a statement with every one inside it changed, innermost first; all that hold others are other objects."""
-    return change(_changed(stmt, _BODIES, lambda part: map_statements(part, change)))
+    return change(_changed_node(stmt, _BODIES, lambda part: map_statements(part, change)))
 
 
 def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
@@ -382,7 +382,7 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
 
 def with_expressions(node: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """Return a statement with every part of its own expressions changed, those of inner statements not among them."""
-    new = _changed(node, _OPERANDS, lambda part: rebuild(part, change))
+    new = _changed_node(node, _OPERANDS, lambda part: rebuild(part, change))
     if isinstance(new, Assign) and not isinstance(new.target, Name | Item):
         raise TypeError(f"{new.target} cannot be assigned to")
     return new

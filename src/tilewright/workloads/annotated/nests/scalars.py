@@ -109,13 +109,13 @@ def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
 
 def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
     """Return types of names with those of a statement's own variables and counters among them."""
-    found = dict(types)
+    kinds = dict(types)
     for node in nest.statements(stmt):
         if isinstance(node, Declare):
-            found[node.name] = node.ctype
+            kinds[node.name] = node.ctype
         elif isinstance(node, Loop):
-            found[node.index] = node.ctype or types.get(node.index, "int")
-    return found
+            kinds[node.index] = node.ctype or types.get(node.index, "int")
+    return kinds
 
 
 def converted(value: Expr, ctype: str | None, types: Mapping[str, str]) -> Expr:
@@ -157,11 +157,11 @@ def distinct_names(stmt: Stmt, outer: Collection[str]) -> Stmt:
     return _distinct(stmt, frozenset(outer), nest.used(stmt) | set(outer), {})
 
 
-def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
+def _distinct(stmt: Stmt, outside: frozenset[str], identifiers: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
     counts = Counter(name for part in nest.parts(stmt) for name in _free(part))
     own = nest.mentioned(*nest.expressions(stmt))
     inner = [
-        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), taken, kinds)
+        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), identifiers, kinds)
         if nest.declared(part)
         else part
         for part in nest.parts(stmt)
@@ -171,8 +171,8 @@ def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[
             continue
         kind = (node.ctype, len(node.dims))
         if node.name in outside or kinds.setdefault(node.name, kind) != kind:
-            new = next(name for number in itertools.count(2) if (name := f"{node.name}_{number}") not in taken)
-            taken.add(new)
+            new = next(name for number in itertools.count(2) if (name := f"{node.name}_{number}") not in identifiers)
+            identifiers.add(new)
             kinds[new] = kind
             inner[place:] = [renamed(each, node.name, new) for each in inner[place:]]
     return nest.with_parts(stmt, tuple(inner))
@@ -230,8 +230,8 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
     """
     targets = dict.fromkeys(node.target for node in nest.every(loop.body, Assign))
     scalars = [each for each in targets if isinstance(each, Name) and each.name not in nest.declared(loop.body)]
-    found = [(each.name, _operation(loop, each, types)) for each in scalars]
-    return tuple(Reduction(name, op) for name, op in found if op is not None)
+    operations = [(each.name, _operation(loop, each, types)) for each in scalars]
+    return tuple(Reduction(name, op) for name, op in operations if op is not None)
 
 
 def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:

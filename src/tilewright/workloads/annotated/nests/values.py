@@ -98,11 +98,11 @@ def common(left: str | None, right: str | None) -> str | None:
     for ctype in ("double", "float"):
         if ctype in sides:
             return ctype
-    known = [side for side in sides if side in INTEGER_TYPES]
-    if len(known) < 2:
+    integers = [side for side in sides if side in INTEGER_TYPES]
+    if len(integers) < 2:
         return None
     # Of one width the unsigned type wins; a wider one holds every number of a narrower one.
-    return max(known, key=lambda side: (bytes_of(side), is_unsigned(side)))
+    return max(integers, key=lambda side: (bytes_of(side), is_unsigned(side)))
 
 
 def limits(ctype: str) -> tuple[str, str]:
@@ -136,7 +136,7 @@ _OPERATIONS: Mapping[str, Callable[[int | float, int | float], int | float]] = {
 }
 
 
-def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None:  # noqa: PLR0911
+def evaluate(expr: Expr, values: Mapping[str, int | float]) -> int | float | None:  # noqa: PLR0911
     """Return the value of a scalar expression with C's arithmetic, or None if it is not known.
 
     >>> evaluate(Binary("/", Num("7"), Unary("-", Num("2"))), {})
@@ -146,23 +146,23 @@ def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None
         case Num(text):
             return literal(text)
         case Name(name):
-            return known.get(name)
+            return values.get(name)
         case Unary("-", operand):
-            value = evaluate(operand, known)
+            value = evaluate(operand, values)
             return None if value is None else -value
         case Convert(ctype, operand):
-            value = evaluate(operand, known)
+            value = evaluate(operand, values)
             if value is None:
                 return None
             return float(value) if ctype in REAL_TYPES else int(value) if abs(value) < 2**62 else None
         case Binary(op, left, right):
-            a, b = evaluate(left, known), evaluate(right, known)
+            a, b = evaluate(left, values), evaluate(right, values)
             return None if a is None or b is None else _binary(op, a, b)
         case Choose(test, then, other):
-            chosen = evaluate(test, known)
-            return None if chosen is None else evaluate(then if chosen else other, known)
+            chosen = evaluate(test, values)
+            return None if chosen is None else evaluate(then if chosen else other, values)
         case Call("min" | "max" as function, (left, right)):
-            a, b = evaluate(left, known), evaluate(right, known)
+            a, b = evaluate(left, values), evaluate(right, values)
             return None if a is None or b is None else (min if function == "min" else max)(a, b)
     return None
 

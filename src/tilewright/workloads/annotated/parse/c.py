@@ -74,8 +74,8 @@ def parse_code(text: str, where: str, *, around: bool = False) -> Stmt:
     """Read a region's code, without comments and macros: statements, some with ``transform NAME(…)`` before them."""
     # ``around``: what regions stand in, of which only what is known of them is taken
     converter = _Converter(where, around=around)
-    plain = _labelled(text, converter)
-    unit = _unit(f"{_HEAD}void tw_region(void)\n{{{_checked(plain, converter)}\n}}\n", converter)
+    plain = _labelled_text(text, converter)
+    unit = _unit(f"{_HEAD}void tw_region(void)\n{{{_checked_code(plain, converter)}\n}}\n", converter)
     if len(unit.ext) == 0 or kind(unit.ext[-1]) != "FuncDef" or unit.ext[-1].decl.name != "tw_region":
         converter.fail("the code is statements only, got something outside them")
     try:
@@ -97,7 +97,7 @@ def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:
     converter = _Converter(where, around=True)
     variables: list[Declare] = []
     bodies: dict[str, Stmt] = {}
-    for item in _unit(f"{_HEAD}{_checked(text, converter)}", converter).ext:
+    for item in _unit(f"{_HEAD}{_checked_code(text, converter)}", converter).ext:
         if kind(item) == "FuncDef":
             bodies[item.decl.name] = converter.statement(item.body)
         elif kind(item) == "Decl" and kind(item.type) != "FuncDecl":
@@ -110,10 +110,10 @@ def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:
 
 def without_transforms(text: str) -> str:
     """Return a region's code with its ``transform NAME(…)`` taken out, as C text."""
-    return re.sub(rf"\b{_LABEL}\d+:", "", _labelled(text, _Converter("a region")))
+    return re.sub(rf"\b{_LABEL}\d+:", "", _labelled_text(text, _Converter("a region")))
 
 
-def _labelled(text: str, converter: "_Converter") -> str:
+def _labelled_text(text: str, converter: "_Converter") -> str:
     """Replace ``transform NAME(…)`` by labels; what has no statement behind it gets an empty one."""
     out: list[str] = []
     place = 0
@@ -131,7 +131,7 @@ def _labelled(text: str, converter: "_Converter") -> str:
     return plain + (" ;" if re.search(rf"{_LABEL}\d+:\s*$", plain) else "")
 
 
-def _checked(plain: str, converter: "_Converter") -> str:
+def _checked_code(plain: str, converter: "_Converter") -> str:
     """Return code that is worth parsing: of bounded length and depth, and without what C adds for compilers."""
     if len(plain) > MAX_CODE:
         converter.fail(f"a region has at most {MAX_CODE} characters of code, got {len(plain)}")
@@ -218,16 +218,16 @@ def shape(declaration: Node) -> tuple[Node, list[Node], int]:
 
 def _unit(text: str, converter: "_Converter") -> Node:  # noqa: RET503
     try:
-        found = parsed(text)
+        unit = parsed(text)
     except RecursionError:
         converter.fail("the code is nested too deeply")
-    if not isinstance(found, Misread):
-        return found
-    if found.word:
+    if not isinstance(unit, Misread):
+        return unit
+    if unit.word:
         hint = f"types are {', '.join(sorted(ELEMENTS))}, and the names that typedef gives them before the region"
-        converter.fail(f"the type {found.word!r} is none of numbers that are known here", hint=hint)
+        converter.fail(f"the type {unit.word!r} is none of numbers that are known here", hint=hint)
     hint = "a region is for, if, assignments, declarations"
-    converter.fail(f"the code cannot be read as C: {found.reason[:80]}", hint=hint)
+    converter.fail(f"the code cannot be read as C: {unit.reason[:80]}", hint=hint)
 
 
 def kind(node: Node) -> str:
@@ -248,11 +248,11 @@ class _Converter:
         where = self.where if line is None else f"{self.where}, line {max(1, line - 2)} of its code"
         raise UsageError(f"{message} in {where}", hint)
 
-    def unknown(self, wanted: str, node: Node) -> NoReturn:
+    def unknown(self, rule: str, node: Node) -> NoReturn:
         key = {"UnaryOp": "op", "Constant": "type"}.get(kind(node), "")
         word = getattr(node, key).removeprefix("p") if key else kind(node)
         name, hint = _CONSTRUCTS.get(word, (f"{word!r}" if key else word, ""))
-        self.fail(f"{wanted}, got {name}{self.inside}", node, hint)
+        self.fail(f"{rule}, got {name}{self.inside}", node, hint)
 
     def statement(self, node: Node, depth: int = 0) -> Stmt:  # noqa: RET503
         if depth > MAX_DEPTH:
@@ -261,10 +261,10 @@ class _Converter:
         if method is not None:
             result: Stmt = method(node, depth)
             return result
-        wanted = "a region is made of for, if, assignments and declarations"
+        rule = "a region is made of for, if, assignments and declarations"
         if kind(node) in {"Constant", "ID", "ArrayRef", "BinaryOp", "TernaryOp", "Cast"}:
-            self.fail(f"{wanted}, got a value that is not kept", node, "assign it to something")
-        self.unknown(wanted, node)
+            self.fail(f"{rule}, got a value that is not kept", node, "assign it to something")
+        self.unknown(rule, node)
 
     def _compound(self, node: Node, depth: int) -> Stmt:
         items = [self.statement(item, depth + 1) for item in node.block_items or []]
@@ -418,13 +418,13 @@ class _Converter:
             return None
         factors = [part for each in node.args.exprs for part in _factors(each)]
         sizes = [part for part in factors if kind(part) == "UnaryOp" and part.op == "sizeof"]
-        others = [self.expression(part) for part in factors if part not in sizes]
+        counts = [self.expression(part) for part in factors if part not in sizes]
         if len(sizes) != 1:
             return None
         if node.name.name == "calloc" and not self.around:
             self.fail("a region has its memory from malloc, got calloc", node, "write malloc and a loop of zeros")
-        result: Expr = others[0] if others else ONE
-        for other in others[1:]:
+        result: Expr = counts[0] if counts else ONE
+        for other in counts[1:]:
             result = Binary("*", result, other)
         return result
 
@@ -459,8 +459,8 @@ class _Converter:
             case "FuncCall":
                 name = getattr(node.name, "name", "")
                 if name not in MATH:
-                    wanted = f"a region calls mathematical functions only, got {str(name)[:40]!r}"
-                    self.fail(wanted, node, "see docs: annotated C")
+                    rule = f"a region calls mathematical functions only, got {str(name)[:40]!r}"
+                    self.fail(rule, node, "see docs: annotated C")
                 args = () if node.args is None else node.args.exprs
                 return nest.Call(name, tuple(self.expression(each, depth + 1) for each in args))
         self.unknown("an expression is numbers, variables, array elements and operators", node)

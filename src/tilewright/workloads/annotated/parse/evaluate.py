@@ -201,9 +201,9 @@ class _Evaluator:
             case "range", _:
                 return self._range(args)
             case "join", [str() as separator, tuple() as items]:
-                return _joined(separator, items)
+                return _join(separator, items)
             case "join", [tuple() as items]:
-                return _joined(" ", items)
+                return _join(" ", items)
             case "product", _:
                 return self._product(args)
             case "map", [str() as function, tuple() as items]:
@@ -240,7 +240,7 @@ class _Evaluator:
         return tuple(itertools.product(*lists))
 
 
-def _joined(separator: str, items: tuple[Any, ...]) -> str:
+def _join(separator: str, items: tuple[Any, ...]) -> str:
     if not all(isinstance(item, str) for item in items):
         raise TypeError("strings are joined")
     return separator.join(items)

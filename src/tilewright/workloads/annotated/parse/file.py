@@ -137,11 +137,11 @@ def read_text(path: Path) -> str:
 
 def read_file(text: str, load: Callable[[str], str] = no_files) -> tuple[RegionGroup, ...]:
     """Read an annotated file's text; ``load`` returns that of a file that it names."""
-    found = regions(text)
-    if not found:
+    sites = regions(text)
+    if not sites:
         raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
-    places = surroundings(macros.without_comments(_marked(text, found, 0, len(text))))
-    return tuple(_site(text, region, load, places) for region in found)
+    places = surroundings(macros.without_comments(_marked_text(text, sites, 0, len(text))))
+    return tuple(_site(text, region, load, places) for region in sites)
 
 
 def regions(text: str) -> tuple[Region, ...]:
@@ -151,7 +151,7 @@ def regions(text: str) -> tuple[Region, ...]:
     if "\0" in text:
         raise UsageError("an annotated file is C text, got one with a zero byte")
     opened: list[Region] = []
-    found: list[list[Region]] = [[]]  # the regions of the file, and those inside every one that is open
+    levels: list[list[Region]] = [[]]  # the regions of the file, and those inside every one that is open
     count = position = 0
     while (match := _ANNOTATION.search(text, position)) is not None:
         if match["other"]:
@@ -162,8 +162,8 @@ def regions(text: str) -> tuple[Region, ...]:
         if match["pragma"] == "Oiro" or (not match["pragma"] and said in _TAILS):
             if not opened:
                 raise UsageError(f"line {line} closes a region, but none is open")
-            inner = tuple(found.pop())
-            found[-1].append(replace(opened.pop(), body_end=match.start(), end=position, inner=inner))
+            inner = tuple(levels.pop())
+            levels[-1].append(replace(opened.pop(), body_end=match.start(), end=position, inner=inner))
             continue
         head = _MODULE.match(said)
         if head is None or not said.endswith(")"):
@@ -177,13 +177,13 @@ def regions(text: str) -> tuple[Region, ...]:
         module, code, pragma = head["module"], said[head.end() : -1], bool(match["pragma"])
         start = match.start()
         opened.append(Region(module=module, code=code, line=line, start=start, body_start=position, pragma=pragma))
-        found.append([])
+        levels.append([])
     if opened:
         raise UsageError(
             f"the region {opened[-1].module!r} of line {opened[-1].line} is not closed",
             "write /*@ end @*/ behind its old body" if not opened[-1].pragma else "write #pragma Oiro behind it",
         )
-    return tuple(found[0])
+    return tuple(levels[0])
 
 
 def _annotation(text: str, match: "re.Match[str]", line: int) -> tuple[str, int]:
@@ -197,10 +197,10 @@ def _annotation(text: str, match: "re.Match[str]", line: int) -> tuple[str, int]
 
 
 def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping[int, Place]) -> RegionGroup:
-    known, unsure = macros.defined(macros.without_comments(text[: region.start]))
-    if asked := sorted(unsure & set(re.findall(r"\w+", text[region.start : region.end]))):
+    table, unsure = macros.defined(macros.without_comments(text[: region.start]))
+    if doubts := sorted(unsure & set(re.findall(r"\w+", text[region.start : region.end]))):
         raise UsageError(
-            f"the macro {asked[0]!r} in the region of line {region.line} depends on a conditional that is not known",
+            f"the macro {doubts[0]!r} in the region of line {region.line} depends on a conditional that is not known",
             "define the name that it asks for before it",
         )
     spec = None
@@ -213,28 +213,28 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
     around = "".join(map(_mark, range(len(inner))))
     if spec is not None:
-        marked = _spliced(text, inner, region.body_start, region.body_end, lambda each: _mark(inner.index(each)))
+        marked = _splice(text, inner, region.body_start, region.body_end, lambda each: _mark(inner.index(each)))
         around = macros.without_comments(
             re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+O(?:rio|iro)\b.*$", "", marked, flags=re.MULTILINE)
         )
     place = places.get(region.start)
     # Names of types are expanded as macros are.
-    known |= {
+    table |= {
         name: macros.Macro(parameters=None, body=tuple(macros.tokens(ctype)))
         for name, ctype in (place.typedefs.items() if place is not None else ())
-        if ctype is not None and name not in known
+        if ctype is not None and name not in table
     }
-    plain, known = macros.preprocess(around, known)
+    plain, table = macros.preprocess(around, table)
     code = parse_code(plain, f"the code around line {region.line}", around=True)
-    loops = tuple(_loop_region(text, each, known, load) for each in inner)
+    loops = tuple(_loop_region(text, each, table, load) for each in inner)
     if place is None or any(each.region.start not in places for each in loops):
         raise UsageError(f"what stands around the region of line {region.line} cannot be read as C")
     lasting = {name for name, each in place.scope.items() if each.lasting}
     types = {name: each.ctype for name, each in place.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
     types |= {node.name: node.ctype for node in nest.every(code, Declare)}
-    values = {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
-    loops = tuple(_settled(each, types, lasting, places[each.region.start]) for each in loops)
+    values = {name: each.body[0] for name, each in table.items() if each.parameters is None and len(each.body) == 1}
+    loops = tuple(_settled_region(each, types, lasting, places[each.region.start]) for each in loops)
     return RegionGroup(
         region=region,
         spec=spec,
@@ -248,7 +248,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], places: Mapping
     )
 
 
-def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[str], place: Place) -> LoopRegion:
+def _settled_region(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[str], place: Place) -> LoopRegion:
     """Return a region with what lives on behind it, typed counters, and its own variables under distinct names."""
     where = f"the region of line {loop.region.line}"
     for node in (loop.old, *nest.parts(loop.old)):
@@ -264,8 +264,8 @@ def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: AbstractSet[st
     for pointer, name in place.function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
-    held = {name for name, each in place.declared.items() if each.dims} | nest.elements(old) | nest.elements(code)
-    bare = sorted(held & (nest.scalars(old) | nest.scalars(code)))
+    arrays = {name for name, each in place.declared.items() if each.dims} | nest.elements(old) | nest.elements(code)
+    bare = sorted(arrays & (nest.scalars(old) | nest.scalars(code)))
     if bare:
         raise UsageError(
             f"{where} uses {bare[0]!r}, an array or a pointer, without a subscript",
@@ -314,7 +314,7 @@ def _flat(items: Sequence[Region]) -> list[Region]:
     return out
 
 
-def _spliced(text: str, items: Iterable[Region], start: int, end: int, part: Callable[[Region], str]) -> str:
+def _splice(text: str, items: Iterable[Region], start: int, end: int, part: Callable[[Region], str]) -> str:
     out: list[str] = []
     for each in items:
         out += [text[start : each.start], part(each)]
@@ -322,17 +322,17 @@ def _spliced(text: str, items: Iterable[Region], start: int, end: int, part: Cal
     return "".join([*out, text[start:end]])
 
 
-def _marked(text: str, items: Iterable[Region], start: int, end: int) -> str:
+def _marked_text(text: str, items: Iterable[Region], start: int, end: int) -> str:
     """Return a part of a file with regions as blocks between words; an empty old body is that of the annotation."""
 
     def part(each: Region) -> str:
-        body = macros.without_comments(_marked(text, each.inner, each.body_start, each.body_end))
+        body = macros.without_comments(_marked_text(text, each.inner, each.body_start, each.body_end))
         with contextlib.suppress(UsageError):  # it is refused where it is read
             if each.module in LOOPS:
                 body = without_transforms(body if body.strip() else macros.without_comments(each.code))
         return f" {{ {BEGIN}{each.start};\n{body}\n; {END}{each.start}; }} "
 
-    return _spliced(text, items, start, end, part)
+    return _splice(text, items, start, end, part)
 
 
 def _mark(number: int) -> str:
@@ -340,7 +340,7 @@ def _mark(number: int) -> str:
 
 
 def _loop_region(
-    text: str, region: Region, known: Mapping[str, macros.Macro], load: Callable[[str], str]
+    text: str, region: Region, table: Mapping[str, macros.Macro], load: Callable[[str], str]
 ) -> LoopRegion:
     where = f"the region of line {region.line}"
     # The generated code replaces the whole old body, so what is annotated inside it is a part of that.
@@ -348,14 +348,14 @@ def _loop_region(
     notes = []
     if inner and region.module not in MODULES:
         notes.append(f"the annotation of line {inner} is inside the region's old body, so it has no effect")
-    own = macros.without_comments(_filled(text, region, with_code=False))
-    decided = known.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
+    own = macros.without_comments(_filled_body(text, region, with_code=False))
+    decided = table.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
     if name := macros.undecided(own, decided):
         raise UsageError(
             f"{where} depends on whether {name!r} is defined, which the file does not say",
             f"write #define {name} or #undef {name} before it, or put the conditional around the whole region",
         )
-    body = macros.preprocess(own, known)[0]
+    body = macros.preprocess(own, table)[0]
     old: Stmt | None = None
     unread: UsageError | None = None
     if body.strip():
@@ -371,15 +371,15 @@ def _loop_region(
             raise UsageError(f"{where} needs an old body, which says what the stencil replaces")
         return LoopRegion(region=region, code=Block(()), old=old, text=body, stencil=region.code, notes=tuple(notes))
     if region.module in MODULES:
-        name, given, said = _as_transform(region.module, macros.expand(region.code, known), where, load)
+        name, args, said = _as_transform(region.module, macros.expand(region.code, table), where, load)
         inside = parse_code(said, where) if old is None else old
         if region.inner:
             # The transforms of the annotations inside the old body belong to it.
-            whole = macros.without_comments(_filled(text, region, with_code=True))
-            inside = parse_code(macros.preprocess(whole, known)[0], where)
-        code: Stmt = Transform(name, given, inside)
+            whole = macros.without_comments(_filled_body(text, region, with_code=True))
+            inside = parse_code(macros.preprocess(whole, table)[0], where)
+        code: Stmt = Transform(name, args, inside)
     else:
-        said = macros.preprocess(macros.without_comments(region.code), known)[0]
+        said = macros.preprocess(macros.without_comments(region.code), table)[0]
         code = parse_code(said, where)
     plain = nest.map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
     if old is not None and plain == Block(()):
@@ -396,12 +396,12 @@ def _loop_region(
     )
 
 
-def _filled(text: str, region: Region, *, with_code: bool) -> str:
+def _filled_body(text: str, region: Region, *, with_code: bool) -> str:
     """Return a region's old body; one of loops inside it stands for its own old body, or its code if that is empty."""
     # ``with_code``: the code of inner annotations, transforms included, stands for their old bodies in any case
 
     def part(each: Region) -> str:
-        own = _filled(text, each, with_code=with_code)
+        own = _filled_body(text, each, with_code=with_code)
         if each.module in LOOPS:
             code = macros.without_comments(each.code)
             if with_code:
@@ -410,7 +410,7 @@ def _filled(text: str, region: Region, *, with_code: bool) -> str:
                 own = without_transforms(code)
         return f"\n{own}\n"
 
-    return _spliced(text, region.inner, region.body_start, region.body_end, part)
+    return _splice(text, region.inner, region.body_start, region.body_end, part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -425,24 +425,24 @@ def read_input_files(
     names: Sequence[str], defines: Sequence[tuple[str, str]], load: Callable[[str], str]
 ) -> InputFiles:
     """Read the files that declare and initialise a specification's inputs."""
-    known = {name: macros.Macro(parameters=None, body=(value,)) for name, value in defines}
+    table = {name: macros.Macro(parameters=None, body=(value,)) for name, value in defines}
     variables: dict[str, Declare] = {}
     bodies: dict[str, Stmt] = {}
     for name in names:
-        plain, known = macros.preprocess(macros.without_comments(load(name)), known)
+        plain, table = macros.preprocess(macros.without_comments(load(name)), table)
         declared, functions = parse_unit(plain, f"the file {name[:60]!r}")
         variables |= {each.name: each for each in declared}
         bodies |= functions
     code: list[Stmt] = []
     for body in bodies.values():
-        kept: list[Stmt] = []
+        statements: list[Stmt] = []
         for item in nest.sequence(body):
             if not isinstance(item, Declare) or item.ctype != "void":
-                kept.append(item)
+                statements.append(item)
             elif item.name in variables:
                 ctype = variables[item.name].ctype
                 variables[item.name] = Declare(ctype=ctype, name=item.name, dims=item.dims, heap=True)
-        code.append(Block(tuple(kept)))
+        code.append(Block(tuple(statements)))
     return InputFiles(variables=tuple(variables.values()), init=Block(tuple(code)))
 
 
@@ -464,13 +464,13 @@ def _as_transform(
     if module in {"CHiLL", "Chill"}:
         file = _FILE.fullmatch(plain)
         return "CHiLL", (("script", _script(load(file["name"]) if file else plain, where)),), ""
-    given = dict(arguments(plain, where, ";"))
-    if "" in given:
-        raise UsageError(f"{where} holds NAME = expression; once for every name, got {given[''][:60]!r}")
+    settings = dict(arguments(plain, where, ";"))
+    if "" in settings:
+        raise UsageError(f"{where} holds NAME = expression; once for every name, got {settings[''][:60]!r}")
     if module == "PolySyn":
-        return module, tuple(given.items()), ""
-    taken = tuple((name, value) for name, value in given.items() if name in TRANSFORMS[module].arguments)
-    return module, taken, _product(given, where)
+        return module, tuple(settings.items()), ""
+    selection = tuple((name, value) for name, value in settings.items() if name in TRANSFORMS[module].arguments)
+    return module, selection, _product(settings, where)
 
 
 def _script(text: str, where: str) -> str:
@@ -480,24 +480,24 @@ def _script(text: str, where: str) -> str:
     "[('permute',[2,1]),('tile',0,1,TI)]"
     """
     rest = uncommented(_HEAD.sub("", text)).strip(" \t\r\n;")
-    found: list[str] = []
+    commands: list[str] = []
     while rest:
         match = _COMMAND.match(rest)
         end = find(rest, ")", match.end()) if match else -1
         if match is None or end < 0:
             raise UsageError(f"a script of CHiLL is commands with arguments, got {rest[:60]!r} in {where}")
         if match["name"] in _CHILL:
-            found.append(f"('{match['name']}',{rest[match.end() : end].strip()})")
+            commands.append(f"('{match['name']}',{rest[match.end() : end].strip()})")
         elif match["name"] not in _QUIET:
             raise UsageError(
                 f"the commands of CHiLL here are {', '.join(_CHILL)}, got {match['name'][:40]!r} in {where}",
                 "write the transform with Loop(transform Composite(…)), or leave it to the search",
             )
         rest = rest[end + 1 :].lstrip(" \t\r\n;")
-    return f"[{','.join(found)}]"
+    return f"[{','.join(commands)}]"
 
 
-def _product(given: dict[str, str], where: str) -> str:
+def _product(settings: dict[str, str], where: str) -> str:
     """Return the loops of a matrix in compressed rows times a vector.
 
     >>> print(_product(dict.fromkeys("out_vector in_vector in_matrix row_inds col_inds total_rows".split(), "a"), ""))
@@ -508,7 +508,7 @@ def _product(given: dict[str, str], where: str) -> str:
     }
     <BLANKLINE>
     """
-    values = {"init_val": "0", "total_rows": given.get("num_rows", ""), **given}
+    values = {"init_val": "0", "total_rows": settings.get("num_rows", ""), **settings}
     for name in ("out_vector", "in_vector", "in_matrix", "row_inds", "col_inds", "total_rows"):
         if not re.fullmatch(r"[A-Za-z_]\w*|\d+(?:\.\d*)?", values.get(name, "")):
             raise UsageError(f"{where} says {name} = NAME;, got {values.get(name, '')[:40]!r}")

@@ -51,10 +51,10 @@ def without_comments(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """Split C text into tokens, white space among them."""
-    found = _TOKEN.findall(text)
-    if len(found) > MAX_TOKENS:
-        raise UsageError(f"a region has at most {MAX_TOKENS} tokens, got {len(found)}")
-    return found
+    words = _TOKEN.findall(text)
+    if len(words) > MAX_TOKENS:
+        raise UsageError(f"a region has at most {MAX_TOKENS} tokens, got {len(words)}")
+    return words
 
 
 def logical_lines(text: str) -> Iterator[tuple[str | None, str, str]]:
@@ -69,23 +69,23 @@ def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[st
 
     ``#include`` lines are dropped, ``#define``, ``#undef`` and conditionals are followed, ``#pragma`` stays.
     """
-    known = dict(macros or {})
+    table = dict(macros or {})
     lines: list[str] = []
     opened: Sequence[Branch] = ()
-    for word, rest, line, opened in conditionals(text, lambda word, rest: condition(word, rest, known)):
+    for word, rest, line, opened in conditionals(text, lambda word, rest: condition(word, rest, table)):
         stays = active(opened) and (word is None or word == "pragma")
         lines.append(line if stays else "")
         if word in {"elif", "else", "endif"}:
             raise UsageError(f"#{word} has no #if before it")
         if word == "define" and active(opened):
-            known.update([definition(rest)])
+            table.update([definition(rest)])
         elif word == "undef" and active(opened):
-            known.pop(rest, None)
+            table.pop(rest, None)
         elif word not in {None, FOLLOWED, "include", "define", "undef", "pragma", "line"}:
             raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #undef, #if, #elif, #else")
     if opened:
         raise UsageError("a conditional of the preprocessor is not closed", "add #endif")
-    return expand("\n".join(lines), known), known
+    return expand("\n".join(lines), table), table
 
 
 @dataclass(slots=True)
@@ -119,11 +119,11 @@ def conditionals(
         else:
             branch = opened[-1]
             branch.number += 1
-            asked = not (branch.done or branch.unknown)
-            held = asked and (word == "else" or holds("if" if word == "elif" else str(word), rest))
-            branch.unknown = branch.unknown or held is None
-            branch.taken = branch.unknown or bool(held)
-            branch.done = branch.done or bool(held)
+            pending = not (branch.done or branch.unknown)
+            truth = pending and (word == "else" or holds("if" if word == "elif" else str(word), rest))
+            branch.unknown = branch.unknown or truth is None
+            branch.taken = branch.unknown or bool(truth)
+            branch.done = branch.done or bool(truth)
         yield FOLLOWED, rest, line, opened
 
 
@@ -132,16 +132,16 @@ def active(opened: Sequence[Branch]) -> bool:
     return all(each.taken for each in opened)
 
 
-def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
+def condition(word: str, rest: str, table: Mapping[str, Macro]) -> bool:
     """Whether an ``if``, ``ifdef`` or ``ifndef`` holds, by the macros that are known.
 
     >>> condition("if", "defined(A) && A >= 2", {"A": Macro(parameters=None, body=("3",))})
     True
     """
     if word != "if":
-        return (rest in known) is (word == "ifdef")
-    plain = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda name: str(int((name[1] or name[2]) in known)), rest)
-    plain = expand(plain, known)
+        return (rest in table) is (word == "ifdef")
+    plain = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda name: str(int((name[1] or name[2]) in table)), rest)
+    plain = expand(plain, table)
     while plain != (plain := re.sub(r"!\s*(\d+[uUlL]*\b|\([^()]*\))", r"(0 == \1)", plain)):
         pass
     value = None
@@ -153,10 +153,10 @@ def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
     return value != 0
 
 
-def decided(word: str, rest: str, known: Mapping[str, Macro]) -> bool | None:
+def decided(word: str, rest: str, table: Mapping[str, Macro]) -> bool | None:
     """Whether an ``if``, ``ifdef`` or ``ifndef`` holds, or None where that is not known."""
     with contextlib.suppress(UsageError):
-        return condition(word, rest, known)
+        return condition(word, rest, table)
     return None
 
 
@@ -173,8 +173,8 @@ def undecided(text: str, decided: Collection[str]) -> str:
         if word == "endif":
             waiting = waiting[:-1]
         elif word in {"if", "ifdef", "ifndef", "elif"}:
-            asked = min(set(re.findall(r"\b[A-Za-z_]\w*", rest)) - {"defined", *decided}, default="")
-            waiting.append((waiting.pop() if word == "elif" and waiting else "") or asked)
+            name = min(set(re.findall(r"\b[A-Za-z_]\w*", rest)) - {"defined", *decided}, default="")
+            waiting.append((waiting.pop() if word == "elif" and waiting else "") or name)
         elif word is None and line.strip() and any(waiting):
             return next(filter(None, waiting))
     return ""
@@ -225,14 +225,14 @@ def _expand(items: list[str], macros: Mapping[str, Macro], hidden: frozenset[str
             if args is None:
                 out.append(item)
                 continue
-            out += _expand(_replaced(item, macro, args), macros, hidden | {item}, budget)
+            out += _expand(_expansion(item, macro, args), macros, hidden | {item}, budget)
             out.append("\n" * sum(each.count("\n") for each in items[start:place]))
         if budget[0] < 0:
             raise UsageError(f"macros expand to at most {MAX_TOKENS} tokens, got more")
     return out
 
 
-def _replaced(name: str, macro: Macro, args: list[list[str]]) -> list[str]:
+def _expansion(name: str, macro: Macro, args: list[list[str]]) -> list[str]:
     parameters = macro.parameters or ()
     if parameters[-1:] == ("...",):
         fixed = len(parameters) - 1
@@ -275,19 +275,19 @@ def defined(text: str) -> tuple[dict[str, Macro], set[str]]:
 
     What cannot be read is left out. Of a conditional that is not known all branches count: compilers define names, too.
     """
-    known: dict[str, Macro] = {}
+    table: dict[str, Macro] = {}
     unsure: set[str] = set()
 
     def holds(word: str, rest: str) -> bool | None:
-        return decided(word, rest, known) if word == "if" or rest in known else None
+        return decided(word, rest, table) if word == "if" or rest in table else None
 
     for word, rest, _, opened in conditionals(text, holds):
         sure = not any(each.unknown for each in opened)
         if word == "undef" and active(opened) and sure:
-            known.pop(rest, None)
+            table.pop(rest, None)
         elif word == "define" and active(opened):
             with contextlib.suppress(UsageError):
                 name, macro = definition(rest)
-                (unsure.discard if sure or known.get(name, macro) == macro else unsure.add)(name)
-                known[name] = macro
-    return known, unsure
+                (unsure.discard if sure or table.get(name, macro) == macro else unsure.add)(name)
+                table[name] = macro
+    return table, unsure

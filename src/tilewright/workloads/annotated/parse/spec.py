@@ -131,11 +131,11 @@ class _Reader:
         if word == "decl":
             self.declaration(rest)
         elif word == "option":
-            found = _OPTION.fullmatch(rest)
-            if found is None:
+            entry = _OPTION.fullmatch(rest)
+            if entry is None:
                 self.fail(f"an option is option 'text' = list, got {rest.strip()[:60]!r}")
-            option = f"option {found['name'][:40]!r}"
-            formula(found["value"], option).value(local)
+            option = f"option {entry['name'][:40]!r}"
+            formula(entry["value"], option).value(local)
             self.spec.notes.append(f"the {option} is for a program of its own, so it has no effect")
         elif (setting := _SETTING.fullmatch(rest)) is not None:
             self.setting(kind, word, setting, local)
@@ -148,15 +148,15 @@ class _Reader:
         if word == "constraint":
             (spec.input_constraints if of_input else spec.constraints).append((name, value))
             return
-        found = value.value(local)
+        result = value.value(local)
         if word == "let":
-            local[name] = found
+            local[name] = result
         elif word == "arg":
-            spec.args.setdefault(kind, {})[name] = found
+            spec.args.setdefault(kind, {})[name] = result
         else:
             if any(each.name == name for each in (*spec.params, *spec.inputs)):
                 self.fail(f"the parameter {name!r} is defined twice")
-            values = found if isinstance(found, tuple) and match["range"] else (found,)
+            values = result if isinstance(result, tuple) and match["range"] else (result,)
             if not values:
                 self.fail(f"the parameter {name!r} has no value")
             new = TuneParameter(name=name, values=tuple(dict.fromkeys(values)))
@@ -174,13 +174,13 @@ class _Reader:
         where = f"decl {match['name']} of line {self.line}"
         dims = tuple(formula(each, where) for each in re.findall(r"\[([^\[\]]*)\]", match["dims"]))
         init: str | tuple[Formula, ...] | Formula = "random"
-        given = (match["value"] or "0").strip()
-        if given.startswith("{"):
-            if not given.endswith("}"):
+        value = (match["value"] or "0").strip()
+        if value.startswith("{"):
+            if not value.endswith("}"):
                 self.fail(f"the values of {match['name']!r} are not closed by a brace")
-            init = tuple(formula(part, where) for part in split(given[1:-1], ",") if part.strip())
-        elif given != "random":
-            init = formula(given, where)
+            init = tuple(formula(part, where) for part in split(value[1:-1], ",") if part.strip())
+        elif value != "random":
+            init = formula(value, where)
         static = bool(dims) and "static" in match["storage"].split()
         self.spec.variables.append(Variable(ctype=ctype, name=match["name"], dims=dims, init=init, static=static))
 
@@ -253,15 +253,15 @@ def _scan(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
             yield match.start(), piece
 
 
-def find(text: str, wanted: str, start: int) -> int:
+def find(text: str, sign: str, start: int) -> int:
     """Return the place of a character outside quotes and brackets, or -1."""
-    return next((place for place, character in _scan(text, start) if character == wanted), -1)
+    return next((place for place, character in _scan(text, start) if character == sign), -1)
 
 
 def split(text: str, separator: str) -> list[str]:
     """Split at a separator outside quotes and brackets."""
-    places = [place for place, character in _scan(text) if character == separator]
-    bounds = [-1, *places, len(text)]
+    positions = [position for position, character in _scan(text) if character == separator]
+    bounds = [-1, *positions, len(text)]
     return [text[a + 1 : b] for a, b in itertools.pairwise(bounds)]
 
 
@@ -271,13 +271,13 @@ def arguments(text: str, where: str, separator: str = ",") -> tuple[tuple[str, s
     >>> arguments("ufactor=4, tile=[('i',T,'ii')]", "line 1")
     (('ufactor', '4'), ('tile', "[('i',T,'ii')]"))
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in split(text, separator):
         if not part.strip():
             continue
         match = _SETTING.fullmatch(part)
         name, value = (match["name"], match["value"]) if match is not None else ("", part)
-        if name in found:
+        if name in values:
             raise UsageError(f"the argument {name or '(without a name)'!r} stands twice in {where}")
-        found[name] = value.strip()
-    return tuple(found.items())
+        values[name] = value.strip()
+    return tuple(values.items())

@@ -104,29 +104,29 @@ class Unit:
 
     def _meant(self, words: set[str]) -> set[str]:
         """Return words, and those of the macros among them, and of theirs."""
-        found: set[str] = set()
+        closure: set[str] = set()
         waiting = list(words)
         while waiting:
             word = waiting.pop()
-            if word not in found:
-                found.add(word)
+            if word not in closure:
+                closure.add(word)
                 waiting += self._bodies.get(word, ())
-        return found
+        return closure
 
     def _followed(self, text: str, mark: str) -> str:
         """Return a text without directives and with its macros expanded; its lines stay where they are."""
         # A branch with a mark is taken, whatever its condition says, and the last one where nothing decides.
-        taken: dict[int, set[int]] = {}
+        branches: dict[int, set[int]] = {}
         last: dict[int, int] = {}
         for _, _, line, opened in macros.conditionals(text, lambda *_: True):
             last |= {each.line: each.number for each in opened[-1:]}
             for each in opened if mark in line else ():
-                taken.setdefault(each.line, set()).add(each.number)
-        done: list[str] = []
+                branches.setdefault(each.line, set()).add(each.number)
+        parts: list[str] = []
         waiting: list[str] = []
         for word, rest, line, opened in macros.conditionals(text, lambda a, b: macros.decided(a, b, self._known)):
             if word in {"define", "undef"}:
-                done += [self._expanded(waiting)] if waiting else []
+                parts += [self._expanded(waiting)] if waiting else []
                 waiting = []
                 self._define(word, rest, opened)
             elif word is None and opened:
@@ -134,12 +134,12 @@ class Unit:
                 if any(each.unknown for each in opened):
                     self.undecided |= set(re.findall(r"\btypedef\b[^;]*?(\w+)\s*;", line))
             for each in opened[-1:]:
-                if each.unknown or each.line in taken:
-                    each.taken = each.number in taken.get(each.line, {last[each.line]})
+                if each.unknown or each.line in branches:
+                    each.taken = each.number in branches.get(each.line, {last[each.line]})
                     each.done = each.done or each.taken
             self._words.append(set(_WORD.findall(line)) if word is None else set())
             waiting.append(line if word is None and macros.active(opened) else "")
-        return "\n".join([*done, self._expanded(waiting)])
+        return "\n".join([*parts, self._expanded(waiting)])
 
     def _expanded(self, lines: Sequence[str]) -> str:
         try:
@@ -167,16 +167,16 @@ class Unit:
 
     def _emptied(self, match: "re.Match[str]") -> str:
         """Return a text without what it holds, and linkage without its braces."""
-        found = match[0]
-        if found == "}":
-            return " " if self._linked and self._linked.pop() else found
-        if found[-1] == "{":
-            self._linked.append(found != "{")
+        text = match[0]
+        if text == "}":
+            return " " if self._linked and self._linked.pop() else text
+        if text[-1] == "{":
+            self._linked.append(text != "{")
         if match["linkage"]:
-            return ("" if found[-1] == "{" else "extern ") + "\n" * found.count("\n")
-        if found == "{":
-            return found
-        if found[0] == "'":
+            return ("" if text[-1] == "{" else "extern ") + "\n" * text.count("\n")
+        if text == "{":
+            return text
+        if text[0] == "'":
             return f"'_'{match['gap']}{match['word'] or ''}"
         # A word behind a text is a macro for another one.
         return f'""{match["gap"]}'
@@ -185,19 +185,19 @@ class Unit:
         for _ in range(min(_MOST_TRIES, 1 + _MOST_PARSED // (len(text) + 1))):
             head = "".join(f"typedef int {name}; " for name in sorted(TYPES | self.guessed))
             head += f"{'void tw_file(void) {' if self.wrapped else ''}\n"
-            found = parsed(head + text)
-            if not isinstance(found, Misread):
-                return found
-            if found.word and found.word not in self.guessed:
-                self.guessed.add(found.word)
-            elif found.place >= len(head):
-                text = self._without(text, found.place - len(head))
+            tree = parsed(head + text)
+            if not isinstance(tree, Misread):
+                return tree
+            if tree.word and tree.word not in self.guessed:
+                self.guessed.add(tree.word)
+            elif tree.place >= len(head):
+                text = self._without(text, tree.place - len(head))
         raise UsageError("a file is C, got text that cannot be read as such")
 
     def _without(self, text: str, place: int) -> str:
         """Leave out what stands around a place between semicolons and braces, or else the sign there."""
         start = 1 + max(text.rfind(sign, 0, place) for sign in ";{}")
-        end = min((found for sign in ";{}" if (found := text.find(sign, place)) >= 0), default=len(text))
+        end = min((position for sign in ";{}" if (position := text.find(sign, place)) >= 0), default=len(text))
         if not text[start:end].strip():
             outside = not self.wrapped and text.count("{", 0, place) == text.count("}", 0, place)
             if outside and text[place : place + 1] == "{":
@@ -292,13 +292,13 @@ class Place:
         variable = scope.get(name, name)
         if variable in self.function.addressed:
             return True
-        seen: set[_Step] = set()
+        steps: set[_Step] = set()
         waiting = list(end.after)
         while waiting:
             step = waiting.pop()
-            if step in seen:
+            if step in steps:
                 continue
-            seen.add(step)
+            steps.add(step)
             if step.reads.get(variable):
                 return True
             if variable not in step.reads:
@@ -420,9 +420,9 @@ class _Walker:
             if kind(each) == "UnaryOp" and each.op == "&" and kind(each.expr) != "ArrayRef":
                 self.function.pointers += [(pointer, name) for pointer in pointers for name in _names(each.expr)]
         if kind(value) == "ID":
-            known = dict.fromkeys(name for pointer, name in self.function.pointers if pointer == value.name)
-            found = [(pointer, name) for pointer in pointers for name in known]
-            self.function.pointers += [each for each in found if each not in self.function.pointers]
+            targets = dict.fromkeys(name for pointer, name in self.function.pointers if pointer == value.name)
+            pairs = [(pointer, name) for pointer in pointers for name in targets]
+            self.function.pointers += [each for each in pairs if each not in self.function.pointers]
 
     def declare(self, node: Node, *, parameter: bool = False, counter: bool = False) -> None:
         if node.name is None or kind(node.type) == "FuncDecl":
@@ -458,8 +458,8 @@ class _Walker:
             return None
         # A word that is no type of the file's beside others is a macro.
         words = [word for word in inner.type.names if word not in self.unit.guessed] or inner.type.names
-        one = words[0] if len(words) == 1 else ""
-        ctype = self.typedefs[one] if one in self.typedefs else ALIASES.get(one) or named(words)
+        single = words[0] if len(words) == 1 else ""
+        ctype = self.typedefs[single] if single in self.typedefs else ALIASES.get(single) or named(words)
         if ctype is None:
             return None
         return Declare(ctype=ctype, name=node.name, dims=(Num("0"),) * stars + tuple(map(extent, dims)), heap=stars > 1)
@@ -544,10 +544,10 @@ class _Walker:
 
 
 def _step(reads: "Mapping[Variable | str, bool]", before: Sequence[_Step]) -> _Step:
-    made = _Step(reads)
+    step = _Step(reads)
     for each in before:
-        each.after.append(made)
-    return made
+        each.after.append(step)
+    return step
 
 
 def _region(block: Node, place: int, mark: str) -> int | None:

@@ -75,7 +75,7 @@ class _Sweep:
         return {name for expr in every for name in nest.names(expr)} - set(self.counters)
 
 
-def recognise(stmt: nest.Stmt, known: Mapping[str, int], types: Mapping[str, str]) -> Recognised | None:
+def recognise(stmt: nest.Stmt, numbers: Mapping[str, int], types: Mapping[str, str]) -> Recognised | None:
     """Return the iterated stencil that a nest is, or None."""
     if isinstance(stmt, nest.Block):
         items = [item for item in stmt.body if not (isinstance(item, nest.Declare) and item.value is None)]
@@ -83,19 +83,19 @@ def recognise(stmt: nest.Stmt, known: Mapping[str, int], types: Mapping[str, str
     if not isinstance(stmt, nest.Loop) or stmt.step != 1:
         return None
     items = list(stmt.body.body) if isinstance(stmt.body, nest.Block) else [stmt.body]
-    sweeps = [sweep for item in items if (sweep := _sweep(item, known)) is not None]
+    sweeps = [sweep for item in items if (sweep := _sweep(item, numbers)) is not None]
     arrays = {each.target.array for each in sweeps}
     clock = any(stmt.index in nest.names(each.value) | each.guards for each in sweeps)
     ranks = {len(each.loops) for each in sweeps}
     if len(ranks) != 1 or not len(items) == len(sweeps) == len(arrays) or clock:
         return None
     try:
-        return _program(stmt, sweeps, known, types)
+        return _program(stmt, sweeps, numbers, types)
     except (TraceError, UsageError):
         return None
 
 
-def _sweep(stmt: nest.Stmt, known: Mapping[str, int]) -> _Sweep | None:
+def _sweep(stmt: nest.Stmt, numbers: Mapping[str, int]) -> _Sweep | None:
     loops = nest.chain(stmt)
     stmt = nest.only(loops[-1].body) if loops else stmt
     if any(loop.step != 1 for loop in loops) or not isinstance(stmt, nest.Assign):
@@ -104,7 +104,7 @@ def _sweep(stmt: nest.Stmt, known: Mapping[str, int]) -> _Sweep | None:
         return None
     box = []
     for loop in loops:
-        first, last = evaluate(loop.first, known), evaluate(loop.last, known)
+        first, last = evaluate(loop.first, numbers), evaluate(loop.last, numbers)
         if not isinstance(first, int) or not isinstance(last, int) or last < first:
             return None
         box.append((first, last))
@@ -117,16 +117,16 @@ def _sweep(stmt: nest.Stmt, known: Mapping[str, int]) -> _Sweep | None:
 
 
 def _program(
-    time: nest.Loop, sweeps: Sequence[_Sweep], known: Mapping[str, int], types: Mapping[str, str]
+    time: nest.Loop, sweeps: Sequence[_Sweep], numbers: Mapping[str, int], types: Mapping[str, str]
 ) -> Recognised:
-    rows = _rows(sweeps[0].target, sweeps[0].counters, known)
-    pairs = _copies(sweeps, rows, known)
+    rows = _rows(sweeps[0].target, sweeps[0].counters, numbers)
+    pairs = _copies(sweeps, rows, numbers)
     values: dict[str, Operand] = {}
     boxes: dict[str, Box] = {}
     written: set[str] = set()
     for sweep in sweeps:
         array = sweep.target.array
-        reader = _Reader(sweep.counters, rows, known, types, array, frozenset(written))
+        reader = _Reader(sweep.counters, rows, numbers, types, array, frozenset(written))
         if reader.shifts(sweep.target.index) != (0,) * len(sweep.loops):
             raise TraceError("a sweep writes its own cell")
         copied = array in pairs.values()
@@ -147,9 +147,9 @@ def _program(
     )
 
 
-def _copies(sweeps: Sequence[_Sweep], rows: tuple[int, ...] | None, known: Mapping[str, int]) -> dict[str, str]:
+def _copies(sweeps: Sequence[_Sweep], rows: tuple[int, ...] | None, numbers: Mapping[str, int]) -> dict[str, str]:
     """Return arrays that are copied from others, which nothing else reads: ``a = b`` behind ``b = f(a)``."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for number, copy in enumerate(sweeps):
         source = copy.value
         if not isinstance(source, nest.Item):
@@ -158,17 +158,17 @@ def _copies(sweeps: Sequence[_Sweep], rows: tuple[int, ...] | None, known: Mappi
         writers = [place for place, each in enumerate(sweeps[:number]) if each.target.array == source.array]
         if readers != [number] or len(writers) != 1 or sweeps[writers[0]].box != copy.box:
             continue
-        reader = _Reader(copy.counters, rows, known, {}, copy.target.array, frozenset())
+        reader = _Reader(copy.counters, rows, numbers, {}, copy.target.array, frozenset())
         if reader.shifts(source.index) == (0,) * len(copy.loops):
-            found[copy.target.array] = source.array
-    return found
+            sources[copy.target.array] = source.array
+    return sources
 
 
-def _rows(item: nest.Item, counters: Sequence[str], known: Mapping[str, int]) -> tuple[int, ...] | None:
+def _rows(item: nest.Item, counters: Sequence[str], numbers: Mapping[str, int]) -> tuple[int, ...] | None:
     """Return the extents of the inner axes that an index for all axes tells, or None where every axis has its own."""
     if len(item.index) == len(counters):
         return None
-    form = _affine(item.index[0], counters, known) if len(item.index) == 1 else None
+    form = _affine(item.index[0], counters, numbers) if len(item.index) == 1 else None
     if form is None:
         raise TraceError("an array has one index per axis or one for all")
     *strides, _ = form
@@ -182,16 +182,16 @@ def _rows(item: nest.Item, counters: Sequence[str], known: Mapping[str, int]) ->
     return tuple(inner)
 
 
-def _affine(expr: nest.Expr, counters: Sequence[str], known: Mapping[str, int]) -> list[int] | None:
+def _affine(expr: nest.Expr, counters: Sequence[str], numbers: Mapping[str, int]) -> list[int] | None:
     """Return the factors of the counters and the constant of an affine expression, or None."""
     if not nest.names(expr) & set(counters):
-        value = evaluate(expr, known)
+        value = evaluate(expr, numbers)
         return [*(0 for _ in counters), value] if isinstance(value, int) else None
     match expr:
         case nest.Name(name):
             return [*(int(each == name) for each in counters), 0]
         case nest.Binary("+" | "-" | "*" as op, left, right):
-            a, b = _affine(left, counters, known), _affine(right, counters, known)
+            a, b = _affine(left, counters, numbers), _affine(right, counters, numbers)
             if a is None or b is None:
                 return None
             if op != "*":
@@ -229,11 +229,11 @@ class _Reader:
         ((*factors, rest),) = forms
         if factors != strides:
             raise TraceError("all arrays of a stencil have the same rows")
-        found = []
+        offsets = []
         for stride in strides:
-            found.append((rest + stride // 2) // stride)
-            rest -= found[-1] * stride
-        return tuple(found)
+            offsets.append((rest + stride // 2) // stride)
+            rest -= offsets[-1] * stride
+        return tuple(offsets)
 
     def value(self, expr: nest.Expr, depth: int) -> Value:  # noqa: PLR0911
         """Return an expression of C as a stencil's value."""
@@ -266,16 +266,16 @@ class _Reader:
 def read_stencil(text: str, lets: Mapping[str, int | float], line: int) -> Recognised:
     """Read a stencil that is written as an expression."""
     where = f"the stencil of line {line}"
-    given = dict(arguments(text, where))
-    steps = given.pop("steps", None)
-    if steps is None or len(given) != 1:
-        raise UsageError(f"{where} has steps=… and one field=expression, got {', '.join(given) or 'nothing'}")
-    ((name, body),) = given.items()
+    settings = dict(arguments(text, where))
+    steps = settings.pop("steps", None)
+    if steps is None or len(settings) != 1:
+        raise UsageError(f"{where} has steps=… and one field=expression, got {', '.join(settings) or 'nothing'}")
+    ((name, body),) = settings.items()
     count = formula(steps, where).value(dict(lets))
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 2**31:
         raise UsageError(f"steps is a whole number, got {str(count)[:40]!r} in {where}")
     tree = formula(body, where).tree
-    value = _traced(tree, where, 0)
+    value = _value(tree, where, 0)
     index = next((node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)), None)
     if index is None:
         raise UsageError(f"{where} reads no field")
@@ -283,7 +283,7 @@ def read_stencil(text: str, lets: Mapping[str, int | float], line: int) -> Recog
     return Recognised(program=stencil(f"line_{name}", rank, {name: value}), steps=nest.Num(str(count)))
 
 
-def _traced(node: ast.expr, where: str, depth: int) -> Value:
+def _value(node: ast.expr, where: str, depth: int) -> Value:
     """Return a parsed expression as a stencil's value; nothing is evaluated."""
     if depth > _MAX_DEPTH:
         raise UsageError(f"{where} is too deep")
@@ -299,11 +299,11 @@ def _traced(node: ast.expr, where: str, depth: int) -> Value:
                 raise UsageError(f"offsets are whole numbers in {where}")
             return FieldBuilder(name)[tuple(each for each in offsets if isinstance(each, int))]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return apply("neg", _traced(operand, where, depth + 1))
+            return apply("neg", _value(operand, where, depth + 1))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _PYTHON:
-            return apply(_PYTHON[type(op)], _traced(left, where, depth + 1), _traced(right, where, depth + 1))
+            return apply(_PYTHON[type(op)], _value(left, where, depth + 1), _value(right, where, depth + 1))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
-            return apply(FUNCTIONS[name], *(_traced(arg, where, depth + 1) for arg in args))
+            return apply(FUNCTIONS[name], *(_value(arg, where, depth + 1) for arg in args))
     raise UsageError(
         f"a stencil is made of fields, scalars, numbers and operators, got {type(node).__name__} in {where}"
     )

@@ -124,7 +124,7 @@ def annotate(
         cases = _cases(sites, options, source.parent)
         results = _results(sites, cases, options, deadline)
     new = replaced(text, list(zip(sites, results, strict=True)))
-    notes = _checked(source, _program(text, sites), new, options, [site.spec for site in sites])
+    notes = _compile_notes(source, _program(text, sites), new, options, [site.spec for site in sites])
     if target is not None:
         ends = "\r\n" if b"\r\n" in source.read_bytes() else "\n"
         write_text(target, new.replace("\n", ends))
@@ -165,7 +165,7 @@ def _program(text: str, sites: Sequence[RegionGroup]) -> str:
     return replaced(text, [(site, SiteResult(line=site.region.line, sizes=(), tuned=False)) for site in sites])
 
 
-def _checked(
+def _compile_notes(
     source: Path, text: str, new: str, options: AnnotatedOptions, specs: Sequence[TuningSpec | None]
 ) -> tuple[str, ...]:
     """Check that the new text compiles with its build commands' definitions; return a note if the old one does not."""
@@ -218,9 +218,9 @@ def replaced(text: str, results: Sequence[tuple[RegionGroup, SiteResult]]) -> st
     for site, result in results:
         heads += [size.extra.get("_prelude", "") for size in result.sizes]
         for number, loop in enumerate(site.loops):
-            if loop.region.body(text).strip() and not any(map(_new, result.sizes)):
+            if loop.region.body(text).strip() and not any(map(_is_new, result.sizes)):
                 continue
-            body = _body(number, _old(text, loop), result)
+            body = _body(number, _old_body(text, loop), result)
             if loop.finals:
                 # One statement, as the region may be all that an if or a loop holds.
                 body = f"  {{\n{body}{''.join(code(each, 1) for each in loop.finals)}  }}\n"
@@ -234,13 +234,13 @@ def replaced(text: str, results: Sequence[tuple[RegionGroup, SiteResult]]) -> st
     return joined(heads) + "".join(out)
 
 
-def _old(text: str, loop: LoopRegion) -> str:
+def _old_body(text: str, loop: LoopRegion) -> str:
     """Return the original body as the file has it, or the annotation's own code where there is none."""
     body = loop.region.body(text)
     return f"    {{\n{body.rstrip()}\n    }}\n" if body.strip() else region_text(loop.old, 2)
 
 
-def _new(size: SizeResult) -> bool:
+def _is_new(size: SizeResult) -> bool:
     return size.made and not size.extra.get("kept_original")
 
 
@@ -249,11 +249,11 @@ def _body(number: int, old: str, result: SiteResult) -> str:
     several = len(result.sizes) > 1
     branches: dict[str, str] = {}
     for place, size in enumerate(result.sizes):
-        if not _new(size):
+        if not _is_new(size):
             continue
-        told = result.guards[place].items() if several else ()
+        values = result.guards[place].items() if several else ()
         conditions = size.conditions[number] if size.conditions else ()
-        tests = dict.fromkeys([*(f"{name} == {_literal(value)}" for name, value in told), *conditions])
+        tests = dict.fromkeys([*(f"{name} == {_literal(value)}" for name, value in values), *conditions])
         new = _comment(size, result) + (size.text[number] if size.text else region_text(size.bodies[number]))
         if not tests:
             # It is right for every call, and nothing tells its size from those behind it.

@@ -93,8 +93,8 @@ class Case:
 
     def code(self, loop: LoopRegion, *, plain: bool = False) -> tree.Stmt:
         """Return a region's code, or without its transforms the original body, with temporaries inside the loops."""
-        kept = loop.live | {each.name for each in self.inputs if not each.extents}
-        return localise(inline_temporaries(loop.old if plain else loop.code, self.types, kept), self.types, kept)
+        names = loop.live | {each.name for each in self.inputs if not each.extents}
+        return localise(inline_temporaries(loop.old if plain else loop.code, self.types, names), self.types, names)
 
     def transformed(
         self,
@@ -145,19 +145,19 @@ def input_sizes(spec: TuningSpec, chosen: Mapping[str, int]) -> tuple[dict[str, 
     values = [(chosen[each.name],) if each.name in chosen else each.values for each in spec.inputs]
     if math.prod(len(each) for each in values) > 100_000:
         raise UsageError("the input parameters have more than 100000 combinations")
-    found = []
+    sizes = []
     for point in itertools.product(*values):
         size: dict[str, Plain] = dict(zip(names, point, strict=True))
         if all(rule.value({**spec.lets, **size}) for _, rule in spec.input_constraints):
-            found.append(size)
-    if not found:
+            sizes.append(size)
+    if not sizes:
         raise UsageError("no size of the input fulfils the constraints of input_params")
-    if len(found) > MOST_SIZES:
+    if len(sizes) > MOST_SIZES:
         raise UsageError(
-            f"a specification is tuned for at most {MOST_SIZES} sizes of the input, got {len(found)}",
+            f"a specification is tuned for at most {MOST_SIZES} sizes of the input, got {len(sizes)}",
             "add a constraint, or choose with --set NAME=VALUE",
         )
-    return tuple(found)
+    return tuple(sizes)
 
 
 def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], folder: Path) -> Case:
@@ -166,22 +166,22 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
     files = _input_files(spec, folder)
     whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
     # Extents may name the whole numbers that the file gives to scalars and macros before the region.
-    given = {name: value for name in site.values if (value := file_value(site, name)) is not None}
-    words: dict[str, Plain] = {**given, **spec.lets, **size}
+    scalars = {name: value for name in site.values if (value := file_value(site, name)) is not None}
+    words: dict[str, Plain] = {**scalars, **spec.lets, **size}
     variables: dict[str, RegionInput] = {}
     for each in spec.variables:
-        variables[each.name] = made = _input(each, words)
-        if not made.extents and isinstance(made.init, int):
-            words.setdefault(each.name, made.init)
+        variables[each.name] = variable = _input(each, words)
+        if not variable.extents and isinstance(variable.init, int):
+            words.setdefault(each.name, variable.init)
     variables |= {each.name: _declared_input(each, whole) for each in files.variables}
     old = site.filled([loop.old for loop in site.loops])
     declared = {node.name: node for node in tree.every(old, tree.Declare)}
     ctypes = {each.name: each.ctype for each in spec.variables}
     types = region_types(site, ctypes | {each.name: each.ctype for each in files.variables}, numbers)
-    taken = set(variables) | set(numbers) | set(declared)
-    live = {each.name: each for each in _live(site, old, types, taken, _results(site, variables, types))}
-    known = _constants(old, whole, {**variables, **live}, files.init)
-    fixed = subscripts(old) | set(known)
+    names = set(variables) | set(numbers) | set(declared)
+    live = {each.name: each for each in _live(site, old, types, names, _results(site, variables, types))}
+    constants = _constants(old, whole, {**variables, **live}, files.init)
+    fixed = subscripts(old) | set(constants)
     inputs = [
         replace(each, wide=each.name not in fixed and not isinstance(each.init, tuple))
         for each in (*variables.values(), *live.values())
@@ -194,20 +194,20 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
             name=each.name,
             extents=each.extents,
             inside=each.name in declared,
-            held=_held(each, site, alone),
+            held=_storage(each, site, alone),
         )
         for each in inputs
     )
-    loose = {name: types[name] for name in sorted((tree.scalars(old) | tree.counters(old)) - taken - set(live))}
+    loose = {name: types[name] for name in sorted((tree.scalars(old) | tree.counters(old)) - names - set(live))}
     shapes = {each.name: each.extents for each in variables.values() if each.extents}
     for name, node in declared.items():
-        extents = [evaluate(each, known) for each in node.dims]
+        extents = [evaluate(each, constants) for each in node.dims]
         if extents and all(isinstance(each, int) and each > 0 for each in extents):
             shapes[name] = tuple(each for each in extents if isinstance(each, int))
     return Case(
         site=site,
         numbers=numbers,
-        known=known,
+        known=constants,
         inputs=tuple(inputs),
         bound=bound,
         loose=loose,
@@ -220,7 +220,7 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
     )
 
 
-def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
+def _storage(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
     """Return where the file has an array; one that it does not declare is where the specification says."""
     own = each.name in (site.arrays if each.name in site.parameters else alone)
     if own and each.nbytes <= _MOST_HELD:
@@ -231,11 +231,11 @@ def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
 def _numbers(site: RegionGroup, size: Mapping[str, Plain]) -> dict[str, int | float]:
     """Return the parameters that are constants of the unit; those that the code declares itself are not."""
     own = tree.declared(site.around)
-    found: dict[str, int | float] = {}
+    numbers: dict[str, int | float] = {}
     for name, value in size.items():
         if isinstance(value, bool | int | float) and name not in own:
-            found[name] = int(value) if isinstance(value, bool) else value
-    return found
+            numbers[name] = int(value) if isinstance(value, bool) else value
+    return numbers
 
 
 def _input_files(spec: TuningSpec, folder: Path) -> InputFiles:
@@ -274,9 +274,9 @@ def _number(value: Plain, name: str) -> int | float:
     return value
 
 
-def _declared_input(each: tree.Declare, known: Mapping[str, int]) -> RegionInput:
-    extents = tuple(_extent(evaluate(dim, known) or 0, each.name) for dim in each.dims)
-    init = evaluate(each.value, known) if isinstance(each.value, tree.Expr) else None
+def _declared_input(each: tree.Declare, values: Mapping[str, int]) -> RegionInput:
+    extents = tuple(_extent(evaluate(dim, values) or 0, each.name) for dim in each.dims)
+    init = evaluate(each.value, values) if isinstance(each.value, tree.Expr) else None
     return RegionInput(name=each.name, dtype=ELEMENTS[each.ctype], extents=extents, init=0 if init is None else init)
 
 
@@ -284,11 +284,11 @@ def _constants(
     stmt: tree.Stmt, numbers: Mapping[str, int], inputs: Mapping[str, RegionInput], init: tree.Stmt
 ) -> dict[str, int]:
     """Return whole numbers that names stand for: parameters, and scalars that are set once, to something known."""
-    known = dict(numbers)
+    constants = dict(numbers)
     # A floating-point number that begins with a whole one chooses nothing: it is compared on other values, too.
     whole = [each for each in inputs.values() if not each.extents and not each.dtype.startswith("float")]
     single = {each.name: each.init for each in whole}
-    known |= {
+    constants |= {
         name: value for name, value in single.items() if isinstance(value, int) and name not in tree.written(stmt)
     }
     assigned: dict[str, list[tree.Expr | None]] = {}
@@ -300,42 +300,42 @@ def _constants(
     nested = (node for node in tree.statements(stmt) if isinstance(node, tree.Loop | tree.If))
     bad = tree.counters(stmt).union(*map(tree.written, nested))
     for name in {name for name, values in assigned.items() if len(values) > 1} | bad:
-        known.pop(name, None)
+        constants.pop(name, None)
     for _ in range(4):
         for name, values in assigned.items():
-            if len(values) == 1 and values[0] is not None and name not in known and name not in bad:
-                value = evaluate(values[0], known)
+            if len(values) == 1 and values[0] is not None and name not in constants and name not in bad:
+                value = evaluate(values[0], constants)
                 if isinstance(value, int):
-                    known[name] = value
+                    constants[name] = value
     # Scalars that the files set stand for what they are set to, whatever they were before.
     for name, values in assigned.items():
-        if name in inputs and len(values) == 1 and values[0] is not None and name in known and name not in numbers:
-            value = evaluate(values[0], {k: v for k, v in known.items() if k != name})
+        if name in inputs and len(values) == 1 and values[0] is not None and name in constants and name not in numbers:
+            value = evaluate(values[0], {k: v for k, v in constants.items() if k != name})
             if isinstance(value, int):
-                known[name] = value
+                constants[name] = value
             else:
-                known.pop(name)
-    return known
+                constants.pop(name)
+    return constants
 
 
 def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Mapping[str, str]) -> list[str]:
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for loop in site.loops:
         plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
-        known = tree.declared(plain) | set(variables)
+        scope = tree.declared(plain) | set(variables)
         for node in (*tree.every(plain, tree.Assign), *loop.finals):
             name = node.variable if isinstance(node.target, tree.Name) else ""
-            if name and name not in known and (node in loop.finals or name not in tree.counters(loop.old)):
-                found[name] = None
-    return list(found)
+            if name and name not in scope and (node in loop.finals or name not in tree.counters(loop.old)):
+                names[name] = None
+    return list(names)
 
 
 def _live(
-    site: RegionGroup, old: tree.Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]
+    site: RegionGroup, old: tree.Stmt, types: Mapping[str, str], identifiers: set[str], results: Sequence[str]
 ) -> list[RegionInput]:
     chosen = subscripts(old)
-    found = []
-    names = [name for name in sorted(tree.scalars(old) - taken - tree.counters(old)) if exposed(old, name)[0]]
+    inputs = []
+    names = [name for name in sorted(tree.scalars(old) - identifiers - tree.counters(old)) if exposed(old, name)[0]]
     for name in dict.fromkeys((*results, *names)):
         value = file_value(site, name)
         if value is None and name in chosen and name in names:
@@ -345,8 +345,8 @@ def _live(
                 f"give it one in input_params or input_vars, such as decl int {name} = 100;",
             )
         init: Any = "random" if value is None else value
-        found.append(RegionInput(name=name, dtype=ELEMENTS[types[name]], init=init))
-    return found
+        inputs.append(RegionInput(name=name, dtype=ELEMENTS[types[name]], init=init))
+    return inputs
 
 
 def _check_memory(inputs: Sequence[RegionInput]) -> None:
@@ -363,14 +363,14 @@ def command_of(spec: TuningSpec | None, values: Mapping[str, object] | None = No
     """Return a build command with its parameters put in; with their first values the original body is built."""
     if spec is None:
         return "cc -O3"
-    known: dict[str, object] = {each.name: each.values[0] for each in (*spec.inputs, *(() if values else spec.params))}
-    return substitute(str(spec.arg("build", "build_command") or "cc -O3"), {**spec.lets, **known, **(values or {})})
+    words: dict[str, object] = {each.name: each.values[0] for each in (*spec.inputs, *(() if values else spec.params))}
+    return substitute(str(spec.arg("build", "build_command") or "cc -O3"), {**spec.lets, **words, **(values or {})})
 
 
 def command_notes(spec: TuningSpec) -> tuple[str, ...]:
     """Return what is to be said about a specification's build command."""
-    known = {*spec.lets, *(each.name for each in (*spec.inputs, *spec.params))}
-    missing = unknown_parameters(str(spec.arg("build", "build_command") or ""), known)
+    names = {*spec.lets, *(each.name for each in (*spec.inputs, *spec.params))}
+    missing = unknown_parameters(str(spec.arg("build", "build_command") or ""), names)
     notes = [f"the build command uses @{name[:40]}, which is no parameter, so it is empty" for name in missing]
     with contextlib.suppress(UsageError):  # what is refused is said where it is built, with what the user permits
         notes += parse_build_command(command_of(spec)).notes
@@ -383,7 +383,7 @@ def region_types(
     """Return C's types of a site's scalars and arrays' elements; counters that nobody declares are ``int``."""
     code = site.filled([loop.old for loop in site.loops])
     line = site.region.line
-    found = {name: each.ctype for name, each in site.parameters.items()}
+    types = {name: each.ctype for name, each in site.parameters.items()}
     for name, ctype in variables.items():
         declared = site.parameters.get(name)
         if declared is not None and declared.ctype != ctype:
@@ -391,28 +391,28 @@ def region_types(
                 f"the file declares {name!r} as {declared.ctype}, its specification of line {line} as {ctype}",
                 "give both one type",
             )
-        found[name] = ctype
-    found |= {node.name: node.ctype for node in tree.every(code, tree.Declare) if node.ctype != "void"}
-    found |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
+        types[name] = ctype
+    types |= {node.name: node.ctype for node in tree.every(code, tree.Declare) if node.ctype != "void"}
+    types |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
     for loop in tree.loops(code):
-        found.setdefault(loop.index, loop.ctype or "int")
-    held = tree.elements(code)
-    wanted = tree.scalars(code) if site.spec is not None or device else tree.assigned(code)
-    wanted |= held if device else set()
-    missing = sorted(wanted - found.keys())
+        types.setdefault(loop.index, loop.ctype or "int")
+    arrays = tree.elements(code)
+    names = tree.scalars(code) if site.spec is not None or device else tree.assigned(code)
+    names |= arrays if device else set()
+    missing = sorted(names - types.keys())
     if missing:
         raise UsageError(
             f"{missing[0]!r} in the region of line {line} is declared as a number neither in the file nor in a "
             "specification",
             f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}; declare it before the region or in input_vars",
         )
-    unbound = sorted(held - variables.keys() - tree.declared(code)) if site.spec is not None else []
+    unbound = sorted(arrays - variables.keys() - tree.declared(code)) if site.spec is not None else []
     if unbound:
         raise UsageError(
             f"the array {unbound[0]!r} in the region of line {line} has no extents in the specification",
             f"add decl TYPE {unbound[0]}[EXTENT] = random; to input_vars",
         )
-    return found
+    return types
 
 
 def file_value(site: RegionGroup, name: str) -> int | None:
@@ -421,9 +421,9 @@ def file_value(site: RegionGroup, name: str) -> int | None:
     if text is None:
         return None
     try:
-        found = parse_expression(text, "a declaration")
+        expr = parse_expression(text, "a declaration")
     except UsageError:
         return None
     texts = {other: each for other, each in site.values.items() if other != name}
-    value = evaluate(found, {other: int(each) for other, each in texts.items() if re.fullmatch("0|[1-9][0-9]*", each)})
+    value = evaluate(expr, {other: int(each) for other, each in texts.items() if re.fullmatch("0|[1-9][0-9]*", each)})
     return value if isinstance(value, int) else None

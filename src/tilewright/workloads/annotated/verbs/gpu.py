@@ -58,13 +58,13 @@ class DeviceVariant:
 
 def device_variant(case: Case, values: Mapping[str, object], options: AnnotatedOptions) -> DeviceVariant:
     """Return a point as text for a device."""
-    made = [_program(loop, case, case.code(loop), values, options, case.setting) for loop in case.site.loops]
+    pairs = [_program(loop, case, case.code(loop), values, options, case.setting) for loop in case.site.loops]
     dialect = CUDA if options.backend == "cuda" else OPENCL
-    notes = [note for program, more in made for note in (*more, *program.notes)]
+    notes = [note for program, more in pairs for note in (*more, *program.notes)]
     return DeviceVariant(
-        programs=tuple(program for program, _ in made),
-        preludes=tuple(host_prelude(program, dialect) for program, _ in made),
-        bodies=tuple(host_body(program, dialect) for program, _ in made),
+        programs=tuple(program for program, _ in pairs),
+        preludes=tuple(host_prelude(program, dialect) for program, _ in pairs),
+        bodies=tuple(host_body(program, dialect) for program, _ in pairs),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -83,19 +83,19 @@ def _program(
     only what is asked of the device is done.
     """
 
-    def made(wanted: tree.Stmt) -> tuple[DeviceProgram, list[str]]:
-        applied = case.transformed(loop, wanted, values, setting, strict=options.strict, openmp=False)
+    def lowering(stmt: tree.Stmt) -> tuple[DeviceProgram, list[str]]:
+        applied = case.transformed(loop, stmt, values, setting, strict=options.strict, openmp=False)
         args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
         where = f"tw_line{loop.region.line}"
         return lower(applied.stmt, args, setting, _shapes(case, code), where), applied.notes
 
     try:
-        return made(code)
+        return lowering(code)
     except IllegalTransformError as error:
         plain = tree.map_statements(code, _for_device)
         if options.strict or plain == code:
             raise
-        program, notes = made(plain)
+        program, notes = lowering(plain)
         return program, [f"only what is asked of the device is done: {error.message}", *notes]
 
 
@@ -103,11 +103,11 @@ def _for_device(stmt: tree.Stmt) -> tree.Stmt:
     """Return what a transform asks of a device, or what stands behind it."""
     if not isinstance(stmt, tree.Transform) or stmt.name in DEVICE:
         return stmt
-    asked = tuple((name, text) for name, text in stmt.arguments if name == "cuda" and stmt.name == "Composite")
-    return tree.Transform(stmt.name, asked, stmt.body) if asked else stmt.body
+    arguments = tuple((name, text) for name, text in stmt.arguments if name == "cuda" and stmt.name == "Composite")
+    return tree.Transform(stmt.name, arguments, stmt.body) if arguments else stmt.body
 
 
-def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], options: AnnotatedOptions) -> DeviceVariant:
+def guarded(point: DeviceVariant, case: Case, values: Mapping[str, object], options: AnnotatedOptions) -> DeviceVariant:
     """Return a point with what has to hold where it is called.
 
     Sizes are those that its extents and its legality were told by; a device's copies of arrays that overlap are not
@@ -116,8 +116,8 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
 
     def of(loop: LoopRegion, program: DeviceProgram) -> RegionGuard:
         def build(code: tree.Stmt, setting: NestContext) -> object:
-            found = _program(loop, case, code, values, options, setting)[0]
-            return found.host, found.streams
+            result = _program(loop, case, code, values, options, setting)[0]
+            return result.host, result.streams
 
         away = not program.launch.resident
         fixed = sized_arrays(case, program.extents) if away else {}
@@ -126,14 +126,14 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
         filled = [expression_text(extent > 0) for extent in free]
         return replace(guard, conditions=tuple(dict.fromkeys([*guard.conditions, *filled])))
 
-    guards = [of(*each) for each in zip(case.site.loops, made.programs, strict=True)]
+    guards = [of(*each) for each in zip(case.site.loops, point.programs, strict=True)]
     notes = dict.fromkeys(note for guard in guards for note in guard.notes)
-    return replace(made, conditions=tuple(guard.conditions for guard in guards), notes=(*made.notes, *notes))
+    return replace(point, conditions=tuple(guard.conditions for guard in guards), notes=(*point.notes, *notes))
 
 
 def _shapes(case: Case, stmt: tree.Stmt) -> dict[str, tuple[tree.Expr, ...]]:
     """Return the extents of arrays: the specification's own words for arrays of one dimension."""
-    found: dict[str, tuple[tree.Expr, ...]] = {
+    shapes: dict[str, tuple[tree.Expr, ...]] = {
         name: tuple(tree.integer(each) for each in extents) for name, extents in case.shapes.items()
     }
     spec = case.site.spec
@@ -141,23 +141,23 @@ def _shapes(case: Case, stmt: tree.Stmt) -> dict[str, tuple[tree.Expr, ...]]:
         text = each.dims[0].text if len(each.dims) == 1 else ""
         visible = all(name in case.numbers for name in re.findall(r"[A-Za-z_]\w*", text))  # a let is no variable of C
         if re.fullmatch(r"[\w\s*+()-]+", text) and "**" not in text and visible:
-            found[each.name] = (parse_expression(text, f"the extent of {each.name}"),)
+            shapes[each.name] = (parse_expression(text, f"the extent of {each.name}"),)
     if spec is None:
         for name, extent in extents_of(stmt).items():
-            found[name] = (extent.count,)
+            shapes[name] = (extent.count,)
         for name, declared in case.site.parameters.items():
-            found |= _declared(name, declared, stmt, found.pop(name, None))
-    return found
+            shapes |= _declared_extents(name, declared, stmt, shapes.pop(name, None))
+    return shapes
 
 
-def _declared(
-    name: str, declared: tree.Declare, stmt: tree.Stmt, told: tuple[tree.Expr, ...] | None
+def _declared_extents(
+    name: str, declared: tree.Declare, stmt: tree.Stmt, head: tuple[tree.Expr, ...] | None
 ) -> dict[str, tuple[tree.Expr, ...]]:
     """Return an array's extents: the first as its subscripts tell, the others, and what they do not, as declared."""
     inside = tree.written(stmt) | tree.counters(stmt)
-    said = (*(told or declared.dims[:1]), *declared.dims[1:])
-    known = all(each != tree.integer(0) and not tree.names(each) & inside for each in said[len(told or ()) :])
-    return {name: said} if known and declared.dims and not declared.heap else {}
+    dims = (*(head or declared.dims[:1]), *declared.dims[1:])
+    is_constant = all(each != tree.integer(0) and not tree.names(each) & inside for each in dims[len(head or ()) :])
+    return {name: dims} if is_constant and declared.dims and not declared.heap else {}
 
 
 class OpenCLMeter(CpuMeter):
@@ -173,11 +173,11 @@ class OpenCLMeter(CpuMeter):
 
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
-        made = device_variant(self.case, values, self.options)
-        bodies = tuple(tree.Verbatim(text) for text in made.bodies)
-        prelude = "\n".join(dict.fromkeys(made.preludes))
+        variant = device_variant(self.case, values, self.options)
+        bodies = tuple(tree.Verbatim(text) for text in variant.bodies)
+        prelude = "\n".join(dict.fromkeys(variant.preludes))
         command = (*self.program("cc"), "-O2", "-lOpenCL")
-        return LoopVariant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=made.notes)
+        return LoopVariant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=variant.notes)
 
 
 class CudaMeter(OpenCLMeter):
@@ -190,45 +190,45 @@ class CudaMeter(OpenCLMeter):
 
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
-        made = device_variant(self.case, values, self.options)
-        away = [replace(each, launch=replace(each.launch, resident=False)) for each in made.programs]
+        variant = device_variant(self.case, values, self.options)
+        away = [replace(each, launch=replace(each.launch, resident=False)) for each in variant.programs]
         bodies = tuple(tree.Verbatim(host_body(each, CUDA)) for each in away)
-        unit = self.case.unit(bodies, "\n".join(dict.fromkeys(made.preludes)))
+        unit = self.case.unit(bodies, "\n".join(dict.fromkeys(variant.preludes)))
         fast = parse_build_command(command_of(self.case.site.spec, values), self.options.allow_compilers).fast_math
         command = (NVCC, "-O3", f"-arch={self.architecture}", *(("--use_fast_math",) if fast else ()))
-        return LoopVariant(bodies=bodies, unit=unit, command=command, notes=made.notes)
+        return LoopVariant(bodies=bodies, unit=unit, command=command, notes=variant.notes)
 
 
 def plain_device(case: Case, options: AnnotatedOptions) -> SiteResult:
     """Generate device code of a region without a tuning specification; its arguments are literals."""
-    made = guarded(device_variant(case, {}, options), case, {}, options)
+    variant = guarded(device_variant(case, {}, options), case, {}, options)
     extra: dict[str, Any] = {}
     if options.backend == "cuda" and nvrtc.available():
-        taken: dict[str, Resources] = {}
-        for program in made.programs:
-            asked = "" if options.machine is None else options.machine.architecture
-            taken |= nvrtc.compile_kernels(kernels_text(program, CUDA), current_architecture(asked)[0])
-        extra["resources"] = _plain(taken)
-    return SiteResult(line=case.site.region.line, sizes=(_result(case, made, extra=extra),), tuned=False)
+        resources: dict[str, Resources] = {}
+        for program in variant.programs:
+            architecture = "" if options.machine is None else options.machine.architecture
+            resources |= nvrtc.compile_kernels(kernels_text(program, CUDA), current_architecture(architecture)[0])
+        extra["resources"] = _plain(resources)
+    return SiteResult(line=case.site.region.line, sizes=(_result(case, variant, extra=extra),), tuned=False)
 
 
-def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
-    return {name: asdict(each) for name, each in taken.items()}
+def _plain(resources: Mapping[str, Resources]) -> dict[str, Any]:
+    return {name: asdict(each) for name, each in resources.items()}
 
 
 def _result(
     case: Case,
-    made: DeviceVariant,
+    variant: DeviceVariant,
     notes: Sequence[str] = (),
     extra: Mapping[str, Any] = MappingProxyType({}),
     **more: Any,  # noqa: ANN401
 ) -> SizeResult:
     return SizeResult(
         numbers=dict(case.numbers),
-        notes=(*made.notes, *notes),
-        text=made.bodies,
-        conditions=made.conditions,
-        extra={"_prelude": "\n".join(made.preludes), **extra},
+        notes=(*variant.notes, *notes),
+        text=variant.bodies,
+        conditions=variant.conditions,
+        extra={"_prelude": "\n".join(variant.preludes), **extra},
         **more,
     )
 
@@ -240,13 +240,13 @@ def tune_device(case: Case, options: AnnotatedOptions, deadline: Deadline, share
     else they are priced for the machine.
     """
     if options.backend == "opencl":
-        return _measured(case, options, deadline, share)
+        return _measured_result(case, options, deadline, share)
     device = None if options.machine is not None else _device()
     if device is not None and shutil.which(NVCC) is not None:
-        return _measured(case, options, deadline, share, device.architecture)
+        return _measured_result(case, options, deadline, share, device.architecture)
     if device is not None:
         warn_once(f"there is a CUDA device, but no {NVCC} that builds for it: variants are priced and not run")
-    return _priced(case, options, share, None if device is None else gpu_machine(device.describe()))
+    return _priced_result(case, options, share, None if device is None else gpu_machine(device.describe()))
 
 
 def _device() -> "CudaDevice | None":
@@ -259,7 +259,7 @@ def _device() -> "CudaDevice | None":
         return None
 
 
-def _measured(
+def _measured_result(
     case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline, architecture: str = ""
 ) -> SizeResult:
     """Run variants on a device: for OpenCL, or for the architecture of a CUDA device."""
@@ -273,11 +273,11 @@ def _measured(
             meter.architecture = architecture
         meter.start()
         choice, winner = searched(case, options, meter, share, space_of(case))
-        made = device_variant(case, winner.values, options)
-    copied = architecture and any(each.launch.resident for each in made.programs)
+        variant = device_variant(case, winner.values, options)
+    copied = architecture and any(each.launch.resident for each in variant.programs)
     return _result(
         case,
-        guarded(made, case, winner.values, options),
+        guarded(variant, case, winner.values, options),
         notes=(*([COPIED] if copied else []), *([] if meter.wide else [NARROW])),
         values=winner.values,
         seconds=winner.seconds,
@@ -290,7 +290,7 @@ def _measured(
     )
 
 
-def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Machine | None) -> SizeResult:
+def _priced_result(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Machine | None) -> SizeResult:
     """Price variants for a card: that which is named, that of this machine, or that of the build command."""
     parsed = parse_build_command(command_of(case.spec), options.allow_compilers)
     machine = options.machine or here or of_architecture(parsed.architecture)

@@ -55,12 +55,12 @@ def guard_of(
     # What a region and its surroundings declare themselves lies apart.
     overlap = _classes(tree.elements(code) - tree.declared(code) - tree.declared(case.site.around), case.types)
     full = case.setting
-    made = build(code, full)
+    result = build(code, full)
 
-    def same(kept: Sequence[str], shared: Mapping[str, str]) -> bool:
-        known = case.known if len(kept) == len(free) else {name: case.known[name] for name in kept}
+    def same(names: Sequence[str], shared: Mapping[str, str]) -> bool:
+        values = case.known if len(names) == len(free) else {name: case.known[name] for name in names}
         try:
-            return build(code, replace(full, known=known, overlap=shared)) == made
+            return build(code, replace(full, known=values, overlap=shared)) == result
         except TilewrightError:
             return False
 
@@ -77,7 +77,7 @@ def guard_of(
     elif same(sizes, overlap):
         overlap = {}
     distinct, notes = _distinct(loop, case, code, overlap)
-    behind = [name for name in sorted(tree.written(code)) if (found := case.site.parameters.get(name)) and found.heap]
+    behind = [name for name in sorted(tree.written(code)) if (param := case.site.parameters.get(name)) and param.heap]
     notes += [f"the rows of {name!r} must not overlap each other, which nothing looks at" for name in behind]
     return RegionGuard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
 
@@ -88,12 +88,12 @@ def sized_arrays(case: Case, extents: Mapping[str, tree.Expr]) -> dict[str, int 
     if spec is None:
         return {}
     sizes = visible_sizes(case)
-    found: set[str] = set()
+    names: set[str] = set()
     for each in spec.variables:
         inside = {word for dim in each.dims for word in _WORD.findall(dim.text)}
         if inside and each.name in extents and not inside & tree.names(extents[each.name]):
-            found |= inside & sizes.keys() or sizes.keys()
-    return {name: sizes[name] for name in sorted(found)}
+            names |= inside & sizes.keys() or sizes.keys()
+    return {name: sizes[name] for name in sorted(names)}
 
 
 def visible_sizes(case: Case) -> dict[str, int | float]:
@@ -103,27 +103,27 @@ def visible_sizes(case: Case) -> dict[str, int | float]:
     specification gives to other names of the file: ``decl int n = N``.
     """
     here = _visible(case) | set(case.site.values)
-    found = {name: value for name, value in case.numbers.items() if name in here}
-    if len(found) < len(case.numbers):
+    sizes = {name: value for name, value in case.numbers.items() if name in here}
+    if len(sizes) < len(case.numbers):
         own = {each.name for each in case.inputs if not each.extents} - set(case.site.values)
-        found |= {name: case.known[name] for name in sorted(own & here & case.known.keys())}
-    return found
+        sizes |= {name: case.known[name] for name in sorted(own & here & case.known.keys())}
+    return sizes
 
 
 def _visible(case: Case) -> set[str]:
     """Names that C has where the regions stand."""
-    found = set(case.site.parameters) | tree.used(case.site.around)
+    names = set(case.site.parameters) | tree.used(case.site.around)
     for loop in case.site.loops:
-        found |= tree.used(loop.old)
-    return found
+        names |= tree.used(loop.old)
+    return names
 
 
-def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
+def _classes(arrays: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
     """Return what stands for the types of arrays: one for all, where one of them is of char or of an unknown type.
 
     C allows one array to be read and written through types that differ in their names and signs alone.
     """
-    own = {name: types.get(name, "char") for name in found}
+    own = {name: types.get(name, "char") for name in arrays}
     return {
         name: _ANY if "char" in own.values() else ELEMENTS.get(ctype, ctype).removeprefix("u")
         for name, ctype in own.items()
@@ -140,21 +140,21 @@ def _distinct(loop: LoopRegion, case: Case, code: tree.Stmt, overlap: Mapping[st
         if a != b and a in new and (b not in new or a < b) and overlap[a] == overlap[b]
     ]
     reach, tests = _reaches(loop, case, code) if pairs else ({}, {})
-    found: list[str] = []
+    conditions: list[str] = []
     notes: list[str] = []
     for a, b in pairs:
         for each in (a, b):
-            found += tests.get(each, ())
+            conditions += tests.get(each, ())
         if a in reach and b in reach:
             ends = {name: f"(const char *)({name} + ({reach[name]}))" for name in (a, b)}
-            found.append(f"({ends[a]} <= (const char *){b} || {ends[b]} <= (const char *){a})")
+            conditions.append(f"({ends[a]} <= (const char *){b} || {ends[b]} <= (const char *){a})")
         else:
-            found.append(f"(const char *){a} != (const char *){b}")
+            conditions.append(f"(const char *){a} != (const char *){b}")
             unknown = a if a not in reach else b
             notes.append(
                 f"how much of {unknown!r} is used is not known, so it must not overlap {(b if unknown == a else a)!r}"
             )
-    return list(dict.fromkeys(found)), notes
+    return list(dict.fromkeys(conditions)), notes
 
 
 def _reaches(loop: LoopRegion, case: Case, code: tree.Stmt) -> tuple[dict[str, str], dict[str, list[str]]]:

@@ -48,12 +48,12 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
     if len(case.site.loops) != 1:
         return None
     loop = case.site.loops[0]
-    found = _found(case, loop)
-    problem = None if found is None else _problem(case, found)
-    if found is None or problem is None:
-        if loop.stencil and found is not None:
+    match = _match(case, loop)
+    problem = None if match is None else _problem(case, match)
+    if match is None or problem is None:
+        if loop.stencil and match is not None:
             raise UsageError(
-                f"the fields {', '.join(found.program.fields)} are not arrays of one shape and type whose inner cells "
+                f"the fields {', '.join(match.program.fields)} are not arrays of one shape and type whose inner cells "
                 "are updated",
                 "see input_vars and the old body",
             )
@@ -61,7 +61,7 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
     trials: list[tuple[Measurement, LoopVariant, Tiling]] = []
     reasons: list[str] = []
     for tiling in candidates(problem):
-        variant = stencil_variant(case, found, problem, tiling)
+        variant = stencil_variant(case, match, problem, tiling)
         timed = meter.single(variant)
         reasons += [f"{tiling}: {timed.detail}"] if timed.detail else []
         trials += [] if timed.detail else [(timed, variant, tiling)]
@@ -70,7 +70,7 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Siz
             raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
         return f"an iterated stencil, but its kernel did not run: {reasons[0]}"
     timed, variant, tiling = min(trials, key=lambda trial: trial[0].median)
-    if not loop.stencil and not _gained(timed, ours, original):
+    if not loop.stencil and not _is_gain(timed, ours, original):
         took = format_seconds(timed.median)
         return f"an iterated stencil; the stencil compiler's {tiling} took {took}, the loops stay"
     note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
@@ -91,24 +91,24 @@ def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -
     if any(loop.stencil for loop in case.site.loops):
         return None
     how = blocking(target_cpu().simd_bits)
-    made = [_region(case.code(loop, plain=True), case.setting, how) for loop in case.site.loops]
-    bodies = tuple(body for body, _, _ in made)
-    dtypes = dict.fromkeys(dtype for _, found, _ in made for dtype in found)
+    parts = [_region(case.code(loop, plain=True), case.setting, how) for loop in case.site.loops]
+    bodies = tuple(body for body, _, _ in parts)
+    dtypes = dict.fromkeys(dtype for _, types, _ in parts for dtype in types)
     if not dtypes and not any(map(has_directives, bodies)):
         return None
-    what = "products of matrices by a blocked kernel" if dtypes else "the original loops"
+    name = "products of matrices by a blocked kernel" if dtypes else "the original loops"
     prelude = joined([_HEAD, *(product_text(dtype, how) for dtype in dtypes)]) if dtypes else ""
-    variant = _compiled(case, bodies, prelude)
+    variant = _host_variant(case, bodies, prelude)
     timed = meter.single(variant)
     if timed.detail:
-        return f"{what} on threads did not run: {timed.detail}"
-    if not _gained(timed, ours, original, _GAIN):
-        return f"{what} on threads took {format_seconds(timed.median)}, the loops stay"
+        return f"{name} on threads did not run: {timed.detail}"
+    if not _is_gain(timed, ours, original, _GAIN):
+        return f"{name} on threads took {format_seconds(timed.median)}, the loops stay"
     guards = [
         guard_of(loop, case, lambda code, setting: _region(code, setting, how)[0], plain=True)
         for loop in case.site.loops
     ]
-    notes = [f"without the transforms: {what}, on threads", *dict.fromkeys(note for *_, more in made for note in more)]
+    notes = [f"without the transforms: {name}, on threads", *dict.fromkeys(note for *_, more in parts for note in more)]
     return original.result(
         case,
         variant,
@@ -122,9 +122,9 @@ def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -
 
 def _region(code: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, Sequence[str], Sequence[str]]:
     """Return a region with its products blocked and what is left on threads, the products' types, and notes."""
-    body, found = block_products(code, setting, how)
-    if found:
-        return body, found, ()
+    body, dtypes = block_products(code, setting, how)
+    if dtypes:
+        return body, dtypes, ()
     threads, notes = on_cpu(code, {}, setting)
     return threads, (), notes
 
@@ -140,8 +140,8 @@ def candidates(problem: Problem) -> tuple[Tiling, ...]:
     more = [replace(chosen, time=steps) for steps in (chosen.time // 2, 2 * chosen.time) if steps > 0]
     if chosen.family.untiled:
         more = []
-    kept = [tiling for tiling in (learned, chosen, *more) if tiling is not None and _legal(problem, tiling)]
-    return tuple(dict.fromkeys(kept)) or (NONE,)
+    tilings = [tiling for tiling in (learned, chosen, *more) if tiling is not None and _legal(problem, tiling)]
+    return tuple(dict.fromkeys(tilings)) or (NONE,)
 
 
 def _legal(problem: Problem, tiling: Tiling) -> bool:
@@ -151,7 +151,7 @@ def _legal(problem: Problem, tiling: Tiling) -> bool:
         return False
 
 
-def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Tiling) -> LoopVariant:
+def stencil_variant(case: Case, match: Recognised, problem: Problem, tiling: Tiling) -> LoopVariant:
     """Return a region as a call of the stencil compiler's kernel."""
     source = emit_tiling(problem, tiling)
     (layout,) = source.layout
@@ -162,19 +162,19 @@ def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Til
         entry=source.entry,
         layout=layout,
         tiling=tiling,
-        steps=found.steps,
+        steps=match.steps,
         strides=slots.strides[:-1] if layout.direct else packed,
         slot=slots.distance if layout.direct else problem.cells,
         lifted=layout.direct and slots.lifted,
-        boxes=found.boxes,
-        mirrors=found.mirrors,
-        sizes=tuple((name, case.known[name]) for name in sorted(found.guards) if name in case.known),
+        boxes=match.boxes,
+        mirrors=match.mirrors,
+        sizes=tuple((name, case.known[name]) for name in sorted(match.guards) if name in case.known),
         old=case.site.loops[0].old,
     )
-    return _compiled(case, (Verbatim(call_text(call)),), call_head() + source.text)
+    return _host_variant(case, (Verbatim(call_text(call)),), call_head() + source.text)
 
 
-def _found(case: Case, loop: LoopRegion) -> Recognised | None:
+def _match(case: Case, loop: LoopRegion) -> Recognised | None:
     old = recognise(inline_temporaries(loop.old, case.types, loop.live), case.known, case.types)
     if not loop.stencil:
         return old
@@ -187,20 +187,20 @@ def _found(case: Case, loop: LoopRegion) -> Recognised | None:
     return replace(old, program=written.program)
 
 
-def _problem(case: Case, found: Recognised) -> Problem | None:
+def _problem(case: Case, match: Recognised) -> Problem | None:
     """Return the problem that a stencil is, or None where its arrays are not those of one."""
-    program = found.program
+    program = match.program
     dtypes = {each.name: each.dtype for each in case.inputs}
-    used = (*program.fields, *(name for name, _ in found.mirrors))
-    shapes = {_folded(case.shapes.get(name), found.rows) for name in used}
-    kinds = {dtypes.get(name, "") for name in used}
-    pointers = [each for each in case.site.parameters.values() if each.name in used and each.heap]
+    names = (*program.fields, *(name for name, _ in match.mirrors))
+    shapes = {_folded_shape(case.shapes.get(name), match.rows) for name in names}
+    kinds = {dtypes.get(name, "") for name in names}
+    pointers = [each for each in case.site.parameters.values() if each.name in names and each.heap]
     shape = next(iter(shapes))
     if shape is None or len(shapes) > 1 or len(kinds) > 1 or not kinds <= set(DTYPES) or pointers:
         return None
     if any(name in case.shapes for name in program.scalars):
         return None
-    steps = evaluate(found.steps, case.known)
+    steps = evaluate(match.steps, case.known)
     count = max(0, int(steps)) if steps is not None else _STEPS
     try:
         problem = make_problem(program, shape, count, kinds.pop(), "fixed")
@@ -208,12 +208,12 @@ def _problem(case: Case, found: Recognised) -> Problem | None:
         return None
     for statement in program.statements:
         updated = tuple((low, high - 1) for low, high in problem.update_box(statement))
-        if found.boxes and found.boxes.get(statement.field) != updated:
+        if match.boxes and match.boxes.get(statement.field) != updated:
             return None
     return problem
 
 
-def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, ...] | None:
+def _folded_shape(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return the shape of an array that one index runs over, its inner extents given."""
     if shape is None or not rows:
         return shape
@@ -221,13 +221,13 @@ def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, 
     return (math.prod(shape) // inner, *rows) if len(shape) == 1 and shape[0] % inner == 0 else None
 
 
-def _compiled(case: Case, bodies: tuple[Stmt, ...], prelude: str) -> LoopVariant:
+def _host_variant(case: Case, bodies: tuple[Stmt, ...], prelude: str) -> LoopVariant:
     """Return a variant that this machine's own compiler and flags build."""
     tools = toolchain()
     command = (*tools.command, *tools.flags(strict=False))
     return LoopVariant(bodies=bodies, unit=case.unit(bodies, prelude), command=command, prelude=prelude)
 
 
-def _gained(timed: Measurement, ours: float, original: Beside, share: float = 1.0) -> bool:
+def _is_gain(timed: Measurement, ours: float, original: Beside, share: float = 1.0) -> bool:
     """Whether something takes less than a share of what the best variant takes, and surely less than the original."""
     return timed.median < share * min(ours, original.theirs) and original.slower_than(timed.seconds)

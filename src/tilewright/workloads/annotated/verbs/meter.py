@@ -115,9 +115,9 @@ class CpuMeter:
         text = self.case.original()
         initial = self.case.initial()
         own = self.case.reference()
-        wanted = [(command, text), ((command[0], *_REFERENCE), own), (command, own)]
+        builds = [(command, text), ((command[0], *_REFERENCE), own), (command, own)]
         with ThreadPoolExecutor(max_workers=2) as threads:
-            built = list(threads.map(self._original, [*wanted, *([(command, initial)] if initial else [])]))
+            built = list(threads.map(self._original, [*builds, *([(command, initial)] if initial else [])]))
         self._objects = runtime.Originals(
             timed=built[0], reference=built[1], second=built[2], initial=built[3] if initial else None
         )
@@ -126,8 +126,8 @@ class CpuMeter:
         self._prepare()
         self._known = self._recorded()
 
-    def _original(self, wanted: tuple[tuple[str, ...], str]) -> Artifact[None]:
-        command, text = wanted
+    def _original(self, build: tuple[tuple[str, ...], str]) -> Artifact[None]:
+        command, text = build
         try:
             return runtime.build(command, text, min(_ORIGINAL_SECONDS, self.deadline.left))
         except ToolchainError:
@@ -184,9 +184,9 @@ class CpuMeter:
         plain = compiler.partition("-")[0]
         if plain in {"gcc", "clang", "cc"} or compiler in self.options.allow_compilers:
             for name in (compiler, plain):
-                found = shutil.which(name)
-                if found is not None:
-                    return (found,)
+                path = shutil.which(name)
+                if path is not None:
+                    return (path,)
         return find_command()
 
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
@@ -225,40 +225,40 @@ class CpuMeter:
 
         What the deadline cuts short is no result: it is neither kept nor logged.
         """
-        found: list[LoopVariant | Measurement] = [self._variant(values) for values in points]
-        fresh = {each.key: each for each in found if isinstance(each, LoopVariant) and each.key not in self._known}
+        results: list[LoopVariant | Measurement] = [self._variant(values) for values in points]
+        fresh = {each.key: each for each in results if isinstance(each, LoopVariant) and each.key not in self._known}
         with ThreadPoolExecutor(max_workers=2) as threads:
             objects = dict(zip(fresh, threads.map(self._built, fresh.values()), strict=True))
-        made: dict[str, Measurement] = {}
+        timings: dict[str, Measurement] = {}
         for key, built in objects.items():
-            made[key] = self._timed(built)
-            if made[key].detail != LATE:
-                self._known[key] = made[key]
+            timings[key] = self._timed(built)
+            if timings[key].detail != LATE:
+                self._known[key] = timings[key]
                 self._record(key)
-        self.reused += sum(isinstance(each, LoopVariant) for each in found) - len(fresh)
-        known = {**self._known, **made}
-        return [known[each.key] if isinstance(each, LoopVariant) else each for each in found]
+        self.reused += sum(isinstance(each, LoopVariant) for each in results) - len(fresh)
+        outcomes = {**self._known, **timings}
+        return [outcomes[each.key] if isinstance(each, LoopVariant) else each for each in results]
 
     def again(self, point: Mapping[str, object]) -> Measurement:
         """Time a point once more."""
-        made = self._variant(point)
-        return made if isinstance(made, Measurement) else self._timed(self._built(made))
+        variant = self._variant(point)
+        return variant if isinstance(variant, Measurement) else self._timed(self._built(variant))
 
     def beside(self, variant: LoopVariant, rounds: int = 3, until: Deadline | None = None) -> Beside:
         """Time a variant and the original body, built with its flags and at least ``-O3``, in turn, up to ``until``."""
         bodies = tuple(loop.old for loop in self.case.site.loops)
         plain = LoopVariant(bodies=bodies, unit=self.case.original(), command=full_level(variant.command))
         built = [self._built(each) for each in (variant, plain)]
-        taken: list[tuple[float, float]] = []
+        pairs: list[tuple[float, float]] = []
         for _ in range(rounds):
-            if taken and until is not None and until.left <= 0:
+            if pairs and until is not None and until.left <= 0:
                 break
             both = [self._timed(each) for each in built]
             if not all(each.seconds for each in both):
                 break
-            taken.append((both[0].median, both[1].median))
+            pairs.append((both[0].median, both[1].median))
         codes = {each.content if isinstance(each, Artifact) else None for each in built}
-        return Beside(rounds=tuple(taken), command=plain.command, same=len(codes) == 1 and None not in codes)
+        return Beside(rounds=tuple(pairs), command=plain.command, same=len(codes) == 1 and None not in codes)
 
     def single(self, variant: LoopVariant, rounds: int = 3) -> Measurement:
         """Build, validate and time one variant; return its median seconds per round, or why it failed."""
@@ -273,18 +273,18 @@ class CpuMeter:
 
     def _built(self, variant: LoopVariant) -> Artifact[None] | Measurement:
         """Compile a variant, once; a compiler that runs at the deadline is killed."""
-        kept = self._compiled.get(variant.key)
-        if kept is not None:
-            return kept
+        entry = self._compiled.get(variant.key)
+        if entry is not None:
+            return entry
         left = self.deadline.left
         if left <= 0:
             return _late()
         try:
-            made = runtime.build(variant.command, variant.unit, min(runtime.COMPILE_SECONDS, left))
+            artifact = runtime.build(variant.command, variant.unit, min(runtime.COMPILE_SECONDS, left))
         except ToolchainError as error:
             return _late() if self.deadline.left <= 0 else Measurement(outcome=Outcome.COMPILE, detail=error.message)
-        self._compiled[variant.key] = made
-        return made
+        self._compiled[variant.key] = artifact
+        return artifact
 
     def _variant(self, values: Mapping[str, object]) -> LoopVariant | Measurement:
         try:
@@ -324,27 +324,27 @@ class CpuMeter:
         if self.options.log is None:
             return {}
         scope = self._scope
-        found: dict[str, Measurement] = {}
+        measurements: dict[str, Measurement] = {}
         for record in store.read(self.options.log):
             if record.get("scope") == scope and record.get("kind") == "loop-variant":
                 seconds = tuple(float(each) for each in record.get("seconds", []))
                 outcome = Outcome(str(record.get("outcome", "ok")))
-                found[str(record["key"])] = Measurement(
+                measurements[str(record["key"])] = Measurement(
                     seconds=seconds, outcome=outcome, detail=str(record.get("detail", ""))
                 )
-        return found
+        return measurements
 
     def _record(self, key: str) -> None:
         if self.options.log is None:
             return
-        known = self._known[key]
+        measurement = self._known[key]
         record: dict[str, Any] = {
             "kind": "loop-variant",
             "scope": self._scope,
             "key": key,
-            "seconds": list(known.seconds),
-            "outcome": str(known.outcome),
-            "detail": known.detail[:500],
+            "seconds": list(measurement.seconds),
+            "outcome": str(measurement.outcome),
+            "detail": measurement.detail[:500],
         }
         store.append(self.options.log, record)
 

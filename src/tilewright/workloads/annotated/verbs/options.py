@@ -40,9 +40,9 @@ def space_of(case: Case) -> ParameterSpace:
     spec = case.spec
 
     def refused(values: Mapping[str, object]) -> str:
-        known: dict[str, Any] = {**spec.lets, **case.numbers, **values}
+        scope: dict[str, Any] = {**spec.lets, **case.numbers, **values}
         for name, rule in spec.constraints:
-            if not rule.value(known):
+            if not rule.value(scope):
                 return f"the constraint {name} is not fulfilled: {rule.text[:80]}"
         return ""
 
@@ -55,8 +55,8 @@ def space_of(case: Case) -> ParameterSpace:
 
 def repeats_of(case: Case, options: AnnotatedOptions) -> int:
     """Return how often a variant is timed."""
-    asked = options.repeats or case.spec.arg("performance_counter", "repetitions") or _REPEATS
-    return min(max(int(asked), 1), _MOST_REPEATS) if isinstance(asked, int) else _REPEATS
+    count = options.repeats or case.spec.arg("performance_counter", "repetitions") or _REPEATS
+    return min(max(int(count), 1), _MOST_REPEATS) if isinstance(count, int) else _REPEATS
 
 
 def searched(
@@ -69,8 +69,8 @@ def searched(
 ) -> tuple[LoopChoice, LoopTrial]:
     """Search a space as the user or the specification asks for; return what was found, and the fastest point."""
     spec = case.spec
-    asked = options.search or spec.arg("search", "algorithm")
-    name = str(("Exhaustive" if space.size <= _MANY else "Model") if asked is None else asked)
+    algorithm = options.search or spec.arg("search", "algorithm")
+    name = str(("Exhaustive" if space.size <= _MANY else "Model") if algorithm is None else algorithm)
     total, limit = spec.arg("search", "total_runs"), spec.arg("search", "time_limit")
     runs = options.runs or (total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else 1000)
     if isinstance(limit, int | float) and limit > 0:

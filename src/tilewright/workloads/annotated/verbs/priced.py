@@ -46,14 +46,14 @@ class CudaPrice:
         try:
             programs = self.made(point)
             fast = parse_build_command(command_of(self.case.site.spec, point), self.options.allow_compilers).fast_math
-            taken: dict[str, Resources] = {}
+            resources: dict[str, Resources] = {}
             for program in programs:
-                taken |= self._compiled(kernels_text(program, CUDA), ("--use_fast_math",) if fast else ())
+                resources |= self._compiled(kernels_text(program, CUDA), ("--use_fast_math",) if fast else ())
         except TilewrightError as error:
             outcome = Outcome.ILLEGAL if isinstance(error, UsageError) else Outcome.COMPILE
             return Measurement(outcome=outcome, detail=error.message)
-        self.resources[str(dict(point))] = taken
-        seconds = expected_seconds(programs, taken, self.case, self.machine)
+        self.resources[str(dict(point))] = resources
+        seconds = expected_seconds(programs, resources, self.case, self.machine)
         if not math.isfinite(seconds):
             return Measurement(outcome=Outcome.LAUNCH, detail=f"a block needs more than {self.machine.name} has")
         return Measurement(seconds=(seconds,))
@@ -69,7 +69,7 @@ class CudaPrice:
 
 
 def expected_seconds(
-    programs: Sequence[DeviceProgram], taken: Mapping[str, Resources], case: Case, machine: Machine
+    programs: Sequence[DeviceProgram], resources: Mapping[str, Resources], case: Case, machine: Machine
 ) -> float:
     """Expect seconds of device programs, launches and copies of arrays; infinite where a block does not fit."""
     sizes = {each.name: float(each.nbytes) for each in case.inputs}
@@ -77,8 +77,8 @@ def expected_seconds(
     for program in programs:
         streams = 1 if program.streams is None else program.kernels[0].launch.streams
         kernels = 0.0
-        for kernel, count, known in _launches(program.host, case.known):
-            launch = kernel_launch(kernel, program, case, known, taken.get(kernel.name))
+        for kernel, count, values in _launches(program.host, case.known):
+            launch = kernel_launch(kernel, program, case, values, resources.get(kernel.name))
             joined = 3 * machine.launch_seconds.value if kernel.reductions else 0.0
             kernels += count * (launch_times(launch, machine).seconds + joined)
         names = [] if program.launch.resident else list(program.arrays)
@@ -90,12 +90,12 @@ def expected_seconds(
 
 
 def kernel_launch(
-    kernel: LoopKernel, program: DeviceProgram, case: Case, known: Known, need: Resources | None
+    kernel: LoopKernel, program: DeviceProgram, case: Case, values: Known, need: Resources | None
 ) -> LoopLaunch:
-    """Count what one launch of a kernel does, where names have the values ``known``."""
-    iterations, middle = (1.0, None) if kernel.loop is None else _turns(kernel.loop, known)
+    """Count what one launch of a kernel does, where names have ``values``."""
+    iterations, middle = (1.0, None) if kernel.loop is None else _turns(kernel.loop, values)
     count = _Count(kernel=kernel, program=program, case=case)
-    inside = dict(known)
+    inside = dict(values)
     if kernel.loop is not None:
         inside.pop(kernel.loop.index, None)
         inside |= {} if middle is None else {kernel.loop.index: middle}
@@ -123,21 +123,21 @@ def kernel_launch(
     )
 
 
-def _launches(stmt: tree.Stmt, known: Known) -> Iterator[tuple[LoopKernel, float, Known]]:
+def _launches(stmt: tree.Stmt, values: Known) -> Iterator[tuple[LoopKernel, float, Known]]:
     """Yield the kernels with how often they are launched, and what is known there: of a host's loop its middle."""
     if isinstance(stmt, LoopKernel):
-        yield stmt, 1.0, known
+        yield stmt, 1.0, values
         return
-    count, middle = _turns(stmt, known) if isinstance(stmt, tree.Loop) else (1.0, None)
-    inside = {**known, stmt.index: middle} if isinstance(stmt, tree.Loop) and middle is not None else known
+    count, middle = _turns(stmt, values) if isinstance(stmt, tree.Loop) else (1.0, None)
+    inside = {**values, stmt.index: middle} if isinstance(stmt, tree.Loop) and middle is not None else values
     for part in tree.parts(stmt):
-        for kernel, times, there in _launches(part, inside):
-            yield kernel, count * times, there
+        for kernel, times, state in _launches(part, inside):
+            yield kernel, count * times, state
 
 
-def _turns(loop: tree.Loop, known: Known) -> tuple[float, int | None]:
+def _turns(loop: tree.Loop, values: Known) -> tuple[float, int | None]:
     """Return the turns of a loop and the counter in the middle of them; 1 where its bounds are not known."""
-    first, last = evaluate(loop.first, known), evaluate(loop.last, known)
+    first, last = evaluate(loop.first, values), evaluate(loop.last, values)
     if first is None or last is None:
         return 1.0, None
     turns = max(0, int(last - first) // loop.step + 1)
@@ -165,57 +165,57 @@ class _Count:
         if self.kernel.loop is not None:
             self.slopes[self.kernel.loop.index] = self.kernel.loop.step
 
-    def statement(self, stmt: tree.Stmt, known: dict[str, int | float], times: float) -> None:
+    def statement(self, stmt: tree.Stmt, values: dict[str, int | float], times: float) -> None:
         if isinstance(stmt, tree.Loop):
-            turns, middle = _turns(stmt, known)
+            turns, middle = _turns(stmt, values)
             copies = next((int(each.split()[1]) for each in stmt.pragmas if each.startswith("unroll ")), 0)
             unrolled = min(turns, float(copies or self.kernel.launch.unroll or 1))
             self.integers += times * turns * _LOOP / max(1.0, unrolled)
-            self.slopes[stmt.index] = self.slope(stmt.first, known)
-            self.statement(stmt.body, {**known, stmt.index: middle} if middle is not None else known, times * turns)
+            self.slopes[stmt.index] = self.slope(stmt.first, values)
+            self.statement(stmt.body, {**values, stmt.index: middle} if middle is not None else values, times * turns)
             return
         if isinstance(stmt, tree.If):
-            self.expression(stmt.test, known, times)
+            self.expression(stmt.test, values, times)
         elif isinstance(stmt, tree.Declare):
             for value in tree.expressions(stmt)[len(stmt.dims) :]:
-                self.assigned(tree.Assign(tree.Name(stmt.name), "=", value), known, times)
+                self.assigned(tree.Assign(tree.Name(stmt.name), "=", value), values, times)
         elif isinstance(stmt, tree.Assign):
-            self.assigned(stmt, known, times)
+            self.assigned(stmt, values, times)
         for each in tree.parts(stmt):
-            self.statement(each, known, times)
+            self.statement(each, values, times)
 
-    def assigned(self, stmt: tree.Assign, known: dict[str, int | float], times: float) -> None:
+    def assigned(self, stmt: tree.Assign, values: dict[str, int | float], times: float) -> None:
         """Count an assignment, and remember how a scalar differs from thread to thread."""
-        self.expression(stmt.value, known, times)
+        self.expression(stmt.value, values, times)
         target = stmt.target
         if stmt.op != "=":
             self.operation(stmt.op[0], target, times)
-            self.expression(target, known, times)
+            self.expression(target, values, times)
         if isinstance(target, tree.Item):
-            self.expression(target, known, times)
+            self.expression(target, values, times)
         elif stmt.op == "=":
-            self.slopes[target.name] = self.slope(stmt.value, known)
-            value = evaluate(stmt.value, known)
-            known.pop(target.name, None)
-            known |= {} if value is None else {target.name: value}
+            self.slopes[target.name] = self.slope(stmt.value, values)
+            value = evaluate(stmt.value, values)
+            values.pop(target.name, None)
+            values |= {} if value is None else {target.name: value}
         else:
             self.slopes[target.name] = None
-            known.pop(target.name, None)
+            values.pop(target.name, None)
 
-    def expression(self, expr: tree.Expr, known: Known, times: float) -> None:
+    def expression(self, expr: tree.Expr, values: Known, times: float) -> None:
         if isinstance(expr, tree.Item):
-            self.access(expr.array, times, self.stride(expr, known))
+            self.access(expr.array, times, self.stride(expr, values))
             self.integers += times * (2.0 * len(expr.index) - 1.0)
             for each in expr.index:
                 for part in tree.children(each):
-                    self.expression(part, known, times)
+                    self.expression(part, values, times)
             return
         if isinstance(expr, tree.Call):
             self.specials += times
         elif isinstance(expr, tree.Binary | tree.Choose) or (isinstance(expr, tree.Unary) and expr.op != "+"):
             self.operation(expr.op if isinstance(expr, tree.Binary) else "", expr, times)
         for part in tree.children(expr):
-            self.expression(part, known, times)
+            self.expression(part, values, times)
 
     def operation(self, op: str, expr: tree.Expr, times: float) -> None:
         kind = type_of(expr, self.case.types)
@@ -238,21 +238,21 @@ class _Count:
     def load(self, array: str, times: float, stride: int | None) -> None:
         size = bytes_of(self.case.types.get(array, "double"))
         nbytes = next((float(each.nbytes) for each in self.case.inputs if each.name == array), float(size))
-        held = self.accesses.get((array, stride), ElementAccess(count=0.0, itemsize=size, stride=stride, nbytes=nbytes))
-        self.accesses[array, stride] = replace(held, count=held.count + times)
+        load = self.accesses.get((array, stride), ElementAccess(count=0.0, itemsize=size, stride=stride, nbytes=nbytes))
+        self.accesses[array, stride] = replace(load, count=load.count + times)
 
-    def stride(self, item: tree.Item, known: Known) -> int | None:
+    def stride(self, item: tree.Item, values: Known) -> int | None:
         """Return how many elements lie between those of neighbouring threads."""
         flat = item.index[0]
         for extent, index in zip(self.program.shapes.get(item.array, ())[1:], item.index[1:], strict=False):
             flat = flat * extent + index
-        return self.slope(flat, known)
+        return self.slope(flat, values)
 
-    def slope(self, expr: tree.Expr, known: Known) -> int | None:
+    def slope(self, expr: tree.Expr, values: Known) -> int | None:
         """Return by how much a whole number differs from one thread to the next; None where nothing tells it."""
         if isinstance(expr, tree.Name):
             return self.slopes.get(expr.name, 0)
-        each = [self.slope(part, known) for part in tree.children(expr)]
+        each = [self.slope(part, values) for part in tree.children(expr)]
         slopes = [value for value in each if value is not None]
         if not any(value != 0 for value in each):
             return 0
@@ -263,5 +263,5 @@ class _Count:
             return sum(slopes[:-1]) + (slopes[-1] if op == "+" else -slopes[-1])
         if op != "*" or not isinstance(expr, tree.Binary) or 0 not in slopes:
             return None
-        factor = evaluate(expr.left if slopes[0] == 0 else expr.right, known)
+        factor = evaluate(expr.left if slopes[0] == 0 else expr.right, values)
         return sum(slopes) * factor if isinstance(factor, int) else None

@@ -99,11 +99,11 @@ class SiteResult(Record):
         out = [f"line {self.line}: " + ("tuned" if self.tuned else "transformed (no tuning specification, so not run)")]
         out += [f"  note: {note}" for note in self.notes]
         for size in self.sizes:
-            out += _described(size, tuned=self.tuned)
+            out += _description(size, tuned=self.tuned)
         return "\n".join(out)
 
 
-def _described(size: SizeResult, *, tuned: bool) -> list[str]:
+def _description(size: SizeResult, *, tuned: bool) -> list[str]:
     where = ", ".join(f"{name}={value}" for name, value in size.numbers.items())
     values = ", ".join(f"{name}={value}" for name, value in size.values.items())
     out = []
@@ -111,15 +111,15 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
         took = ""
         choice = size.choice
         if not math.isnan(size.seconds):
-            took = f" {format_seconds(size.seconds)}, {_compared(size)}"
+            took = f" {format_seconds(size.seconds)}, {_comparison(size)}"
         elif size.priced and choice.winner is not None:
             took = f" {format_seconds(choice.winner.seconds)} on {size.priced}, expected, not measured"
         out.append(f"  {where or 'one size'}:{took}")
         out.append(f"    winner: {values or 'no parameters'}")
         end = "" if choice.finished else ", stopped by the time or the number of runs"
-        done = f"priced for {size.priced}, expected and not measured" if size.priced else "measured"
+        state = f"priced for {size.priced}, expected and not measured" if size.priced else "measured"
         out.append(
-            f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points {done}, "
+            f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points {state}, "
             f"{choice.skipped_count} excluded by constraints{end}"
         )
     if tuned and not size.made:
@@ -129,7 +129,7 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
     return out
 
 
-def _compared(size: SizeResult) -> str:
+def _comparison(size: SizeResult) -> str:
     """Say against what a time is compared, and how far the comparison spreads."""
     built = f"the original body, built with {' '.join(size.original_command)}," if size.original_command else ""
     spread = ""

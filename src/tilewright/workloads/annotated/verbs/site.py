@@ -80,17 +80,17 @@ def tune_site(
         sizes=tuple(results),
         tuned=True,
         notes=tuple(dict.fromkeys(notes)),
-        guards=_told_apart(cases),
+        guards=_distinctions(cases),
     )
 
 
-def _told_apart(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
+def _distinctions(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
     """Return, per size, what C tells it by: the parameters that the file has, and else scalars that follow them."""
-    found = [visible_sizes(case) for case in cases]
-    alike = {name for name, value in found[0].items() if all(each.get(name) == value for each in found)}
+    sizes = [visible_sizes(case) for case in cases]
+    alike = {name for name, value in sizes[0].items() if all(each.get(name) == value for each in sizes)}
     return tuple(
         {name: value for name, value in each.items() if name in case.numbers or name not in alike}
-        for case, each in zip(cases, found, strict=True)
+        for case, each in zip(cases, sizes, strict=True)
     )
 
 
@@ -118,36 +118,36 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
         except TimeUpError as error:
             handed = error.message
     if isinstance(handed, SizeResult):
-        told = (*apart, *variant.notes, *handed.notes)
-        return replace(handed, choice=choice, notes=told, finite=meter.finite, rounds=rounds)
-    notes, bodies, kept = [*apart, *variant.notes], variant.bodies, ""
+        remarks = (*apart, *variant.notes, *handed.notes)
+        return replace(handed, choice=choice, notes=remarks, finite=meter.finite, rounds=rounds)
+    notes, bodies, reason = [*apart, *variant.notes], variant.bodies, ""
     guards: tuple[RegionGuard, ...] = ()
     notes += [] if handed is None else [handed]
     notes += [] if meter.wide else [NARROW]
     if not both.gained:
-        kept = "no variant is surely faster than the original body built alike, so that stays"
+        reason = "no variant is surely faster than the original body built alike, so that stays"
     else:
         try:
             guards = cpu_guards(case, winner.values)
         except TimeUpError:
-            kept = f"{LATE} before it was known what the best variant takes for granted: the original body stays"
-    if kept:
-        notes.insert(0, kept)
+            reason = f"{LATE} before it was known what the best variant takes for granted: the original body stays"
+    if reason:
+        notes.insert(0, reason)
         bodies = tuple(loop.old for loop in case.site.loops)
     notes += [note for each in guards for note in each.notes]
     return both.result(
         case,
         variant,
-        theirs if kept else ours,
+        theirs if reason else ours,
         values=winner.values,
         bodies=bodies,
-        ratios=() if kept else tuple(theirs / ours for ours, theirs in both.rounds),
+        ratios=() if reason else tuple(theirs / ours for ours, theirs in both.rounds),
         choice=choice,
         notes=tuple(notes),
         finite=meter.finite,
         rounds=rounds,
         conditions=tuple(each.conditions for each in guards),
-        extra={"kept_original": bool(kept), "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
+        extra={"kept_original": bool(reason), "reused": meter.reused, **({"variant_seconds": ours} if reason else {})},
     )
 
 
@@ -156,8 +156,8 @@ def _with_own(space: ParameterSpace, case: Case) -> ParameterSpace:
     nodes = [node for loop in case.site.loops for node in every(loop.code, Transform)]
     device = any(node.name in DEVICE or "cuda" in dict(node.arguments) for node in nodes)
     edges = any(has_edges(loop.code) for loop in case.site.loops)
-    for name, wanted, values in ((PARALLEL, device, (True, False)), (INTERIOR, edges, (False, True))):
-        if wanted and name not in space.names:
+    for name, need, values in ((PARALLEL, device, (True, False)), (INTERIOR, edges, (False, True))):
+        if need and name not in space.names:
             names, added = (*space.names, name), (*space.added, name)
             space = replace(space, names=names, values=(*space.values, values), added=added)
     return space
@@ -194,7 +194,7 @@ def _prior(case: Case) -> Callable[[Values], float]:
 def _roles(case: Case) -> dict[str, str]:
     """Guess what every parameter is for, from the arguments that mention it."""
     names = [each.name for each in case.spec.params]
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for loop in case.site.loops:
         for node in every(loop.code, Transform):
             for key, text in node.arguments:
@@ -202,5 +202,5 @@ def _roles(case: Case) -> dict[str, str]:
                 role = "tile" if key in {"tile", "tsize"} else "parallel" if key in {"openmp", "parallelize"} else role
                 for name in names:
                     if role and name in text:
-                        found.setdefault(name, role)
-    return found
+                        roles.setdefault(name, role)
+    return roles

@@ -160,7 +160,7 @@ class _Kernel:
         self,
         grid: str,
         at: tuple[ir.Expr, ir.Expr],
-        found: Callable[[ir.Expr, ir.Expr], ir.Expr],  # the value of a cell inside
+        cell: Callable[[ir.Expr, ir.Expr], ir.Expr],  # the value of a cell inside
         *,
         wrapped: bool = False,  # whether cells beyond a periodic side are found as well
     ) -> ir.Expr:
@@ -177,7 +177,7 @@ class _Kernel:
         def constant(side: Boundary) -> None:
             b.set(value, ir.Real(side.value, kind))
 
-        beyond(b, sides, self.maps, constant, lambda: b.set(value, found(inside[0], inside[1])))
+        beyond(b, sides, self.maps, constant, lambda: b.set(value, cell(inside[0], inside[1])))
         return value
 
     def pixel(self, y: ir.Expr, x: ir.Expr) -> ir.Expr:
@@ -213,12 +213,12 @@ class _Kernel:
 
     def picture(self, grid: str, at: tuple[ir.Expr, ir.Expr]) -> ir.Expr | None:
         """Whether a cell lies in the picture, along the axes on which it does not go on."""
-        found: ir.Expr | None = None
+        condition: ir.Expr | None = None
         for axis, place in enumerate(at):
             if not self.problem.wraps(grid, axis):
                 test = (place >= 0) & (place < self.extents[axis])
-                found = test if found is None else found & test
-        return found
+                condition = test if condition is None else condition & test
+        return condition
 
     def core(self, at: tuple[ir.Expr, ir.Expr]) -> ir.Expr:
         """Whether a cell is one of the tile's own."""

@@ -133,15 +133,15 @@ class _Rings:
     def _row(self, grid: str) -> ir.Function:
         b = ir.Builder(f"{self.entry}_row_{grid}", kind="inline")
         own = b.param("own", ir.pointer(_BYTE))
-        places = [(b.param("y", ir.INDEX), b.param("n0", ir.INDEX))]
+        pairs = [(b.param("y", ir.INDEX), b.param("n0", ir.INDEX))]
         first = None
         if self.rank == 3:
-            places.append((b.param("l", ir.INDEX), b.param("n1", ir.INDEX)))
+            pairs.append((b.param("l", ir.INDEX), b.param("n1", ir.INDEX)))
             first = b.param("l0", ir.INDEX)
-        found = b.mutable("found", self.ring(own, grid))
+        row = b.mutable("found", self.ring(own, grid))
         outside: list[list[tuple[ir.Expr, Boundary]]] = []
         inside: list[ir.Expr] = []
-        for axis, (place, n) in enumerate(places):
+        for axis, (place, n) in enumerate(pairs):
             mapped, own_sides = place, []
             if not self.problem.wraps(grid, axis):
                 for test, side in zip((place < 0, place >= n), self.problem.sides(grid)[axis], strict=True):
@@ -157,11 +157,11 @@ class _Rings:
             at = ir.floormod(inside[0], self.depth(grid)) * self.slab(grid)
             if first is not None:
                 at = at + (inside[1] - first + self.plan.grid(grid).halo[1][0]) * self.pitch(grid)
-            b.set(found, found + at)
+            b.set(row, row + at)
 
-        filled = [(test, functools.partial(b.set, found, self.filled(own, grid, side))) for test, side in constants]
+        filled = [(test, functools.partial(b.set, row, self.filled(own, grid, side))) for test, side in constants]
         choose(b, filled, in_ring)
-        return b.function(found)
+        return b.function(row)
 
     def _fetch(self, grid: str) -> ir.Function:
         kind = self.kind(grid)
@@ -492,11 +492,11 @@ def choose(b: ir.Builder, cases: Sequence[tuple[ir.Expr, Callable[[], None]]], o
     if not cases:
         otherwise()
         return
-    (test, write), *others = cases
+    (test, write), *rest = cases
     with b.when(test):
         write()
     with b.otherwise():
-        choose(b, others, otherwise)
+        choose(b, rest, otherwise)
 
 
 def beyond(

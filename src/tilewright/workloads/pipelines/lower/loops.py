@@ -88,9 +88,9 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
         b.let(f"p{k}", into[k])
     for k in range(len(operands.stored) * rows):
         b.let(f"q{k}", out[k])
-    used = {node.name for i in step.stencils for node in pipeline.stencils[i].tape if isinstance(node, Scalar)}
+    names = {node.name for i in step.stencils for node in pipeline.stencils[i].tape if isinstance(node, Scalar)}
     for k, title in enumerate(pipeline.scalars):
-        if title in used:
+        if title in names:
             b.let(scalar_name(title), scalars[k], dtype)
     with b.loop(INDEX.name, 0, n, ir.Lanes(dtype)):
         b.emit(*_body(problem, step, _Pointers(operands, dtype), rows))

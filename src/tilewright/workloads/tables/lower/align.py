@@ -98,12 +98,12 @@ class _Score:
             score = b.let("score", self.matrix[a].to(ir.INDEX))
             b.set(self.largest, ir.largest(self.largest, ir.largest(score, -score)))
         with b.parallel(self.size["threads"]):
-            mine = b.let("mine", work + ir.THREAD * self.size["own"])
+            memory = b.let("mine", work + ir.THREAD * self.size["own"])
             with b.loop("b", ir.THREAD, self.wide, ir.THREADS) as column:
-                self.column(column, mine)
+                self.column(column, memory)
         return b.function()
 
-    def column(self, column: ir.Expr, mine: ir.Expr) -> None:
+    def column(self, column: ir.Expr, memory: ir.Expr) -> None:
         b, size = self.b, self.size
         j0 = b.let("j0", column * size["s"])
         width = b.let("width", ir.smallest(size["s"], size["n"] - j0))
@@ -112,7 +112,7 @@ class _Score:
         with b.loop("z", 0, STATE) as z:
             b.set(state[z], 0)
         at = TileColumn(
-            mine=mine,
+            mine=memory,
             span=span,
             state=state,
             y=b.let("from", self.y + j0),
@@ -148,21 +148,21 @@ class _Score:
         left = [b.let(f"left_{e}", self.edge(f"vertical_{e}", column, i0)) for e in "he"]
         right = [b.let(f"right_{e}", self.edge(f"vertical_{e}", column + 1, i0)) for e in "he"]
         following = b.let("next", left[0][rows - 1].to(ir.INDEX))
-        found = b.array("found", ir.pointer(ir.INDEX), 1)
-        used = b.mutable("used", 0)
+        peak = b.array("found", ir.pointer(ir.INDEX), 1)
+        width = b.mutable("used", 0)
         with b.when((bits > size["bits"]) & (at.state[MOST] < _CALM)):
             b.set(bits, size["bits"])
         for each in BITS:
-            with b.when(used.equals(0) & (bits <= each)):
-                args = (self.x + i0, rows, left[0], left[1], corner, right[0], right[1], found)
-                good = b.let("good", b.call(self.tries[each], *at.arguments, *args))
-                with b.when(good.differs(0)):
-                    b.set(used, each)
-        b.set(bits, used)
+            with b.when(width.equals(0) & (bits <= each)):
+                args = (self.x + i0, rows, left[0], left[1], corner, right[0], right[1], peak)
+                verdict = b.let("good", b.call(self.tries[each], *at.arguments, *args))
+                with b.when(verdict.differs(0)):
+                    b.set(width, each)
+        b.set(bits, width)
         b.set(corner, following)
         place = a * self.wide + column
-        b.set(self.edges["tile_best"][place], found[0].to(SCORE))
-        b.set(self.tile_bits[place], used.to(BYTE))
+        b.set(self.edges["tile_best"][place], peak[0].to(SCORE))
+        b.set(self.tile_bits[place], width.to(BYTE))
         with b.when(size["keep"].differs(0)):
             b.call(self.whole, at.mine, at.span, at.width, at.state)
             with b.loop("z", 0, at.width) as z:
@@ -226,7 +226,7 @@ def _directions(
     work: ir.Expr,
     way: ir.Expr,
     columns: ir.Expr,
-    found: tuple[ir.Expr, ir.Expr],
+    cell: tuple[ir.Expr, ir.Expr],
 ) -> None:
     """Compute the tile again, with a direction per cell, and find a cell of the best score if asked for."""
     x, y = (array[k].to(ir.const_pointer(BYTE)) for k in (0, 1))
@@ -241,7 +241,7 @@ def _directions(
         b.set(h[q], top_h[q])
         b.set(g[q], top_g[q])
     corner = b.mutable("corner", size[5])
-    search = b.let("search", found[0] < 0)
+    search = b.let("search", cell[0] < 0)
     with b.loop("r", 0, rows) as r:
         diagonal, e = b.mutable("diagonal", corner), b.mutable("e", left_e[r].to(ir.INDEX))
         beside = b.mutable("beside", left_h[r].to(ir.INDEX))
@@ -270,6 +270,6 @@ def _directions(
             b.set(h[q], value.to(SCORE))
             bits = across.to(ir.INDEX) * _OPEN_E + down.to(ir.INDEX) * _OPEN_V
             b.set(way[r * columns + q], (bits + source).to(BYTE))
-            with b.when(search & (found[0] < 0) & value.equals(best)):
-                b.set(found[0], r)
-                b.set(found[1], q)
+            with b.when(search & (cell[0] < 0) & value.equals(best)):
+                b.set(cell[0], r)
+                b.set(cell[1], q)

@@ -201,16 +201,16 @@ class BitWidthFunctions:
         """
         b = self.builder("carry", kind="inline")
         x, cost = b.param("x", self.register), b.param("cost", ir.INDEX)
-        found, fall = b.mutable("found", x), b.mutable("fall", cost)
+        gaps, fall = b.mutable("found", x), b.mutable("fall", cost)
         lanes = 1
         while lanes * self.kind.bytes < ALIGNMENT_LANES:  # bytes of the widest vectors
-            there = lanes * self.kind.bytes < ir.VECTOR_BYTES
-            with b.when(there & (fall < 2 * self.high)):
-                moved = self.moved(found, lanes, self.low)
-                b.set(found, ir.largest(found, b.call(self.fall, moved, fall)))
+            inside = lanes * self.kind.bytes < ir.VECTOR_BYTES
+            with b.when(inside & (fall < 2 * self.high)):
+                moved = self.moved(gaps, lanes, self.low)
+                b.set(gaps, ir.largest(gaps, b.call(self.fall, moved, fall)))
                 b.set(fall, fall + fall)
             lanes *= 2
-        return b.function(found)
+        return b.function(gaps)
 
     def _tile(self) -> ir.Function:
         """One tile: k vectors of columns, whose H and V are state. Returns 0 if a score did not fit."""
@@ -222,7 +222,7 @@ class BitWidthFunctions:
         left_h, left_e, corner = b.param("left_h", fixed), b.param("left_e", fixed), b.param("corner", self.kind)
         right_h, right_e = b.param("right_h", own), b.param("right_e", own)
         gap_open, gap_extend = b.param("gap_open", ir.INDEX), b.param("gap_extend", ir.INDEX)
-        found = b.param("found", ir.pointer(ir.INDEX))
+        peak = b.param("found", ir.pointer(ir.INDEX))
         lanes = b.let("lanes", ir.Lanes(self.kind))
         low = b.let("low", self.low, self.register)
         opening = b.let("opening", ir.splat(gap_open.to(self.kind), self.register))
@@ -257,7 +257,7 @@ class BitWidthFunctions:
                 with b.when((i % _CHECKED).equals(_CHECKED - 1) | i.equals(rows - 1)):
                     b.set(fits, self.above(best, ir.splat(self.high - 1, self.register)).equals(0))
             b.set(i, i + 1)
-        self.largest(b, found, best)
+        self.largest(b, peak, best)
         return b.function(fits)
 
     def _carried(
@@ -300,10 +300,10 @@ class BitWidthFunctions:
 
     def largest(self, b: ir.Builder, to: ir.Expr, vector: ir.Expr) -> None:
         """Store the largest score of a vector."""
-        found = b.mutable("largest_score", 0)
+        score = b.mutable("largest_score", 0)
         with b.loop("lane", 0, ir.Lanes(self.kind)) as lane:
-            b.set(found, ir.largest(found, vector.lane(lane).to(ir.INDEX) - self.low))
-        b.set(to[0], found)
+            b.set(score, ir.largest(score, vector.lane(lane).to(ir.INDEX) - self.low))
+        b.set(to[0], score)
 
     def attempt(self, plain: ir.Function) -> ir.Function:
         """Make the function that computes a tile from 32-bit edges.
@@ -316,21 +316,21 @@ class BitWidthFunctions:
         fixed, scores = ir.const_pointer(SCORE), ir.pointer(SCORE)
         left_h, left_e, corner = b.param("left_h", fixed), b.param("left_e", fixed), b.param("corner", ir.INDEX)
         right_h, right_e = b.param("right_h", scores), b.param("right_e", scores)
-        found = b.param("found", ir.pointer(ir.INDEX))
-        good = b.mutable("good", 1)
+        peak = b.param("found", ir.pointer(ir.INDEX))
+        verdict = b.mutable("good", 1)
         if self.bits < BITS[-1]:
             edge = b.mutable("edge", ir.largest(corner, at.state[MOST]))
             with b.loop("i", 0, rows) as i:
                 b.set(edge, ir.largest(edge, ir.largest(left_h[i].to(ir.INDEX), left_e[i].to(ir.INDEX))))
             fits = (edge <= self.high - self.low - 1) & (at.gap_open <= self.high)
-            b.set(good, fits & (at.gap_extend <= self.high) & (at.largest <= self.high))
-        with b.when(good.differs(0)):
-            self.computed(b, at, plain, (x, rows, left_h, left_e, corner, right_h, right_e, found, good))
-        return b.function(good)
+            b.set(verdict, fits & (at.gap_extend <= self.high) & (at.largest <= self.high))
+        with b.when(verdict.differs(0)):
+            self.computed(b, at, plain, (x, rows, left_h, left_e, corner, right_h, right_e, peak, verdict))
+        return b.function(verdict)
 
     def computed(self, b: ir.Builder, at: TileColumn, plain: ir.Function, args: tuple[ir.Expr, ...]) -> None:
         """Compute a tile that may fit."""
-        x, rows, left_h, left_e, corner, right_h, right_e, found, good = args
+        x, rows, left_h, left_e, corner, right_h, right_e, peak, verdict = args
         k, lanes = b.let("k", self.vectors(at.width)), b.let("lanes", ir.Lanes(self.kind))
         h, g, old_h, old_g = (b.let(name, at.kept(n, self.kind)) for n, name in enumerate(("h", "g", "old_h", "old_g")))
         state, profiled = at.state, PROFILED + BITS.index(self.bits)
@@ -355,8 +355,8 @@ class BitWidthFunctions:
             b.set(old_g[z], g[z])
         edges = (in_h, in_e, (corner + self.low).to(self.kind), out_h, out_e)
         costs = (at.gap_open, at.gap_extend)
-        b.set(good, b.call(self.tile, at.profile(self.bits), x, rows, k, h, g, *edges, *costs, found))
-        with b.when(good.differs(0)):
+        b.set(verdict, b.call(self.tile, at.profile(self.bits), x, rows, k, h, g, *edges, *costs, peak))
+        with b.when(verdict.differs(0)):
             with b.loop("i", 0, rows) as i:
                 b.set(right_h[i], (out_h[i].to(ir.INDEX) - self.low).to(SCORE))
                 b.set(right_e[i], (out_e[i].to(ir.INDEX) - self.low).to(SCORE))
@@ -372,11 +372,11 @@ class BitWidthFunctions:
 def plain(every: tuple[BitWidthFunctions, ...]) -> ir.Function:
     """Make the function that turns a column's H and V into plain 32-bit numbers."""
     b = ir.Builder("tw_plain")
-    mine, span, width = b.param("mine", ir.pointer(BYTE)), b.param("span", ir.INDEX), b.param("width", ir.INDEX)
+    memory, span, width = b.param("mine", ir.pointer(BYTE)), b.param("span", ir.INDEX), b.param("width", ir.INDEX)
     state = b.param("state", ir.pointer(ir.INDEX))
     for level in every:
         with b.when(state[READY].equals(level.bits)):
             for which in (0, 1):
-                to = (mine + span * (4 * (4 + which))).to(ir.pointer(SCORE))
-                b.call(level.unpack, to, (mine + span * (4 * which)).to(ir.const_pointer(level.kind)), width)
+                to = (memory + span * (4 * (4 + which))).to(ir.pointer(SCORE))
+                b.call(level.unpack, to, (memory + span * (4 * which)).to(ir.const_pointer(level.kind)), width)
     return b.function()

@@ -32,10 +32,10 @@ class TypedRecurrence:
         """Names of the inputs of a kind."""
         return [each.name for each in self.program.inputs if each.kind == kind]
 
-    def entry(self, what: str, *how: object) -> str:
+    def entry(self, kind: str, *how: object) -> str:
         """Name of the kernel that is written in some way."""
         name = re.sub(r"[^a-z0-9]+", "_", self.program.name.lower())[:40]
-        return f"tw_table_{name}_{fingerprint(what, self.program, self.dtype, self.floating, *how)[:12]}"
+        return f"tw_table_{name}_{fingerprint(kind, self.program, self.dtype, self.floating, *how)[:12]}"
 
     def cells(
         self,
@@ -49,8 +49,8 @@ class TypedRecurrence:
         program, truths, now = self.program, self.dtype == "bool", dict[str, ir.Expr]()
 
         def leaf(node: Read) -> ir.Expr:
-            known = now.get(node.field) if not any(node.offset) else None
-            return read(node) if known is None else known
+            value = now.get(node.field) if not any(node.offset) else None
+            return read(node) if value is None else value
 
         leaves = Leaves(dtype=self.real, read=leaf, vector=False, lookup=lookup, wrapping=wrapping)
         for number, statement in enumerate(program.statements):

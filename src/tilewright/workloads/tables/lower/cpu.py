@@ -156,16 +156,16 @@ class _Tiles:
         """What a thread does: every so many rows of tiles."""
         b, t, up, left = self.b, self.t, self.up, self.left
         me = b.let("me", ir.THREAD)
-        mine = b.let("mine", work + me * self.size[7])
-        self.ring = b.let("ring", mine.to(ir.pointer(self.real)))
+        memory = b.let("mine", work + me * self.size[7])
+        self.ring = b.let("ring", memory.to(ir.pointer(self.real)))
         self.beside = b.let("beside", self.ring + (t + up) * (self.tables * self.depth))
         self.corner = b.mutable("corner", self.beside + t * (self.tables * left))
         self.next = b.mutable("next", self.corner + self.tables * up * left)
         self.diagonals = b.let("kept", self.next + self.tables * up * left)
         columns = self.typed.inputs("column")
         if columns:
-            used = b.let("used", self.diagonals - self.ring + (t + self.kept) * (self.tables * self.kept))
-            own = b.let("backs", mine + (used * self.real.bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
+            offset = b.let("used", self.diagonals - self.ring + (t + self.kept) * (self.tables * self.kept))
+            own = b.let("backs", memory + (offset * self.real.bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
         self.backs = {
             name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.typed.kind(name))))
             for k, name in enumerate(columns)
@@ -283,9 +283,9 @@ class _Tiles:
 
     def along(self, name: str, kind: str, d: ir.Expr) -> ir.Expr:
         """An input, from where the first row of a tile reads it on an anti-diagonal."""
-        found = self.inputs[name]
+        pointer = self.inputs[name]
         if kind == "row":
-            return found + self.i0
+            return pointer + self.i0
         if kind == "column":
             return self.backs[name] + self.columns - 1 - d
-        return found + self.i0 * self.n + self.j0 + d if kind == "cell" else found
+        return pointer + self.i0 * self.n + self.j0 + d if kind == "cell" else pointer

@@ -94,7 +94,7 @@ class _Kernel:
         b = self.b = ir.Builder(entry, kind="kernel", threads=self.shape.threads)
         real = ir.pointer(self.real)
         tables = {
-            name: [b.param(f"{what}_{name}", real) for what in ("above", "beside", "whole")]
+            name: [b.param(f"{role}_{name}", real) for role in ("above", "beside", "whole")]
             for name in self.program.tables
         }
         self.inputs = {
@@ -165,14 +165,14 @@ class _Kernel:
         return ir.smallest(self.j0 + c, self.n - 1)
 
     def staged(self, room: ir.Expr) -> dict[str, ir.Expr]:
-        b, found, place = self.b, {}, room
+        b, arrays, place = self.b, {}, room
         for name in self.chip:
             tall, wide = self.sizes[name]
-            found[name] = b.let(f"chip_{name}", place)
-            place = found[name] + tall * wide
+            arrays[name] = b.let(f"chip_{name}", place)
+            place = arrays[name] + tall * wide
             with b.loop("z", self.p, tall * wide, self.shape.threads) as z:
-                b.set(found[name][z], self.inputs[name][z])
-        return found
+                b.set(arrays[name][z], self.inputs[name][z])
+        return arrays
 
     def held(self, name: str) -> ir.Expr:
         """What a thread's columns take from an input."""
@@ -226,11 +226,11 @@ class _Kernel:
             def lookup(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
                 return self.matrices[name][row * self.sizes[name][1] + column]
 
-            found = dict(self.stored(self.typed.cells(b, read, lookup, wrapping=True), c))
-            first = found[program.tables[0]]
+            values = dict(self.stored(self.typed.cells(b, read, lookup, wrapping=True), c))
+            first = values[program.tables[0]]
             with b.when(self.wanted.differs(0) & (c < self.own)):
                 at = b.let("at", ir.wide(i) * self.n + self.j0 + c)
-                for name, value in found.items():
+                for name, value in values.items():
                     b.set(self.tables[name].whole[at], value)
             with b.when(self.joins.differs(0) & (c < self.own)):
                 b.set(total, joined(program, total, first))
