@@ -16,7 +16,7 @@ from tilewright.codegen.boxes import rows
 from tilewright.distributed import windows
 from tilewright.inputs import memo
 from tilewright.programs.stencil import adjoint, edges, periodic, points
-from tilewright.runtime.points import Adding
+from tilewright.runtime.points import Sources
 from tilewright.runtime.session import Session
 from tilewright.runtime.simulation import Simulation
 from tilewright.schedules import prism
@@ -88,9 +88,9 @@ FAULTS = {
         left={"points": "between"},
     ),
     "when sources emit": Fault(
-        owner=Adding,
-        name="numbers",
-        made=lambda there: lambda self, first, steps: np.roll(there(self, first, steps), 1, axis=1),
+        owner=Sources,
+        name="added",
+        made=lambda there: lambda self, first, steps, dtype: np.roll(there(self, first, steps, dtype), 1, axis=1),
         case={"points": "cells", "boundary": "nearest", "threads": 3},
         left={"points": "cells"},
     ),
