@@ -298,13 +298,13 @@ def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo,
     from tilewright.workloads.pipelines.image import process
 
     Image.fromarray(photo).save(tmp_path / "in.png")
-    for operation, found in (
-        ("blur", tw.image.blur(photo, 1.5)),
-        ("sobel", np.rint(255 * np.clip(tw.image.sobel(photo), 0, 1)).astype(np.uint8)),
-        ("canny", tw.image.canny(photo, 1.5)),
+    for operation, options, expected in (
+        ("blur", {"sigma": 1.5}, tw.image.blur(photo, 1.5)),
+        ("sobel", {}, np.rint(255 * np.clip(tw.image.sobel(photo), 0, 1)).astype(np.uint8)),
+        ("canny", {"sigma": 1.5}, tw.image.canny(photo, 1.5)),
     ):
-        process(operation, tmp_path / "in.png", tmp_path / "out.png", sigma=1.5)
-        np.testing.assert_array_equal(found, np.asarray(Image.open(tmp_path / "out.png")))
+        process(operation, tmp_path / "in.png", tmp_path / "out.png", **options)
+        np.testing.assert_array_equal(expected, np.asarray(Image.open(tmp_path / "out.png")))
     assert tw.image.blur(photo).shape == photo.shape
     assert np.count_nonzero(tw.image.canny(photo, 1.5)) >= 50
     deep = tw.image.blur(257 * photo[..., 0].astype(np.uint16), 2.0)
