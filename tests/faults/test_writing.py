@@ -54,6 +54,8 @@ for path in map(pathlib.Path, paths):
         try:
             signal.alarm(120)  # the end of one that a signal did not reach
             {"series": series, "replaced": replaced}[work](path, writing)
+        except KeyboardInterrupt:
+            pass  # what was opened is closed, as in a process that ends by itself
         finally:
             os._exit(0)
     os.close(writing)

@@ -233,6 +233,10 @@ def _store(path: Path) -> Any:  # noqa: ANN401
         async def set(self, key: str, value: Any) -> None:  # noqa: ANN401
             await asyncio.to_thread(_put, self.root, key, value.to_bytes())
 
+        async def set_if_not_exists(self, key: str, value: Any) -> None:  # noqa: ANN401
+            if not await self.exists(key):
+                await self.set(key, value)
+
     return Store(path)
 
 
