@@ -95,6 +95,13 @@ def _swept(folder: Path) -> tuple[dict[str, list[measured.Point]], int, int]:
     every = _ranked(str(folder / f"{NAME}.host.toml"))
     limit = (1 + BAND) * every[0].costs.seconds
     band, rest = ([p for p in points if (p.predicted <= limit) is inside] for inside in (True, False))
+    if not band:
+        first = min(points, key=lambda point: point.predicted)
+        raise SystemExit(
+            f"no tiling of {folder / NAME}.csv lies in the band up to {limit:.3f} s: the lowest is predicted at "
+            f"{first.predicted:.3f} s ({first.tiling}); measure here by leaving --sweeps out, or sweep anew by "
+            "benchmarks/sweep.py"
+        )
     places = sorted({round(i * (len(rest) - 1) / (BASELINE - 1)) for i in range(BASELINE)}) if rest else []
     inside = sum(each.costs.seconds <= limit for each in every)
     return {"band": band, "baseline": [rest[place] for place in places]}, len(every), inside

@@ -12,7 +12,7 @@ from tilewright.base.options import Options, option
 from tilewright.base.tables import Shown
 from tilewright.cli import output
 from tilewright.cli.options import Json
-from tilewright.verbs.options import AreaOptions
+from tilewright.verbs.options import AreaOptions, refuse
 
 if TYPE_CHECKING:
     from tilewright.workloads.codesign.codesign import Codesign
@@ -156,6 +156,7 @@ def codesign(asked: Asked, as_json: Json = False) -> None:
 
     insights = _insights(asked.insight)
     if asked.tables is not None:
+        refuse("--tables", asked)
         result = files.load(asked.tables).between(*asked.area)
         result = result if asked.weights is None else result.reweighted(asked.weights)
         result = result if asked.width_cost is None else result.charged(asked.width_cost)

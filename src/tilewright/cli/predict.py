@@ -243,6 +243,8 @@ def energy(
 
     if files.fit is not None:
         options.refuse("--fit", asked, compared, metered, files)
+        if program is not None:
+            raise typer.BadParameter(f"--fit takes its programs from the metered runs, so leave {program!r} out")
         document = _fit_result(files.fit, asked.machine, fitted, files.save)
         output.show(document, lambda: tables.fit(document), as_json)
         return

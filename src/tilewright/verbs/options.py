@@ -507,6 +507,7 @@ _NO_CHECKPOINT = Refusal(
     ("checkpoint",), "a checkpoint= is kept by runs on ranks", "give arrays of tilewright.distributed.Array"
 )
 _NO_THRESHOLDS = Refusal(("low", "high"), "{kind} has no thresholds: --low and --high are for canny")
+_OF_MODELLED_ENERGY = ("model", "dtype", "boundary", "scope")
 REFUSED: dict[str, tuple[Refusal, ...]] = {
     "a run in memory": (_NO_CHECKPOINT,),
     "a run on a device": (_NO_CHECKPOINT,),
@@ -565,9 +566,19 @@ REFUSED: dict[str, tuple[Refusal, ...]] = {
     "a page of files": (Refusal(("top",), "--top ranks the tilings of --program, files hold theirs"),),
     "--fit": (
         Refusal(
-            ("tiling", "seconds", "cap", "meter", "between", "append"),
+            ("tiling", "seconds", "cap", "meter", "between", "append", "shape", "steps", *_OF_MODELLED_ENERGY),
             "{kind} takes metered runs from a file, so it does not go with {flag}",
             _ENERGY,
+        ),
+    ),
+    "--tables": (
+        Refusal(
+            (
+                *("workload", "metric", "caches", "machine", "energy", "model", "pitch", "single", "scope"),
+                *("strategies", "blocks_per_sm", "thread_registers", "block_threads", "axis", "grid"),
+            ),
+            "{kind} weighs what is solved, so it does not go with {flag}",
+            "leave --tables out to solve anew",
         ),
     ),
     "an energy without a fit": (
@@ -576,10 +587,14 @@ REFUSED: dict[str, tuple[Refusal, ...]] = {
     "an energy of one tiling": (
         Refusal(("cap",), "--tile names one tiling, so there is none to choose by --cap", _ENERGY),
     ),
-    "--meter": (Refusal(("seconds", "cap"), "{kind} measures, so it does not go with {flag}", _ENERGY),),
-    "an energy that is not metered": (
-        Refusal(("between", "append"), "--between and --append go with --meter", _ENERGY),
+    "--meter": (
+        Refusal(
+            ("seconds", "cap", "machine", *_OF_MODELLED_ENERGY),
+            "{kind} measures, so it does not go with {flag}",
+            _ENERGY,
+        ),
     ),
+    "an energy that is not metered": (Refusal(("between", "append", "backend"), "{flag} goes with --meter", _ENERGY),),
     "a table": (
         Refusal(
             ("strict", "boundary"),

@@ -203,7 +203,9 @@ def test_the_energy_commands(runs, tmp_path):
         ),
         (("--train", "0.5"), "--train, --seed and --output go with --fit"),
         (("--output", "fitted.toml"), "--train, --seed and --output go with --fit"),
-        (("--append", "runs.csv"), "--between and --append go with --meter"),
+        (("--append", "runs.csv"), "--append goes with --meter"),
+        (("--fit", "runs.csv"), "--fit takes metered runs from a file, so it does not go with --shape"),
+        (("--meter", "rapl", "--boundary", "wrap"), "--meter measures, so it does not go with --boundary"),
         (("--meter", "rapl", "--cap", "9"), "--meter measures, so it does not go with --cap"),
         (("--tile", "none", "--cap", "9"), "--tile names one tiling, so there is none to choose by --cap"),
     ],
@@ -212,6 +214,12 @@ def test_options_of_another_kind_of_energy_are_refused(options, sentence):
     result = _run("energy", "jacobi2d", *ARGUMENTS, *options)
     assert result.exit_code == 2
     assert sentence in result.output
+
+
+def test_a_fit_takes_its_programs_from_the_runs():
+    result = _run("energy", "jacobi2d", "--fit", "runs.csv")
+    assert result.exit_code == 2
+    assert "leave 'jacobi2d' out" in result.output
 
 
 @pytest.mark.parametrize(

@@ -248,6 +248,9 @@ def test_the_commands(workload, tmp_path):
     document = json.loads(again.stdout)
     assert document["weights"] == {"heat3d": 1.0}
     assert len(document["best"]["tilings"]) == 1
+    unused = _run("codesign", "--tables", str(tables), "--area", "500", "--metric", "energy")
+    assert unused.exit_code == 2
+    assert "--tables weighs what is solved, so it does not go with --metric" in unused.stderr
 
 
 def test_bad_input_is_one_sentence():
