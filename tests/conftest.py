@@ -9,14 +9,21 @@ import os
 import signal
 import sys
 import time
-import zlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+BEGIN = pytest.StashKey[float]()
+PROCESSOR_TIME = "processor time"
+BUDGETS = {
+    "verbs": 200,
+}
+"""Seconds of processor time that the tests of a folder may take; nothing fails where one is over."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,8 +70,29 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(8, len(os.sched_getaffinity(0)))
 
 
+def _processor_time() -> float:
+    """Seconds of this process and of those that it waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Begin to count a test's processor time, that of its fixtures included."""
+    item.stash[BEGIN] = _processor_time()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """End to count it."""
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append((PROCESSOR_TIME, _processor_time() - item.stash[BEGIN]))
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
-    """Print what tests counted, a section per folder of theirs."""
+    """Print what tests counted, a section per folder of theirs, and their processor time beside its budget."""
     sections: dict[str, list[str]] = {}
     for report in terminalreporter.getreports("passed"):
         lines = [text for name, text in report.user_properties if name == "tally"]
@@ -74,6 +102,16 @@ def pytest_terminal_summary(terminalreporter) -> None:
             terminalreporter.section(f"counted in {folder}")
             for line in lines:
                 terminalreporter.write_line(line)
+    seconds: Counter[str] = Counter()
+    for report in terminalreporter.getreports(""):
+        room = report.nodeid.partition("::")[0].removeprefix("tests/").rpartition("/")[0].partition("/")[0]
+        seconds[room] += dict(report.user_properties).get(PROCESSOR_TIME, 0)
+    if sum(seconds.values()) > 0.1 * sum(BUDGETS.values()):  # not where a few files are run
+        terminalreporter.section("seconds of processor time by folder, and their budgets")
+        for room, spent in seconds.most_common():
+            budget = BUDGETS.get(room, 0)
+            over = ", over it" if spent > budget else ""
+            terminalreporter.write_line(f"{spent:6.0f} of {budget:3} {room or 'files in no folder'}{over}")
 
 
 class Terminal(io.StringIO):
@@ -192,27 +230,32 @@ def nothing_prepared():
     warn.forget_warnings()
 
 
-@pytest.fixture
-def mostly_unoptimised(request: pytest.FixtureRequest):
-    """Three tests of four are compiled without optimisation, in a seventh of the time; the stress run never is.
+@pytest.fixture(autouse=True)
+def unoptimised(request: pytest.FixtureRequest):
+    """Kernels are compiled without optimisation, in a seventh of the time, but in tests marked as ``optimised``.
 
-    Nor is what is marked as ``optimised``.
+    The stress run compiles as users do.
     """
-    marked = any(request.node.get_closest_marker(name) for name in ("stress", "optimised"))
-    if marked or zlib.crc32(request.node.nodeid.encode()) % 4 == 0:
+    if any(request.node.get_closest_marker(name) for name in ("stress", "optimised")):
         yield
         return
     from tilewright.runtime.toolchains import cpu
 
     known = cpu.known
 
-    def unoptimised(command: tuple[str, ...], stamp: tuple[str, ...]) -> cpu.Toolchain:
-        found = known(command, stamp)
-        return replace(found, native=(*found.native, "-O0"))
+    def with_flag(command: tuple[str, ...], stamp: tuple[str, ...]) -> cpu.Toolchain:
+        tools = known(command, stamp)
+        return replace(tools, native=(*tools.native, "-O0"))
 
+    with_flag.cache_clear = known.cache_clear
     with pytest.MonkeyPatch.context() as patch:  # its own: tests may undo theirs
-        patch.setattr(cpu, "known", unoptimised)
+        patch.setattr(cpu, "known", with_flag)
         yield
+
+
+@pytest.fixture
+def mostly_unoptimised():
+    pass
 
 
 @pytest.fixture
