@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from tests.sampling import covering
 
 from tilewright.base.errors import UsageError
 from tilewright.machines.files import load
@@ -15,7 +16,7 @@ from tilewright.verbs.predict import predict
 from tilewright.workload import Request
 from tilewright.workloads.tables.problem import Recurrence
 
-CASES = {"heat2d": Request(shape=(512, 768), steps=32), "lcs": Request(shape=(512, 768), steps=1)}
+CASES = {"heat2d": Request(shape=(48, 64), steps=16), "lcs": Request(shape=(512, 768), steps=1)}
 
 
 @pytest.fixture(params=CASES)
@@ -28,8 +29,7 @@ def resident(work):
     return next(each for each in work.ranked("time", within=None) if work.most_tiles(each[0]))
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("points", ["all", "coarse"])
+@pytest.mark.parametrize(("metric", "points"), covering(METRICS, ["all", "coarse"]))
 def test_what_is_ranked_is_in_order_and_within_the_share(work, metric, points):
     found = work.ranked(metric, within=1.0, points=points)
     values = of_costs([costs for _, costs in found], metric).tolist()

@@ -24,8 +24,8 @@ from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune
 from tilewright.verbs.whatif import VARIED, largest_shape, reuse, whatif
 
-CASE = {"shape": (1024, 1024), "steps": 128, "machine": "k20c"}
-ARGUMENTS = ["--shape", "1024x1024", "--steps", "128", "--machine", "k20c"]
+CASE = {"shape": (128, 128), "steps": 32, "machine": "k20c"}
+ARGUMENTS = ["--shape", "128x128", "--steps", "32", "--machine", "k20c"]
 
 
 def _run(*arguments):
@@ -81,7 +81,7 @@ def test_power_above_the_boards_is_never_silent(tmp_path):
     weak = replace(load("k20c"), name="weak", tdp_watts=replace(load("k20c").tdp_watts, value=60.0))
     path = tmp_path / "weak.toml"
     path.write_text(to_toml(weak))
-    arguments = ["--shape", "1024x1024", "--steps", "128", "--machine", str(path)]
+    arguments = [*ARGUMENTS[:-1], str(path)]
     says = "is above the board's 60 W"
     for command in (["predict"], ["energy"], ["whatif", "--vary", "clock", "--factors", "1.2"]):
         words = [command[0], "jacobi2d", *arguments, *command[1:]]
@@ -92,7 +92,7 @@ def test_power_above_the_boards_is_never_silent(tmp_path):
     most = max(point["watts"] for point in [*comparison["best"].values(), *comparison["pareto"]])
     assert comparison["warning"].startswith(f"predicted power {most:.4g} W is above")
     assert "board's" not in _run("energy", "jacobi2d", *ARGUMENTS, "--tile", "none").output
-    assert predict("jacobi2d", shape=(1024, 1024), steps=128, machine=weak).notes[-1].endswith("too large")
+    assert predict("jacobi2d", **{**CASE, "machine": weak}).notes[-1].endswith("too large")
 
 
 def test_a_chip_that_is_varied_keeps_its_energies_per_operation():
@@ -105,10 +105,10 @@ def test_a_chip_that_is_varied_keeps_its_energies_per_operation():
 
 
 def test_the_answer_says_whether_the_fastest_takes_the_least():
-    found = compare("jacobi2d", shape=(4096, 4096), steps=64, machine="gtx980")
+    found = compare("jacobi2d", shape=(1024, 1024), steps=64, machine="gtx980")
     assert found.extra_joules == 0
     assert found.answer().endswith("also takes the least energy")
-    found = compare("jacobi2d", shape=(4096, 4096), steps=512, machine="k20c")
+    found = compare("jacobi2d", shape=(512, 512), steps=128, machine="k20c")
     assert found.extra_joules > 0
     assert found.answer().startswith("no: the fastest tile, streaming:")
     assert f"{100 * found.extra_joules:.1f} % more energy" in found.answer()
@@ -180,7 +180,7 @@ def test_the_energy_commands(runs, tmp_path):
     write_runs(runs, path)
     fitted = _document("energy", "--fit", path, "--train", "0.5", "-o", target)
     assert fitted["held_out"]["all"]["fitted"] < 0.05
-    one = _document("energy", "jacobi2d", "--shape", "1024x1024", "--steps", "128", "--machine", target)
+    one = _document("energy", "jacobi2d", *ARGUMENTS[:-1], target)
     assert one["source"] == "measured"
     assert one["comparison"]["best"]["energy"]["joules"] <= one["joules"]
     tile = _document("energy", "jacobi2d", *ARGUMENTS, "--tile", "hybrid:t=8,s=8x32", "--model", "published")
@@ -238,7 +238,8 @@ def test_bad_files_of_runs(tmp_path, text, message):
 
 
 def test_an_explanation_names_what_is_saturated():
-    one = predict("jacobi2d", **CASE, tiling="hybrid:t=16,s=16x64", model="published")
+    case = {**CASE, "shape": (1024, 1024)}
+    one = predict("jacobi2d", **case, tiling="hybrid:t=16,s=16x64", model="published")
     found = explain(one)
     uses = {each.name: each for each in found.resources}
     assert uses["on-chip memory"].use == one.costs.tiles_per_sm * one.costs.tile_shared_bytes / 49152
@@ -249,13 +250,13 @@ def test_an_explanation_names_what_is_saturated():
     assert len(found.k_effect) == one.costs.tiles_per_sm
     assert found.overhead == pytest.approx(one.costs.seconds / found.ideal_seconds - 1)
     assert found.printed_overhead == pytest.approx(13 * 192 / 1024 / (16 + 8))  # (8.5) over (8.3)
-    threads = explain(predict("jacobi2d", **CASE, tiling="hybrid:t=16,s=16x64"))
+    threads = explain(predict("jacobi2d", **case, tiling="hybrid:t=16,s=16x64"))
     assert {"chains of a thread", "vector units", "shared memory ports", "L2"} < {
         each.name for each in threads.resources
     }
     assert threads.printed_overhead is None
     assert threads.overhead > 0
-    untiled = explain(predict("jacobi2d", **CASE, tiling="none"))
+    untiled = explain(predict("jacobi2d", **case, tiling="none"))
     assert untiled.k_effect == ()
     assert untiled.printed_overhead is None
 
@@ -346,7 +347,7 @@ def test_what_cannot_be_varied_is_one_sentence():
 
 @pytest.mark.parametrize("machine", ["gtx980", "k20c", "h200"])
 def test_more_on_chip_memory_is_never_slower(machine):
-    one = predict("heat2d", shape=(4096, 4096), steps=256, machine=machine)
+    one = predict("heat2d", **{**CASE, "machine": machine})
     factors = dict(explain(one).speedups)
     assert factors["twice the on-chip memory"] >= 1.0
 
