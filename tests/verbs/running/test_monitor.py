@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.programs.stencil.catalogue import program
@@ -129,9 +130,10 @@ def test_a_source_on_a_cell_that_is_held_is_warned_of(backend):
 
 
 @pytest.mark.filterwarnings("ignore:the source of 'u' at the cell")
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("tiling", ["none", "hybrid:t=4,s=4x16", "skewed:t=4,s=8x16"])
-@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
+@pytest.mark.parametrize(
+    ("backend", "tiling", "boundary"),
+    covering(BACKENDS, ["none", "hybrid:t=4,s=4x16", "skewed:t=4,s=8x16"], ["fixed", "wrap"]),
+)
 def test_nothing_is_added_to_cells_that_a_mask_keeps(backend, tiling, boundary):
     """A cell of the wall, points beside it, and points by sinc weights whose cells lie on both sides of it."""
     u0, mask, steps = field((20, 25)), np.ones((20, 25), dtype=bool), 7
