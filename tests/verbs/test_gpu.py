@@ -78,7 +78,7 @@ def test_candidates_are_screened_without_a_gpu():
 
 GPUS = [name for name in names() if name != "host" and load(name).kind == "gpu"]
 FIRST = ("k20c", "gtx750", "v100", "h200")
-"""One for which NVRTC makes no code, the oldest for which it does, the oldest whose code may have a bound, the newest."""
+"""One without code of NVRTC, the oldest with it, the oldest whose code may have a bound, and the newest."""
 
 
 @pytest.mark.parametrize("name", some([*FIRST, *(name for name in GPUS if name not in FIRST)], len(FIRST)))
