@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from tests.sampling import covering
 
 from tilewright.base.errors import UsageError
 from tilewright.machines.files import load
@@ -15,21 +16,26 @@ from tilewright.verbs.predict import predict
 from tilewright.workload import Request
 from tilewright.workloads.tables.problem import Recurrence
 
-CASES = {"heat2d": Request(shape=(512, 768), steps=32), "lcs": Request(shape=(512, 768), steps=1)}
+CASES = {"heat2d": Request(shape=(48, 64), steps=16), "lcs": Request(shape=(128, 192), steps=1)}
 
 
-@pytest.fixture(params=CASES)
-def work(request):
-    return workload_of(request.param, {}, CASES[request.param], load("k20c"))
+@pytest.fixture(scope="module", params=CASES)
+def name(request):
+    return request.param
 
 
+@pytest.fixture(scope="module")
+def work(name):
+    return workload_of(name, {}, CASES[name], load("k20c"))
+
+
+@pytest.fixture(scope="module")
 def resident(work):
     """The fastest tiling of which several tiles may be resident, with its costs."""
     return next(each for each in work.ranked("time", within=None) if work.most_tiles(each[0]))
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("points", ["all", "coarse"])
+@pytest.mark.parametrize(("metric", "points"), covering(METRICS, ["all", "coarse"]))
 def test_what_is_ranked_is_in_order_and_within_the_share(work, metric, points):
     found = work.ranked(metric, within=1.0, points=points)
     values = of_costs([costs for _, costs in found], metric).tolist()
@@ -50,23 +56,21 @@ def test_a_tiling_costs_the_same_however_it_is_asked(work):
     assert work.ideal_seconds(tiling) < costs.seconds
 
 
-def test_more_work_takes_longer_and_faster_iterations_do_not(work):
-    tiling, costs = resident(work)
+def test_more_work_takes_longer_and_faster_iterations_do_not(work, resident):
+    tiling, costs = resident
     larger = work.changed(work.machine, tuple(2 * extent for extent in work.problem.shape), work.problem.steps)
     assert larger.expected(tiling).seconds > costs.seconds > work.hastened().expected(tiling).seconds
 
 
-def test_what_does_not_fit_costs_nothing_that_could_be_compared(work):
-    tiling, _ = resident(work)
+def test_what_does_not_fit_costs_nothing_that_could_be_compared(work, resident):
+    tiling, _ = resident
     assert work.expected(dataclasses.replace(tiling, k=work.most_tiles(tiling) + 1)) is None
     with pytest.raises(UsageError, match="shared memory"):
         work.costs(dataclasses.replace(tiling, k=work.most_tiles(tiling) + 1))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_predictions_of_both_kinds_are_explained_by_one_function(name):
-    asked = CASES[name]
-    tiling, _ = resident(workload_of(name, {}, asked, load("k20c")))
+def test_predictions_of_both_kinds_are_explained_by_one_function(name, resident):
+    asked, (tiling, _) = CASES[name], resident
     one = predict(name, shape=asked.shape, steps=asked.steps, machine="k20c", tiling=tiling)
     found = explain(one)
     assert dict(found.k_effect)[one.costs.tiles_per_sm] == one.costs.seconds

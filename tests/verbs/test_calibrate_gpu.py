@@ -32,7 +32,7 @@ def oclgrind():
 
 def test_a_machine_file_with_provenance_and_spread(tmp_path):
     target = tmp_path / "mine.toml"
-    found = tw.calibrate(["j2d5pt"], backend="opencl:oclgrind", output=target)
+    found = tw.calibrate(["jacobi1d"], backend="opencl:oclgrind", output=target)
     machine = files.load(str(target))
     assert machine == found.machine
     for name in MEASURED:
@@ -40,11 +40,11 @@ def test_a_machine_file_with_provenance_and_spread(tmp_path):
         assert quantity.source == "measured", name
         assert 0 < quantity.low <= quantity.value <= quantity.high
         assert "no GPU" in quantity.note
-    known = dict(machine.c_iter)["j2d5pt"]
+    known = dict(machine.c_iter)["jacobi1d"]
     assert known.value > 0
     assert "4 compute-only random instances" in known.note
     assert {each.parameter for each in found.sensitivity} >= {"c_iter", "dram_bandwidth"}
-    costs = tw.predict("j2d5pt", shape=(512, 512), steps=32, machine=str(target)).costs
+    costs = tw.predict("jacobi1d", shape=(512,), steps=32, machine=str(target)).costs
     assert np.isfinite(costs.seconds)
 
 

@@ -127,7 +127,7 @@ def test_scalars_of_a_recurrence_are_checked_by_name():
 @pytest.mark.parametrize(
     ("verb", "number"),
     covering(
-        [*VERBS, lambda program, **rest: tw.tune(program, **{**rest, "machine": "host"})],
+        [*VERBS, lambda program, **rest: tw.tune(program, **{**rest, "machine": "host", "candidates": 1})],
         [-0.1j, np.complex64(0.1), np.full(400, 0.1j)],
     ),
 )

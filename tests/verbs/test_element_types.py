@@ -17,10 +17,6 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime.warn import forget_warnings
 from tilewright.workloads.tables.problem import recurrence
 
-pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
-
 U = np.random.default_rng(0).random((12, 14))
 U2 = FieldBuilder("u")
 

@@ -7,10 +7,6 @@ import tilewright as tw
 from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.problem import make_problem
 
-pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
-
 DRAW = np.random.default_rng(5)
 U = DRAW.random((40, 50))
 ALONG = {0: DRAW.random((1, 50)), 1: DRAW.random((40, 1))}
@@ -20,51 +16,6 @@ def plane(u, a):
     """Reach 2 along one axis and a corner: deeper cells outside, and cells outside along both axes."""
     flow = u[-1, 0] + u[1, 0] + u[0, 1] + u[0, -1] - 4 * u[0, 0]
     return u[0, 0] + a * flow + 0.02 * (u[-2, 0] - u[2, 0]) + 0.01 * u[1, -1]
-
-
-def outside(u, side, depth, axis, *, high):
-    """The cells so far outside a side, by its definition alone."""
-    inner = np.take(u, [u.shape[axis] - depth if high else depth - 1], axis)
-    kind, value, factor = side.kind, side.value, side.factor
-    if kind == "wrap":
-        return np.take(u, [depth - 1 if high else u.shape[axis] - depth], axis)
-    if kind == "constant":
-        return np.zeros_like(inner) + value
-    if kind == "reflect":
-        return inner
-    distance = 2 * depth - 1  # (outer - inner) / distance is the derivative, their mean the value on the face
-    if kind == "dirichlet":
-        return 2 * value - inner
-    factor = 0 if kind == "neumann" else factor
-    return (value - inner * (factor / 2 - 1 / distance)) / (1 / distance + factor / 2)
-
-
-def padded(u, sides, reach):
-    """A grid with what lies outside, one axis after the other."""
-    for axis, (low, high) in enumerate(sides):
-        grown = []
-        for side in (low, high):
-            value = side.value
-            if np.ndim(value):  # the axes before have grown already
-                width = [(0, 0) if at >= axis else (reach, reach) for at in range(u.ndim)]
-                value = np.pad(value, width, mode="edge")
-            grown.append(tw.Boundary(side.kind, value, side.factor))
-        below = [outside(u, grown[0], depth, axis, high=False) for depth in range(reach, 0, -1)]
-        above = [outside(u, grown[1], depth, axis, high=True) for depth in range(1, reach + 1)]
-        u = np.concatenate([*below, u, *above], axis)
-    return u
-
-
-def expected(u, sides, steps, a):
-    for _ in range(steps):
-        w = padded(u, sides, 2)
-
-        def at(i, j, w=w, shape=u.shape):
-            return w[2 + i : 2 + i + shape[0], 2 + j : 2 + j + shape[1]]
-
-        flow = at(-1, 0) + at(1, 0) + at(0, 1) + at(0, -1) - 4 * at(0, 0)
-        u = at(0, 0) + a * flow + 0.02 * (at(-2, 0) - at(2, 0)) + 0.01 * at(1, -1)
-    return u
 
 
 def test_a_flux_is_what_comes_in():

@@ -15,8 +15,6 @@ from tilewright.codegen.print.elements import GPU_ELEMENTS, PAIRS
 from tilewright.codegen.print.gpu import helper_name, prelude
 from tilewright.programs.stencil.operators import OPERATORS
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 FLOATS = ("float32", "float64")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 3.0, 0.1, 1e30, -1e-30, 7.3]

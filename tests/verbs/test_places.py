@@ -5,10 +5,6 @@ import pytest
 
 import tilewright as tw
 
-pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
-
 
 @tw.stencil
 def plane(u, a):

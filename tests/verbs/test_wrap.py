@@ -25,8 +25,6 @@ from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.spaces.periodic import plan_blocks
 from tilewright.verbs.predict import as_machine
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 KINDS = ("fixed", "nearest", "reflect", "mirror", "constant")
 
 
@@ -84,7 +82,7 @@ def _arrays(problem: Problem) -> dict[str, list[np.ndarray]]:
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data())
 def test_blocks_are_exactly_the_reference(data):
     problem = data.draw(problems())
@@ -101,7 +99,7 @@ def test_blocks_are_exactly_the_reference(data):
         np.testing.assert_array_equal(found[field], exact)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.data())
 def test_a_state_may_be_advanced_in_any_portions(data):
     problem = data.draw(problems())

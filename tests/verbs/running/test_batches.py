@@ -60,8 +60,7 @@ def _turned(arrays, axes):
     return [tuple(np.moveaxis(level, axes, range(-len(axes), 0)) for level in each) for each in arrays]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", ["jacobi1d", "wave2d", "heat2d_var", "fdtd2d", "laplacian3d"])
+@pytest.mark.parametrize(("case", "dtype"), [("wave2d", "float32"), ("laplacian3d", "float64")])
 def test_one_grid_whose_axes_lie_otherwise_is_turned_there_and_back(private_folders, case, dtype):
     program = as_program(case)
     draw = np.random.default_rng(8)

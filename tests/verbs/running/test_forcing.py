@@ -55,24 +55,6 @@ def test_fields_that_nothing_updates_and_cells_that_are_held_keep_their_values()
     assert not np.allclose(traces["u"][0, 1], traces["u"][2, 1])
 
 
-def test_records_levels_and_masks():
-    u = np.random.default_rng(12).normal(size=(30, 33))
-    source, receiver = tw.Points([(9.5, 9.25)], values=np.ones(14)), tw.Points([(12.5, 9), (3, 3)])
-    mask = np.ones(u.shape, bool)
-    mask[12:14, 8:11] = False
-    given = {"steps": 14, "sources": source, "receivers": receiver, "where": mask}
-    state, traces = tw.run("wave2d", (u, u), levels=True, **given)
-    record = tw.run("wave2d", (u, u), record=True, **given)
-    assert np.array_equal(record.state, state[0])
-    assert np.array_equal(record.traces["u"], traces["u"])
-    assert np.allclose(traces["u"][:, 0], (u[12, 9] + u[13, 9]) / 2)
-    out = np.empty_like(u)
-    kept, again = tw.run("wave2d", (u, u), out=out, **given)
-    assert kept is out
-    assert np.array_equal(out, state[0])
-    assert np.array_equal(again["u"], traces["u"])
-
-
 @pytest.mark.parametrize("tables", [1, 2**26])
 def test_a_run_may_be_looked_at_and_ended(tables, monkeypatch):
     monkeypatch.setattr("tilewright.runtime.points.MOST_BYTES", tables)

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.runtime import session
@@ -29,15 +28,6 @@ def arrays(shape, count, seed=0, dtype=np.float64):
     return tuple((0.5 * generator.random(shape)).astype(dtype) for _ in range(count))
 
 
-def go_on(chosen, fields, parts, constant=(), **options):
-    """Run in several parts, each from all levels of the one before; returns the last one's."""
-    state = fields
-    for steps in parts:
-        found = tw.run(chosen, *state, *constant, steps=steps, levels=True, **options)
-        state = found if len(state) > 1 else (found,)
-    return state
-
-
 def same(got, expected):
     assert type(got) is type(expected)
     if isinstance(got, tuple):
@@ -46,22 +36,6 @@ def same(got, expected):
             same(one, other)
     else:
         np.testing.assert_array_equal(got, expected)
-
-
-@pytest.mark.parametrize(
-    ("tiling", "backend"),
-    covering(["streaming:t=4,s=20x32", None, "none", "hybrid:t=6,s=5x37"], ["c", "numpy"]),
-)
-def test_fields_of_two_and_three_levels(tiling, backend):
-    u, v, (k,) = arrays((40, 70), 3), arrays((40, 70), 2, 1), arrays((40, 70), 1, 2)
-    options = {"strict": True, "backend": backend, "boundary": "mirror", "tiling": tiling}
-    for chosen, fields, constant in ((third, (u,), ()), (mixed, (u, v), (k,))):
-        whole = tw.run(chosen, *fields, *constant, steps=9, levels=True, **options)
-        for parts in ((4, 5), (5, 1, 1, 2), (0, 2, 7)):
-            state = go_on(chosen, fields, parts, constant, **options)
-            same(state if len(state) > 1 else state[0], whole)
-    many = go_on(mixed, (u, v), (1,) * 9, (k,), backend="numpy", boundary="mirror")
-    same(tw.run(mixed, u, v, k, steps=9, levels=True, **options), many)
 
 
 def test_the_form_of_the_result():
@@ -73,30 +47,13 @@ def test_the_form_of_the_result():
     assert isinstance(pair, tuple)
     same(pair[0], tw.run("wave2d", u, steps=2))
     same(pair[1], tw.run("wave2d", u, steps=1))
-    first, second = tw.run(mixed, (*u, v[0]), v, u[0], steps=2, levels=True)
+    first, second = tw.run(mixed, (*u, v[0]), v, u[0], steps=2, levels=True, strict=True)
     assert (len(first), len(second)) == (3, 2)
+    on = tw.run(mixed, first, second, u[0], steps=3, levels=True, strict=True)
+    same(on, tw.run(mixed, (*u, v[0]), v, u[0], steps=5, levels=True, strict=True))
     for before, after in zip(u, tw.run("wave2d", u, steps=0, levels=True), strict=True):
         same(after[1:-1, 1:-1], before[1:-1, 1:-1])
         assert not np.shares_memory(after, before)
-
-
-@pytest.mark.parametrize("backend", ["c", "numpy"])
-@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
-def test_going_on_with_looks_masks_and_sources(boundary, backend):
-    pair, mask, push = arrays((40, 50), 2), arrays((40, 50), 1, 9)[0] > 0.1, np.sin(np.arange(17.0))
-    mask[8, 8] = mask[20, 30] = True
-    options = {"boundary": boundary, "backend": backend, "strict": True, "where": mask}
-    whole = tw.run("wave2d", pair, steps=17, sources=[((8, 8), push), ((20, 30), 0.5)], levels=True, **options)
-    state, seen = pair, []
-    for a, b in ((0, 6), (6, 7), (7, 17)):
-        parts = [((8, 8), push[a:b]), ((20, 30), 0.5)]
-        state = tw.run(
-            "wave2d", state, steps=b - a, sources=parts, levels=True, every=4,
-            callback=lambda step, view: seen.append((step, *view)), **options,
-        )  # fmt: skip
-    same(state, whole)
-    assert [each[0] for each in seen] == [4, 6, 1, 4, 8, 10]
-    same(seen[-1][1:], whole)
 
 
 def test_a_callback_gets_what_a_restart_needs():

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 
@@ -32,8 +33,10 @@ def test_many_threads_run_one_plan(tiling):
         assert {each.tobytes() for each in found} == {expected.tobytes()}
 
 
-@pytest.mark.parametrize("boundary", ["fixed", "wrap", "reflect", "constant:0.5"])
-@pytest.mark.parametrize("program", ["heat2d", "wave2d", "gradient2d"])
+@pytest.mark.parametrize(
+    ("program", "boundary"),
+    covering(["heat2d", "wave2d", "gradient2d"], ["fixed", "wrap", "reflect", "constant:0.5"]),
+)
 def test_strict_results_do_not_depend_on_the_number_of_threads(program, boundary):
     start = (GRIDS[0], GRIDS[0]) if program == "wave2d" else GRIDS[0]
     found = {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -15,7 +16,7 @@ from tilewright.verbs import wisdom
 
 pytestmark = pytest.mark.usefixtures("private_folders", "private_kernels")
 
-COMMAND = ["tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--candidates", "8", "--seconds", "600", "--json"]
+COMMAND = ["tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--candidates", "4", "--seconds", "600", "--json"]
 
 
 @pytest.fixture
@@ -40,15 +41,24 @@ def start(tmp_path):
         process.communicate()
 
 
-def killed_and_resumed(folder, start, running, wait_until, records, instants):
-    """Kill a tune at the given instants one after the other, then let it end; every kill may cost one sample."""
+def after(seconds):
+    """Wait so long for a process to end."""
+
+    def wait(process):
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=seconds)
+
+    return wait
+
+
+def killed_and_resumed(folder, start, running, wait_until, records, waits):
+    """Kill a tune after each of some waits, then let it end; every kill may cost one sample."""
     mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
     kills = 0
-    for instant in instants:
+    for wait in waits:
         process = start(mark)
-        try:
-            process.communicate(timeout=instant)
-        except subprocess.TimeoutExpired:
+        wait(process)
+        if process.poll() is None:
             process.kill()
             process.communicate()
             kills += 1
@@ -68,7 +78,10 @@ def killed_and_resumed(folder, start, running, wait_until, records, instants):
 
 
 def test_a_killed_tune_is_resumed(tmp_path, start, running, wait_until, records):
-    killed_and_resumed(tmp_path, start, running, wait_until, records, [1.8])
+    def first_sample(_):
+        assert wait_until(lambda: any(record["kind"] == "sample" for record in records(tmp_path)), 60)
+
+    assert killed_and_resumed(tmp_path, start, running, wait_until, records, [first_sample]) == 1
 
 
 @pytest.fixture
@@ -96,8 +109,8 @@ def test_tunes_killed_a_hundred_times_are_resumed(tmp_path, begin, start, runnin
         tunes += 1
         assert tunes <= 40, f"only {kills} kills in 40 tunes of {length:.1f} s"
         begin(f"run{tunes}")
-        instants = [draw.uniform(0.02, 0.6) * length for _ in range(8)]
-        kills += killed_and_resumed(tmp_path / f"run{tunes}", start, running, wait_until, records, instants)
+        waits = [after(draw.uniform(0.02, 0.6) * length) for _ in range(8)]
+        kills += killed_and_resumed(tmp_path / f"run{tunes}", start, running, wait_until, records, waits)
     with capsys.disabled():
         sys.stdout.write(f" {kills} kills of {tunes} tunes ")
 
@@ -113,8 +126,8 @@ def test_a_tune_killed_at_twenty_random_instants_is_resumed(tmp_path, begin, sta
             assert start("").wait(timeout=300) == 0
             lengths.append(time.monotonic() - began)
         begin(f"run{number}")
-        instant = draw.uniform(0.02, 0.95) * lengths[-1]
-        kills += killed_and_resumed(tmp_path / f"run{number}", start, running, wait_until, records, [instant])
+        wait = after(draw.uniform(0.02, 0.95) * lengths[-1])
+        kills += killed_and_resumed(tmp_path / f"run{number}", start, running, wait_until, records, [wait])
     assert kills >= 17, f"whole tunes take {lengths} s"
 
 
