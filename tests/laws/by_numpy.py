@@ -84,7 +84,7 @@ class Known:
         return Known(np.logical_and.reduce([self.cells, *(each.cells for each in others if isinstance(each, Known))]))
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
-    __lt__ = __gt__ = __le__ = __ge__ = __and__ = __rand__ = __or__ = __ror__ = __rshift__ = _with
+    __lt__ = __gt__ = __le__ = __ge__ = __and__ = __rand__ = __or__ = __ror__ = __rshift__ = __floordiv__ = _with
     __neg__ = __invert__ = __abs__ = _with
 
 

@@ -52,7 +52,7 @@ PROGRAMS = {
         "    around = 0.125 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]) + 0.0625 * (u[-2, 0] + u[2, 0])\n"
         "    return around + 0.25 * u[0, 0] + 0.03125 * (u[0, -2] + u[0, 2]) + 0.125 * a * b"
     ),
-    "bits": "def bits(u, a, b):\n    return (a * u[0, 1] >> 1) & u[1, 0] | ~(b * u[-1, 0])",
+    "bits": "def bits(u, a, b):\n    return (a * u[0, 1] >> 1) & u[1, 0] | ~(b * u[-1, 0] // 3)",
 }
 RANKS = {"line": 1, "third": 1, "cube": 3, "solid": 3, "four": 4}
 """Axes of the programs that have not two."""
@@ -78,8 +78,9 @@ TILINGS = {
     "hybrid": {2: "t=4,s=5x16;t=2,s=3x9", 3: "t=2,s=4x5x16;t=4,s=5x3x8"},
     "streaming": {1: "t=3,s=32;t=5,s=512", 2: "t=3,s=8x16;t=2,s=16x256", 3: "t=2,s=5x6x16;t=3,s=16x16x64"},
     "skewed": {1: "t=4,s=32;t=3,s=17", 2: "t=4,s=8x16;t=3,s=5x9", 3: "t=3,s=4x4x16;t=2,s=3x5x8"},
-    "diamond": {1: "t=4,s=32;t=2,s=20", 2: "t=4,s=16x16;t=2,s=12x9", 3: "t=4,s=16x4x16;t=2,s=8x3x8"},
+    "diamond": {1: "t=4,s=32;t=2,s=4", 2: "t=4,s=16x16;t=2,s=4x9", 3: "t=4,s=16x4x16;t=2,s=2x3x8"},
 }
+"""Sizes of every family, of which the second diamonds are as steep as the furthest reads allow."""
 WHOLE = tuple(each for each in DTYPES if "int" in each)
 COMPLEX = tuple(each for each in DTYPES if "complex" in each)
 NARROW = ("float16", "bfloat16")

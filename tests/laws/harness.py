@@ -117,7 +117,7 @@ def judge(
     cases: Sequence[LawCase],
     built: Sequence[Built],
     directory: Path,
-    processes: int = 2,
+    processes: int = 1,
     shares: list[float] | None = None,
 ) -> dict[int, str]:
     """Run all cases in other processes and compare them with the reference.

@@ -244,12 +244,15 @@ def unit(case: NestCase, name: str) -> str:
 
 
 def results(texts: dict[str, str], folder: Path, compiler: Sequence[str]) -> ctypes.CDLL:
-    """Compile units in one call of the compiler."""
+    """Compile units in one call of the compiler, a file of all whose text before their entries is the same."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = []
+    entries: dict[str, str] = {}
     for name, text in texts.items():
-        files.append(str(folder / f"{name}.c"))
-        Path(files[-1]).write_text(text, encoding="utf-8")
+        head, signature, body = text.partition(f"double {name}(")
+        entries[head] = entries.get(head, head) + signature + body
+    files = [str(folder / f"nests{number}.c") for number in range(len(entries))]
+    for file, text in zip(files, entries.values(), strict=True):
+        Path(file).write_text(text, encoding="utf-8")
     library = folder / "nests.so"
     flags = ["-O1", "-fopenmp", "-ffp-contract=off", "-fPIC", "-shared", "-w", "-std=gnu17"]
     command = [compiler[0], *flags, *compiler[1:], "-o", str(library), *files, "-lm"]

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tilewright.codegen import expression
 from tilewright.codegen.boxes import rows
+from tilewright.codegen.print import c_prelude, gpu
 from tilewright.distributed import windows
 from tilewright.inputs import memo
 from tilewright.programs.stencil import adjoint, edges, periodic, points
@@ -21,12 +23,13 @@ from tilewright.runtime.session import Session
 from tilewright.runtime.simulation import Simulation
 from tilewright.schedules import prism
 from tilewright.schedules.families import skewed
+from tilewright.schedules.geometry import Skew
 from tilewright.schedules.streaming import levels as pipeline
 from tilewright.verbs.running import problem
 from tilewright.verbs.running.grids import batch, engine
 
 from . import case_run
-from .case import PROGRAMS, Case
+from .case import PROGRAMS, WHOLE, Case
 from .case_run import judge
 from .harness import tools
 
@@ -56,6 +59,15 @@ def fewer(pairs: Any) -> Any:
 def leaning(kind: type) -> Callable[..., Any]:
     """Tiles that lean by one too little."""
     return lambda **sizes: kind(**{**sizes, "slope": max(0, sizes["slope"] - 1)})
+
+
+def steep(kind: type) -> type:
+    """Diamonds that are narrower by two, so that their sides rise too fast where they are as narrow as can be."""
+
+    def made(self: Any, **sizes: int) -> None:
+        kind.__init__(self, **{**sizes, "pitch": max(2, sizes["pitch"] - 2)})
+
+    return type(kind.__name__, (kind,), {"__init__": made, "__slots__": ()})
 
 
 FAULTS = {
@@ -139,6 +151,48 @@ FAULTS = {
     "legality of classic cuts": Fault(
         owner=prism, name="Skew", made=leaning, case={"family": "hybrid", "size": "wide"}, left={"family": "hybrid"}
     ),
+    "legality of diamonds": Fault(
+        owner=prism,
+        name="Diamond",
+        made=steep,
+        case={"program": "star", "family": "diamond", "tile": 1, "boundary": "nearest", "threads": 2},
+        left={"program": "star", "family": "diamond", "tile": 1},
+    ),
+    "bands that wait for each other": Fault(
+        owner=Skew,
+        name="delay",
+        made=lambda _: lambda self, height, tiles: tiles * 0,
+        case={"family": "skewed", "tile": 1, "threads": 2, "boundary": "reflect"},
+        left={"family": "skewed"},
+    ),
+    "threads of a group that meet": Fault(
+        owner=gpu.GpuPrinter,
+        name="barrier",
+        made=lambda _: lambda *_: None,
+        case={"family": "hybrid", "target": "opencl", "layout": "by columns"},
+        left={"family": "hybrid", "target": "opencl"},
+    ),
+    "numbers of 16 bits rounded to nearest": Fault(
+        owner=c_prelude,
+        name="_filled",
+        made=lambda there: lambda *given: there(*given).replace(" + 0x7fff", ""),
+        case={"dtype": "bfloat16", "strict": True, "boundary": "nearest", "threads": 2},
+        left={"dtype": "bfloat16", "strict": True},
+    ),
+    "quotients of whole numbers": Fault(
+        owner=expression._Lowering,
+        name="operate",
+        made=lambda there: lambda self, op, args: there(self, "div" if op == "floor_divide" else op, args),
+        case={"program": "bits", "dtype": "int16", "boundary": "reflect", "family": "skewed"},
+        left={"program": "bits", "dtype": "int16"},
+    ),
+    "products of complex numbers": Fault(
+        owner=expression._ComplexLowering,
+        name="product",
+        made=lambda there: lambda self, a, b: there(self, a, self.of_complex("conj", [b])),
+        case={"dtype": "complex64", "boundary": "mirror", "family": "streaming"},
+        left={"dtype": "complex64"},
+    ),
     "a window of storage": Fault(
         owner=pipeline,
         name="_reach",
@@ -176,8 +230,9 @@ def test_a_fault_is_found_and_its_case_is_small(
 ) -> None:
     fault = FAULTS[mechanism]
     case, number = Case(**fault.case), [*FAULTS].index(mechanism)
+    added = number + 1 if case.dtype in WHOLE else f"0.00{number:02}1"
     for name, text in PROGRAMS.items():
-        monkeypatch.setitem(case_run.PROGRAMS, name, text.replace("a * ", f"(a + 0.00{number:02}1) * ", 1))
+        monkeypatch.setitem(case_run.PROGRAMS, name, text.replace("a * ", f"(a + {added}) * ", 1))
     monkeypatch.setattr(fault.owner, fault.name, fault.made(getattr(fault.owner, fault.name)))
     with pytest.raises(AssertionError, match="of which this is left") as found:
         judge(case, tmp_path)

@@ -173,9 +173,7 @@ def compared(seed: int, folder: Path) -> Counter[str]:
 
 
 def test_parallel_loops_run_in_any_order(tmp_path):
-    found = Counter()
-    for seed in range(3):
-        found += compared(seed, tmp_path / str(seed))
+    found = compared(0, tmp_path / "0") + compared(1, tmp_path / "1")
     assert min(found["parallel"], found["sequential"]) > 10
     for what in ("is split into", "is brought outside", "as a wavefront", "sums into arrays", "rows"):
         assert found[what] >= 1, found
@@ -188,6 +186,6 @@ def test_a_missed_dependence_shows(tmp_path, monkeypatch):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.parametrize("seed", [2, *range(100, 130)])
 def test_many_more_parallel_loops_run_in_any_order(seed, tmp_path):
     compared(seed, tmp_path)

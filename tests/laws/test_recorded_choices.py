@@ -12,6 +12,8 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from tilewright.costs.transfers import Exchanges, Passes
 from tilewright.distributed import chunks, rank_runs, slabs, streams, sweeps
 from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
 from tilewright.distributed.sweeps import available
-from tilewright.distributed.windows import Decomposition, depths, halo, split, window
+from tilewright.distributed.windows import Box, Decomposition, depths, halo, split, window
 from tilewright.machines.networks import network
 from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue as programs
@@ -31,7 +33,7 @@ from tilewright.verbs.gradients.predict import predict_gradient
 from tilewright.verbs.predict import as_machine
 
 from .generator import make_case
-from .test_recorded_texts import Digests, compare
+from .test_recorded_texts import Digests, compare, recorded_kinds
 
 SEED = 4
 SHAPES = {1: (90_000,), 2: (1100, 800), 3: (150, 90, 130)}
@@ -68,12 +70,16 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def attempt(make: Callable[[], object]) -> object:
-    """What is made, or the words with which it is refused."""
-    try:
-        return make()
-    except TilewrightError as error:
-        return str(error)
+def tried(make: Callable[..., object], *arguments: object, **options: object) -> Callable[[], str]:
+    """What digests what is made, or the words with which it is refused."""
+
+    def made() -> str:
+        try:
+            return digest(make(*arguments, **options))
+        except TilewrightError as error:
+            return digest(str(error))
+
+    return made
 
 
 def catalogued(steps: int = 40) -> Iterator[Problem]:
@@ -96,21 +102,22 @@ def drawn(count: int) -> Iterator[tuple[random.Random, Problem]]:
         yield chance, dataclasses.replace(problem, shape=tuple(chance.randint(8, 40) for _ in problem.shape))
 
 
+def cut(problem: Problem, box: Box, layout: Decomposition, rank: int) -> str:
+    return digest(
+        [depths(problem, steps) for steps in (0, 1, 2, 7, 300)],
+        [window(problem, box, steps) for steps in (1, 3)],
+        [halo(problem, layout, rank, steps) for steps in (0, 1, 2)],
+        [split(problem, layout, rank, steps) for steps in (1, 2)],
+    )
+
+
 def windows() -> Digests:
     """How far from a cut values are wrong, what a box depends on, who has it, and what is computed first."""
     for index, (chance, problem) in enumerate(drawn(60)):
         box = tuple((low := chance.randrange(extent), chance.randint(low + 1, extent)) for extent in problem.shape)
         layout = Decomposition(shape=problem.shape, topology=tuple(chance.randint(1, 4) for _ in problem.shape))
         rank = chance.randrange(layout.size)
-        yield (
-            f"case {index}",
-            digest(
-                [depths(problem, steps) for steps in (0, 1, 2, 7, 300)],
-                [window(problem, box, steps) for steps in (1, 3)],
-                [halo(problem, layout, rank, steps) for steps in (0, 1, 2)],
-                [split(problem, layout, rank, steps) for steps in (1, 2)],
-            ),
-        )
+        yield f"case {index}", partial(cut, problem, box, layout, rank)
 
 
 def passes() -> Digests:
@@ -125,7 +132,7 @@ def passes() -> Digests:
             taken = streams.Buffers.bytes(problem, chosen.rows, 1), session_bytes(own.kernel(problem), problem, 8)
             return Said(chosen), [(each.span, each.box) for each in cut], taken
 
-        yield f"{problem.program.name}, {memory} bytes", digest(attempt(planned))
+        yield f"{problem.program.name}, {memory} bytes", tried(planned)
 
 
 def swept() -> Digests:
@@ -147,7 +154,11 @@ def swept() -> Digests:
             taken = sweeps.taken(one, cut, found.parts)
             return Said(found.passes), str(found.tiling), found.parts, taken, [*sweeps.stages(one, cut, found.parts)]
 
-        yield f"{name}, {tiling or 'chosen'}", digest(attempt(planned))
+        yield f"{name}, {tiling or 'chosen'}", tried(planned)
+
+
+def exchanged(*arguments: Any, **options: Any) -> Said:
+    return Said(rank_runs.choose(*arguments, **options))
 
 
 def exchanges() -> Digests:
@@ -161,24 +172,18 @@ def exchanges() -> Digests:
         layout = Decomposition(shape=problem.shape, topology=topology)
         own = computer("numpy" if number % 4 else "c", threads=2)
         for steps, overlapped in ((None, None), (3, None), (None, False)):
-
-            def decided(fixed: int | None = steps, *, overlapped: bool | None = overlapped) -> object:
-                how = own.threads, own.target.backend, fixed  # noqa: B023
-                return Said(rank_runs.choose(problem, layout, machine, *how, overlapped=overlapped))  # noqa: B023
-
+            how = own.threads, own.target.backend, steps
             name = f"{problem.program.name}, {steps or 'chosen'} steps{', one after another' * (overlapped is False)}"
-            yield name, digest(attempt(decided))
+            yield name, tried(exchanged, problem, layout, machine, *how, overlapped=overlapped)
     for threads in (0, 1, 3, 1000):
         part = share(as_machine("zen3"), threads)
         scaled = [part.sm_count, part.dram_bandwidth, part.l3_bytes]
-        yield (
-            f"share of {threads} threads",
-            digest([(each.value, each.low, each.high) for each in scaled if each is not None]),
-        )
+        found = [(each.value, each.low, each.high) for each in scaled if each is not None]
+        yield f"share of {threads} threads", partial(digest, found)
     for problem, backend in itertools.product(itertools.islice(catalogued(), 3), ("c", "numpy")):
         ways = (expected_seconds, copied_seconds)
         seconds = [way(problem, as_machine("zen3"), backend) for way in ways]
-        yield f"seconds of {problem.program.name}, {backend}", digest(seconds)
+        yield f"seconds of {problem.program.name}, {backend}", partial(digest, seconds)
 
 
 def tasks() -> Digests:
@@ -190,18 +195,18 @@ def tasks() -> Digests:
             cut = tuple((*each, extent - sum(each)) for each, extent in zip(sizes, problem.shape, strict=True))
             ways = {"all axes": cut, "the first axis": (cut[0], *((extent,) for extent in problem.shape[1:]))}
             for way, each in ways.items():
-                found = attempt(lambda p=problem, e=each, c=own: chunks._steps(p, e, as_machine("zen3"), c))
-                yield f"{problem.program.name}, {parts} parts of {way}", digest(found)
+                found = tried(chunks._steps, problem, each, as_machine("zen3"), own)
+                yield f"{problem.program.name}, {parts} parts of {way}", found
 
 
 def adjoints() -> Digests:
     """Adjoints of the catalogue and of random programs, with every way in which they are computed."""
     for name, boundary in itertools.product(NAMES, ("fixed", "wrap", "reflect")):
-        yield f"{name}, {boundary}", digest(attempt(lambda n=name, b=boundary: adjoint_of(programs.program(n), b)))
+        yield f"{name}, {boundary}", tried(adjoint_of, programs.program(name), boundary)
     for index in range(40):
         problem = make_case(SEED, index).problem
         sides = dict(zip(problem.program.fields, problem.boundaries, strict=True))
-        yield f"case {index}", digest(attempt(lambda p=problem, s=sides: adjoint_of(p.program, s)))
+        yield f"case {index}", tried(adjoint_of, problem.program, sides)
 
 
 def gradients() -> Digests:
@@ -224,7 +229,7 @@ def gradients() -> Digests:
             return found.states, found.run_seconds, found.forward_seconds, found.again_seconds, found.back_seconds
 
         asked_for = ", ".join(f"{name}={value}" for name, value in asked.items()) or "nothing asked"
-        yield f"{problem.program.name}, {asked_for}", digest(attempt(predicted))
+        yield f"{problem.program.name}, {asked_for}", tried(predicted)
     for steps, slots in itertools.product((1, 2, 3, 17, 100, 513, 2000), (1, 2, 3, 9, 40, 600)):
         first, *rest = schedule(steps, slots)
         at = [first.at[:-1], *(each.at for each in rest if isinstance(each, Forward))]
@@ -233,20 +238,21 @@ def gradients() -> Digests:
         ]
         _, bands = zip(*sorted((each.begin, each.steps) for each in rest if isinstance(each, Reverse)), strict=True)
         found = segments(steps, slots), max(bands), ([each for each in runs if each], list(bands))
-        yield f"{steps} steps, {slots} slots", digest(*found)
+        yield f"{steps} steps, {slots} slots", partial(digest, *found)
 
 
-KINDS: dict[str, Callable[[], Digests]] = {
-    "parts, windows": windows,
-    "parts, slabs": passes,
-    "parts, sweeps": swept,
-    "parts, ranks": exchanges,
-    "parts, chunks": tasks,
-    "gradients, adjoints": adjoints,
-    "gradients, costs": gradients,
+KINDS: dict[str, tuple[int, Callable[[], Digests]]] = {
+    "parts, windows": (2, windows),
+    "parts, slabs": (1, passes),
+    "parts, sweeps": (4, swept),
+    "parts, ranks": (1, exchanges),
+    "parts, chunks": (1, tasks),
+    "gradients, adjoints": (2, adjoints),
+    "gradients, costs": (2, gradients),
 }
+"""Of how many choices one is made in a default run, and all of them."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_choices_are_those_recorded(kind, request):
-    compare(kind, KINDS[kind](), update=request.config.getoption("--update-golden"))
+@recorded_kinds(KINDS)
+def test_choices_are_those_recorded(kind, every, request):
+    compare(kind, KINDS[kind][1](), every, update=request.config.getoption("--update-golden"))

@@ -10,9 +10,9 @@ where a change makes it only slower. A digest says that something changed, never
 - others: the kernels of alignments, Krylov methods and fused products with the blocking that is shipped, of which
   golden files show the parts that differ, or smaller ones.
 
-After a change that is meant, look at the kinds and cases that are named, then run
-``pytest tests/laws/test_recorded_texts.py --update-golden``. What is chosen and counted where a run is cut into parts
-or taken back is in ``test_recorded_choices.py``, by the same record.
+A default run makes a share of every kind's texts, the stress run all. After a change that is meant, look at the kinds
+and cases that are named, then run ``pytest tests/laws/test_recorded_texts.py --update-golden``. What is chosen and
+counted where a run is cut into parts or taken back is in ``test_recorded_choices.py``, by the same record.
 """
 
 import dataclasses
@@ -21,7 +21,8 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,8 @@ from .draws import block_case, strategy_case, streaming_case
 from .generator import make_case
 from .test_random_tables import make_recurrence
 
-Digests = Iterator[tuple[str, str]]
-"""Digests behind the names of their cases."""
+Digests = Iterator[tuple[str, Callable[[], str]]]
+"""What makes digests, behind the names of their cases."""
 RECORD = Path(__file__).with_name("recorded_texts.json")
 SEED = 4
 STRATEGIES = ("skewed", "diamond")
@@ -99,6 +100,11 @@ def written(part: object) -> str:
     return "\n".join(map(repr, (part.text, started, [each and dataclasses.astuple(each) for each in layouts])))
 
 
+def text(write: Callable[..., object], *arguments: object, **options: object) -> str:
+    """Code of anything else."""
+    return digest(write(*arguments, **options))
+
+
 def host(problem, tiling, *, strict: bool = False) -> str:
     """Code of a CPU, and the completed tiling."""
     source = emit_tiling(problem, tiling, strict=strict)
@@ -121,6 +127,10 @@ def defaults(problem, family: str) -> Tiling:
     return catalogue.complete(problem, Tiling(family=family))
 
 
+def of_family(write: Callable[..., str], problem, family: str, **options: object) -> str:
+    return write(problem, defaults(problem, family), **options)
+
+
 def catalogued(write: Callable[..., str], *families: str, boundaries=BOUNDARIES, **options: object) -> Digests:
     """Every program of the catalogue under a tiling of each family, with a type and a boundary that its name draws."""
     for name in programs.names():
@@ -128,8 +138,7 @@ def catalogued(write: Callable[..., str], *families: str, boundaries=BOUNDARIES,
         dtype, boundary = draw.choice(("float32", "float64")), draw.choice(boundaries)
         problem = make_problem(program, SHAPES[program.rank], 20, dtype=dtype, boundary=boundary)
         for family in families:
-            made = attempt(lambda f=family, p=problem: write(p, defaults(p, f), **options))
-            yield f"{name}, {family}", made
+            yield f"{name}, {family}", partial(of_family, write, problem, family, **options)
 
 
 def attempt(make: Callable[[], str]) -> str:
@@ -149,10 +158,9 @@ def drawn(make: Callable[[int, int], object], count: int, label: str = "case") -
 def of_cases(cases, *dialects: str) -> Digests:
     for name, case in cases:
         if not dialects:
-            yield name, host(case.problem, case.tiling, strict=case.strict)
+            yield name, partial(host, case.problem, case.tiling, strict=case.strict)
         for dialect in dialects:
-            made = attempt(lambda c=case, d=dialect: device(c.problem, c.tiling, d, strict=c.strict))
-            yield f"{name}, {dialect}", made
+            yield f"{name}, {dialect}", partial(device, case.problem, case.tiling, dialect, strict=case.strict)
 
 
 def of_strategies(count: int, *dialects: str) -> Digests:
@@ -172,7 +180,11 @@ def refused() -> Digests:
             full = catalogue.complete(problem, tiling)
             return digest(full, catalogue.check(problem, full))
 
-        yield f"{family}, {name}", attempt(judged)
+        yield f"{family}, {name}", judged
+
+
+def chosen_of(choose: Callable[[Problem], object], problems: list[Problem]) -> str:
+    return digest(*(attempt(lambda p=problem: digest(choose(p))) for problem in problems))
 
 
 def chosen() -> Digests:
@@ -192,7 +204,7 @@ def chosen() -> Digests:
             ways["sizes of streams"] = stream_block.default_sizes
             ways["threads of streams"] = lambda p: stream_block.threads_for(p, Tiling(family="streaming"))
         for way, choose in ways.items():
-            yield f"{name}, {way}", digest(*(attempt(lambda c=choose, p=p: digest(c(p))) for p in problems))
+            yield f"{name}, {way}", partial(chosen_of, choose, problems)
 
 
 def misused() -> Digests:
@@ -216,8 +228,7 @@ def misused() -> Digests:
             unroll=draw.choice((None, None, 0, 4)),
         )
         problem = make_problem(program, SHAPES[rank], 5)
-        said = attempt(lambda p=problem, t=tiling: digest(catalogue.complete(p, t), catalogue.check(p, t)))
-        yield f"{name}, {family}", said
+        yield f"{name}, {family}", lambda p=problem, t=tiling: digest(catalogue.complete(p, t), catalogue.check(p, t))
 
 
 def orders() -> Digests:
@@ -225,7 +236,7 @@ def orders() -> Digests:
     table = make_problem(programs.program("smith_waterman"), (11, 17), 3)
     for t, s in ((3, 4), (5, 2)):
         tiling = catalogue.complete(table, Tiling(family="orthogonal", time=t, space=(s,)))
-        yield str(tiling), digest(*catalogue.scan(table, tiling))
+        yield str(tiling), lambda tiling=tiling: digest(*catalogue.scan(table, tiling))
     for family in (*STRATEGIES, "hexagonal", "hybrid", "streaming"):
         for name, shape in (("j1d3pt", (61,)), ("star2d2r", (19, 26)), ("fdtd2d", (14, 23)), ("wave3d", (6, 9, 12))):
             problem = make_problem(programs.program(name), shape, 7)
@@ -234,7 +245,7 @@ def orders() -> Digests:
                 tiling = Tiling(family=family, time=4, space=(5, 8, 8)[: len(problem.shape)])
                 return digest(*itertools.islice(catalogue.scan(problem, catalogue.complete(problem, tiling)), 500))
 
-            yield f"{name}, {family}", attempt(scanned)
+            yield f"{name}, {family}", scanned
 
 
 def pictures_in_rows() -> Digests:
@@ -248,13 +259,16 @@ def pictures_in_rows() -> Digests:
                 memory = [ring_bytes(problem, plan, tile, inputs=inputs) for inputs in (False, True)]
                 return digest(plan, memory)
 
-            yield f"case {index}, group {place}", attempt(planned)
+            yield f"case {index}, group {place}", planned
 
 
 def pictures() -> Digests:
     for index in range(40):
-        case = pipelines.pipeline_case(SEED, index)
-        yield f"case {index}", digest(*pipelines.sources(case))
+        yield f"case {index}", lambda index=index: digest(*pipelines.sources(pipelines.pipeline_case(SEED, index)))
+
+
+def on_devices(problem, group, block) -> str:
+    return digest(*(emit_gpu_group(problem, group, dialect, block) for dialect in DIALECTS))
 
 
 def pictures_on_devices() -> Digests:
@@ -264,17 +278,13 @@ def pictures_on_devices() -> Digests:
         dtype = "uint8" if name == "blend" else "float32"
         problem = make_pipeline_problem(graph, (70, 90), dtype, border)
         for group in fusion.groups(graph)[:40]:
-            block = next(blocks)
-            made = attempt(
-                lambda p=problem, g=group, b=block: digest(*(emit_gpu_group(p, g, dialect, b) for dialect in DIALECTS))
-            )
+            made = partial(on_devices, problem, group, next(blocks))
             yield f"{name}, {'+'.join(graph.stencils[member].name for member in group)}", made
 
 
 def loops() -> Digests:
     for index in range(80):
-        case = nests.nest_case(SEED, index)
-        yield f"case {index}", attempt(lambda c=case: digest(nests.unit(c, "f")))
+        yield f"case {index}", lambda index=index: digest(nests.unit(nests.nest_case(SEED, index), "f"))
 
 
 def loops_on_devices() -> Digests:
@@ -303,7 +313,7 @@ def loops_on_devices() -> Digests:
             texts = [kernels_text(made, dialect) for dialect in dialects]
             return digest(*texts, *(part(made, dialect) for dialect in dialects for part in (host_prelude, host_body)))
 
-        yield f"case {index}", attempt(written)
+        yield f"case {index}", written
 
 
 def tables() -> Digests:
@@ -315,81 +325,102 @@ def tables() -> Digests:
     shapes = [TableShape(threads=32, sub=4, chip=True), TableShape(threads=64, sub=8, chip=False)]
     for name, program, dtype in (*builtin, *random_ones):
         kind = "bool" if program.semiring.name == "or_and" else dtype
-        yield f"{name}, C", attempt(lambda p=program, d=kind: digest(emit_table(p, d, (), KEPT_DIAGONALS)))
+        yield f"{name}, C", partial(text, emit_table, program, kind, (), KEPT_DIAGONALS)
         for shape, dialect in itertools.product(shapes, DIALECTS):
-            made = attempt(lambda p=program, d=kind, s=shape, t=dialect: digest(emit_gpu_table(p, d, (), s, t)))
+            made = partial(text, emit_gpu_table, program, kind, (), shape, dialect)
             yield f"{name}, {dialect}, {shape.threads} threads", made
 
 
 def fixed_texts() -> Digests:
     """What has no tiling and is long: solvers, products, alignments, a kernel at rest."""
-    yield "alignment", digest(emit_align())
+    yield "alignment", partial(text, emit_align)
     every = {**CATALOGUE, "3 sums": multiple(3), "2 sums and a norm": fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"})}
     for dtype in ("float32", "float64"):
-        yield f"bratu and cg, {dtype}", digest(emit_bratu(dtype, 2), emit_cg(dtype, unrolling(), CG_BLOCK))
+        yield (
+            f"bratu and cg, {dtype}",
+            lambda dtype=dtype: digest(emit_bratu(dtype, 2), emit_cg(dtype, unrolling(), CG_BLOCK)),
+        )
         for depth in (1, 2, 3):
-            yield f"diagonals {depth}, {dtype}", digest(emit_dia(dtype, dataclasses.replace(unrolling(), depth=depth)))
+            yield (
+                f"diagonals {depth}, {dtype}",
+                partial(text, emit_dia, dtype, dataclasses.replace(unrolling(), depth=depth)),
+            )
         for name, what in every.items():
-            yield f"vectors {name}, {dtype}", digest(emit_vectors(what, dtype, 4))
+            yield f"vectors {name}, {dtype}", partial(text, emit_vectors, what, dtype, 4)
         for side in ("left", "right"):
-            yield f"products {side}, {dtype}", digest(emit_fused(side, dtype, blocking(512)))
+            yield f"products {side}, {dtype}", partial(text, emit_fused, side, dtype, blocking(512))
     small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
+    still = gpu_schedule(small, calibration_tiling(small))
+    block = GroupBlock(tile=(64, 64), cells=(4, 4), depth=8)
     for dialect in DIALECTS:
-        at_rest_text = at_rest(small, gpu_schedule(small, calibration_tiling(small)), dialect)
-        yield f"at rest, {dialect}", digest(at_rest_text)
+        yield f"at rest, {dialect}", partial(text, at_rest, small, still, dialect)
         for name, what in every.items():
-            yield f"vectors {name}, {dialect}", digest(emit_vectors_gpu(what, "float32", dialect, 256))
+            yield f"vectors {name}, {dialect}", partial(text, emit_vectors_gpu, what, "float32", dialect, 256)
         for side, counting in itertools.product(("left", "right"), (False, True)):
-            block = GroupBlock(tile=(64, 64), cells=(4, 4), depth=8)
-            text = emit_gpu(side, "float64", dialect, block, counting=counting)
-            yield f"products {side}{', counted' * counting}, {dialect}", digest(text)
+            made = partial(text, emit_gpu, side, "float64", dialect, block, counting=counting)
+            yield f"products {side}{', counted' * counting}, {dialect}", made
 
 
-KINDS: dict[str, Callable[[], Digests]] = {
-    "programs": lambda: catalogued(host, "none", "hexagonal", "hybrid", "streaming"),
-    "programs, strict": lambda: catalogued(host, "none", "streaming", strict=True),
-    "programs, wrap": lambda: catalogued(host, "none", boundaries=("wrap",)),
-    "programs, strategies": lambda: catalogued(host, "diamond", "skewed"),
-    "programs, CUDA": lambda: catalogued(device, "none", "hexagonal", "hybrid", "streaming", dialect="cuda"),
-    "programs, CUDA, wrap": lambda: catalogued(device, "none", boundaries=("wrap",), dialect="cuda", periodic=True),
-    "programs, OpenCL": lambda: catalogued(device, "diamond", "skewed", dialect="opencl"),
-    "programs, counts": lambda: catalogued(counted, "none", "hexagonal", "hybrid", "streaming", "diamond", "skewed"),
-    "random hexagons": lambda: of_cases(drawn(make_case, 120)),
-    "random streams": lambda: of_cases(drawn(streaming_case, 80)),
-    "random strategies": lambda: of_strategies(25),
-    "random hexagons, GPU": lambda: of_cases(drawn(make_case, 60), *DIALECTS),
-    "random strategies, GPU": lambda: of_strategies(15, "cuda"),
-    "random streams, GPU": lambda: of_cases(drawn(block_case, 40), *DIALECTS),
-    "untiled, OpenCL": lambda: of_cases(
-        ((name, dataclasses.replace(case, tiling=NONE)) for name, case in drawn(make_case, 40)), "opencl"
+KINDS: dict[str, tuple[int, Callable[[], Digests]]] = {
+    "programs": (3, lambda: catalogued(host, "none", "hexagonal", "hybrid", "streaming")),
+    "programs, strict": (5, lambda: catalogued(host, "none", "streaming", strict=True)),
+    "programs, wrap": (3, lambda: catalogued(host, "none", boundaries=("wrap",))),
+    "programs, strategies": (3, lambda: catalogued(host, "diamond", "skewed")),
+    "programs, CUDA": (5, lambda: catalogued(device, "none", "hexagonal", "hybrid", "streaming", dialect="cuda")),
+    "programs, CUDA, wrap": (
+        3,
+        lambda: catalogued(device, "none", boundaries=("wrap",), dialect="cuda", periodic=True),
     ),
-    "tilings": refused,
-    "tilings, chosen": chosen,
-    "tilings, misused": misused,
-    "tilings, in order": orders,
-    "pipelines": pictures,
-    "pipelines, in rows": pictures_in_rows,
-    "pipelines, GPU": pictures_on_devices,
-    "loops": loops,
-    "loops, GPU": loops_on_devices,
-    "tables": tables,
-    "others": fixed_texts,
+    "programs, OpenCL": (5, lambda: catalogued(device, "diamond", "skewed", dialect="opencl")),
+    "programs, counts": (1, lambda: catalogued(counted, "none", "hexagonal", "hybrid", "streaming", *STRATEGIES)),
+    "random hexagons": (3, lambda: of_cases(drawn(make_case, 120))),
+    "random streams": (3, lambda: of_cases(drawn(streaming_case, 80))),
+    "random strategies": (3, lambda: of_strategies(25)),
+    "random hexagons, GPU": (3, lambda: of_cases(drawn(make_case, 60), *DIALECTS)),
+    "random strategies, GPU": (2, lambda: of_strategies(15, "cuda")),
+    "random streams, GPU": (7, lambda: of_cases(drawn(block_case, 40), *DIALECTS)),
+    "untiled, OpenCL": (
+        3,
+        lambda: of_cases(
+            ((name, dataclasses.replace(case, tiling=NONE)) for name, case in drawn(make_case, 40)), "opencl"
+        ),
+    ),
+    "tilings": (1, refused),
+    "tilings, chosen": (3, chosen),
+    "tilings, misused": (1, misused),
+    "tilings, in order": (1, orders),
+    "pipelines": (3, pictures),
+    "pipelines, in rows": (1, pictures_in_rows),
+    "pipelines, GPU": (1, pictures_on_devices),
+    "loops": (5, loops),
+    "loops, GPU": (5, loops_on_devices),
+    "tables": (3, tables),
+    "others": (1, fixed_texts),
 }
+"""Of how many texts one is made in a default run, and all of them."""
 
 
-def compare(kind: str, found: Digests, *, update: bool) -> None:
-    """Compare digests of a kind with those recorded, or write these anew."""
+def compare(kind: str, found: Digests, every: int, *, update: bool) -> None:
+    """Compare digests of a kind, one of so many of its cases, with those recorded, or write all of these anew."""
     cases = list(found)
-    made = dict(cases)
-    assert len(made) == len(cases), "two cases have one name"
+    assert len(dict(cases)) == len(cases), "two cases have one name"
+    made = {name: attempt(make) for name, make in cases[:: 1 if update else every]}
     if update:
         known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
         RECORD.write_text(json.dumps({**known, kind: made}, indent=0, sort_keys=True) + "\n", encoding="utf-8")
-    recorded = json.loads(RECORD.read_text(encoding="utf-8")).get(kind, {})
-    changed = sorted(name for name in {*made, *recorded} if made.get(name) != recorded.get(name))
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))[kind]
+    assert {*recorded} == {*dict(cases)}, "the names of cases changed"
+    changed = sorted(name for name, each in made.items() if each != recorded[name])
     assert not changed, f"{len(changed)} of {len(made)} texts changed: {'; '.join(changed[:20])}"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_texts_are_those_recorded(kind, request):
-    compare(kind, KINDS[kind](), update=request.config.getoption("--update-golden"))
+def recorded_kinds(kinds: Mapping[str, tuple[int, Callable[[], Digests]]]) -> pytest.MarkDecorator:
+    """Every kind with its share in a default run, and whole in the stress run."""
+    shares = [(kind, every) for kind, (every, _) in kinds.items()]
+    whole = [pytest.param(kind, 1, marks=pytest.mark.stress) for kind, every in shares if every > 1]
+    return pytest.mark.parametrize(("kind", "every"), [*shares, *whole])
+
+
+@recorded_kinds(KINDS)
+def test_texts_are_those_recorded(kind, every, request):
+    compare(kind, KINDS[kind][1](), every, update=request.config.getoption("--update-golden"))

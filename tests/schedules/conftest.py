@@ -1,6 +1,7 @@
 """Random problems and the brute-force oracle: the order of computations is checked read by read."""
 
 import itertools
+import math
 import random
 
 import numpy as np
@@ -85,31 +86,32 @@ class Order:
         if not self.monotone:
             return "order: a wavefront starts before an earlier one is done"
         for i, statement in enumerate(self.problem.program.statements):
-            for step in range(self.problem.steps):
-                for read in statement.reads:
-                    wrong = self._wrong(i, step, read)
-                    if wrong:
-                        return wrong
+            for read in statement.reads:
+                wrong = self._wrong(i, read)
+                if wrong:
+                    return wrong
         return None
 
-    def _time(self, i, step):
-        return step * len(self.stages) + next(s for s, stage in enumerate(self.stages) if i in stage)
+    def _times(self, i, steps):
+        """When a statement computes in some steps, to be spread over cells."""
+        return (steps * len(self.stages) + next(s for s, stage in enumerate(self.stages) if i in stage))[:, None]
 
-    def _wrong(self, i, step, read):
-        program = self.problem.program
+    def _wrong(self, i, read):
+        program, steps = self.problem.program, np.arange(self.problem.steps)
         if read.field not in program.updated:
             return None
         writer = next(j for j, s in enumerate(program.statements) if s.field == read.field)
         here, there = self._cells(program.statements[i], program.statements[writer], read)
-        now = (self._time(i, step), *here)
         copies = program.analysis.copies[program.fields.index(read.field)]
-        made = step + read.level - 1
-        if made >= 0 and not self._before((self._time(writer, made), *there), now):
-            return f"flow: {read} of step {step}"
+        made = steps + read.level - 1
+        known = made >= 0
+        if not self._before((self._times(writer, made[known]), *there), (self._times(i, steps[known]), *here)):
+            return f"flow: {read}"
         over = made + copies
-        in_place = over == step and i == writer
-        if over < self.problem.steps and not self._before(now, (self._time(writer, over), *there), in_place=in_place):
-            return f"memory: {read} of step {step}"
+        in_place, kept = i == writer and read.level - 1 + copies == 0, over < self.problem.steps
+        later = self._times(writer, over[kept]), *there
+        if not self._before((self._times(i, steps[kept]), *here), later, in_place=in_place):
+            return f"memory: {read}"
         return None
 
     def _cells(self, reader, writer, read):
@@ -159,20 +161,26 @@ def subtiles(problem, tiling):
     return found
 
 
+def size_of(pieces):
+    """How many cells there are in pieces, of which no two have one in common."""
+    return sum(math.prod(max(0, high - low) for low, high in piece.box) for piece in pieces)
+
+
 def cells_of(pieces):
     return {
         (piece.time, *cell) for piece in pieces for cell in itertools.product(*(range(*span) for span in piece.box))
     }
 
 
-def reads_stay_inside(problem, cells):
+def reads_stay_inside(problem, pieces):
     statements, stages = problem.program.statements, problem.program.stages
     offsets = [[read.offset for i in stage for read in statements[i].reads] for stage in stages]
     return all(
-        0 <= x + o < extent
-        for time, *cell in cells
-        for offset in offsets[time % len(stages)]
-        for x, o, extent in zip(cell, offset, problem.shape, strict=True)
+        low + o >= 0 and high + o <= extent
+        for piece in pieces
+        if size_of([piece])
+        for offset in offsets[piece.time % len(stages)]
+        for (low, high), o, extent in zip(piece.box, offset, problem.shape, strict=True)
     )
 
 

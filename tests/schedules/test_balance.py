@@ -40,7 +40,7 @@ def busy_share(problem, tiling, threads):
         ("j2d5pt", (16384, 16384), "streaming:t=32,s=1024x1024"),
         ("j2d5pt", (16384, 16384), "streaming:t=32,s=4096x1024"),
         ("j3d7pt", (640, 640, 640), "streaming:t=5,s=640x10x640"),
-        ("j1d3pt", (2**24,), "streaming:t=52,s=2048"),
+        ("j1d3pt", (2**22,), "streaming:t=52,s=2048"),
     ],
 )
 def test_tiles_for_64_threads_keep_them_busy(name, shape, text):

@@ -1,5 +1,6 @@
 """Exact counts against counting by hand on the scan."""
 
+import itertools
 import math
 import random
 
@@ -16,7 +17,7 @@ from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Range
 
-from .conftest import cells_of, reads_stay_inside, subtiles, tiling_of
+from .conftest import cells_of, reads_stay_inside, size_of, subtiles, tiling_of
 
 
 def _words(problem, tiling):
@@ -86,8 +87,8 @@ def _words_of_a_whole_tile(problem, tiling):
     """The same of a full skewed tile."""
     found = subtiles(problem, tiling)
     points = exact_counts(problem, tiling).points
-    tiles = [set().union(*map(cells_of, subs.values())) for subs in found.values()]
-    own = next(tile for tile in tiles if len(tile) == points and reads_stay_inside(problem, tile))
+    tiles = [list(itertools.chain(*subs.values())) for subs in found.values()]
+    own = cells_of(next(tile for tile in tiles if size_of(tile) == points and reads_stay_inside(problem, tile)))
     reads, writes, touched = _values(problem.program, own)
     out = sum(_read_outside(problem.program, value, own) for value in writes)
     return len(own), len(reads - writes), out, _footprint(problem.program, touched)

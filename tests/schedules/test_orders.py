@@ -1,5 +1,7 @@
 """Every family covers every computation once, keeps every read and is counted exactly, checked by brute force."""
 
+import itertools
+
 import pytest
 from tests.oracles.counting import exact_counts
 from tests.sampling import some
@@ -14,24 +16,28 @@ from tilewright.schedules.geometry import Diamond, Hexagon, Skew
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.schedules.tree.affine import ceiling, least, most
 
-from .conftest import cells_of, reads_stay_inside, subtiles, tiling_of
+from .conftest import reads_stay_inside, size_of, subtiles, tiling_of
 
 SEEDS = {"prism": (400, 300, 150), "skewed": (120, 70, 25), "diamond": (120, 70, 25), "none": (48, 48, 48)}
 """Random problems of each family, per rank; prisms are hexagons in 1D and hybrids otherwise."""
 
 
-def counted_by_hand(problem, tiling, blocks_are_tiles):
+def counted_by_hand(problem, tiling, counts):
+    """What is counted of pieces of which no two have a cell in common, which the oracle has seen to."""
     found = subtiles(problem, tiling)
     waves = [wave for wave, _ in found]
-    cells = [cells_of(pieces) for subs in found.values() for pieces in subs.values()]
-    blocks = [set().union(*map(cells_of, subs.values())) for subs in found.values()] if blocks_are_tiles else cells
-    return blocks, {
+    parts = [pieces for subs in found.values() for pieces in subs.values()]
+    blocks = parts if counts.blocks is None else [list(itertools.chain(*subs.values())) for subs in found.values()]
+    full = sum(size_of(block) == counts.points and reads_stay_inside(problem, block) for block in blocks)
+    return {
         "wavefronts": len(set(waves)),
         "tiles": len(found),
         "tiles_per_wavefront": max([0, *(waves.count(wave) for wave in set(waves))]),
-        "subtiles": len(cells),
+        "subtiles": len(parts),
         "subtiles_per_tile": max([0, *(len(subs) for subs in found.values())]),
-        "total_points": sum(map(len, cells)),
+        "total_points": sum(map(size_of, parts)),
+        "full": full,
+        "partial": len(blocks) - counts.full,
     }
 
 
@@ -50,9 +56,7 @@ def test_random_programs_keep_every_read_and_are_counted(oracle, random_case, fa
         assert counts == exact_counts(problem, tiling), (seed, str(tiling), problem)
         if family == "none":
             continue
-        blocks, by_hand = counted_by_hand(problem, tiling, counts.blocks is not None)
-        by_hand["full"] = sum(len(b) == counts.points and reads_stay_inside(problem, b) for b in blocks)
-        by_hand["partial"] = len(blocks) - counts.full
+        by_hand = counted_by_hand(problem, tiling, counts)
         assert by_hand == {name: getattr(counts, name) for name in by_hand}, (seed, str(tiling), problem.shape)
         wide += counts.tiles >= 4
         full += counts.full
