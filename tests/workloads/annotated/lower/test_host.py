@@ -10,7 +10,6 @@ import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from tests.sampling import covering
