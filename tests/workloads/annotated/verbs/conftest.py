@@ -5,7 +5,6 @@ from contextlib import contextmanager
 import pytest
 
 from tilewright.runtime.workers.pool import pool
-from tilewright.workloads.annotated import call
 from tilewright.workloads.annotated.verbs import site
 from tilewright.workloads.annotated.verbs.meter import Beside
 
@@ -27,25 +26,6 @@ def one_worker(workers, monkeypatch):
         yield workers
 
     monkeypatch.setattr(site, "pool", opened)
-
-
-@pytest.fixture(scope="session")
-def compiled():
-    """What was compiled, by command and text: the original bodies of a file are the same in many tests."""
-    return {}
-
-
-@pytest.fixture(autouse=True)
-def compiled_once(compiled, monkeypatch):
-    real = call.build
-
-    def build(command, text, seconds=call.COMPILE_SECONDS):
-        known = (tuple(command), text)
-        if known not in compiled:
-            compiled[known] = real(command, text, seconds)
-        return compiled[known]
-
-    monkeypatch.setattr(call, "build", build)
 
 
 @pytest.fixture(autouse=True)
