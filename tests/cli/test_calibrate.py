@@ -5,6 +5,8 @@ import pytest
 from tilewright.machines.files import load
 from tilewright.runtime.calibration import cpu as calibrate
 
+pytestmark = pytest.mark.optimised  # what is measured takes longer than compiling it
+
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch, tmp_path):

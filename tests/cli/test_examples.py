@@ -17,6 +17,8 @@ from PIL import Image
 from tilewright.cli.app import app
 from tilewright.runtime.calibration import cpu as calibrate
 
+pytestmark = pytest.mark.optimised  # some measure, which takes longer than compiling
+
 ANNOTATED = Path(__file__).parents[1] / "workloads" / "annotated" / "verbs"
 
 

@@ -23,6 +23,7 @@ TEXTS = {
     " else A[j][i] = B[j][i-1] + B[j][i+1] + B[j-1][i] + B[j+1][i];",
     "recurrence": "for (i=0;i<N;i++) if (i > 0) y[i] = y[i-1] + x[i]; else y[i] = x[i];",
     "triangle": "for (j=0;j<N;j++) for (i=j;i<N;i++) if (i == j) A[j][i] = 1; else A[j][i] = A[j][i-1]*0.5;",
+    "sums": "for (i=0;i<N;i++) { if (i == 0 || i == N-1) y[i] = 1; x[i] += y[i]; }",
     "values": "for (i=0;i<N;i++) if ((i == 0) + (i == N-1) == 0) y[i] = x[i-1] + x[i+1]; else y[i] = (i == 0)*2.0;",
     "other": "for (i=0;i<N;i++) if (x[i] > 0.6) y[i] = i == 0 ? 3 : x[i]; else if (i == N-1) y[i] = 9;",
 }
