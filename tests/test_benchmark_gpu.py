@@ -457,7 +457,7 @@ def test_a_rehearsal_with_an_injected_stale_halo(tmp_path, monkeypatch, capsys, 
     import gpu_contenders
 
     given = options(tmp_path, programs=["wave2d" if fault else "j2d5pt"], candidates=1, repeats=2)
-    monkeypatch.setattr(bench, "SMALL", {2: (24, 26)})
+    monkeypatch.setattr(bench, "SMALL", {2: (12, 14)})
     monkeypatch.setattr(bench, "calibrated", lambda _: load("h200"))
     if fault:
         original = gpu_contenders.ours

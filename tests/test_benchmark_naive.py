@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.programs.stencil import catalogue, reference
 from tilewright.programs.stencil.problem import make_problem
@@ -55,8 +56,8 @@ def ran(problem, threads=2):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        *itertools.product(("star1d2r", "star2d2r", "j3d7pt"), KINDS),
-        *itertools.product(("fdtd2d", "wave2d"), ("wrap", "mirror")),
+        *covering(("star1d2r", "star2d2r", "j3d7pt"), KINDS),
+        *covering(("fdtd2d", "wave2d"), ("wrap", "mirror")),
         *itertools.product(("star1d4r", "box2d1r", "fdtd2d", "heat2d_var", "box3d1r"), ("mixed",)),
     ],
 )
@@ -103,10 +104,10 @@ def test_the_faster_of_both_forms_runs_the_case():
 @pytest.mark.parametrize(
     ("name", "shape", "kind"),
     [
-        ("fdtd2d", (300, 260), "wrap"),
-        ("gradient2d", (300, 260), "fixed"),
-        ("j3d7pt", (60, 70, 80), "reflect"),
-        ("wave2d", (300, 260), "constant:0.5"),
+        ("fdtd2d", (120, 90), "wrap"),
+        ("gradient2d", (120, 90), "fixed"),
+        ("j3d7pt", (40, 30, 36), "reflect"),
+        ("wave2d", (120, 90), "constant:0.5"),
     ],
 )
 def test_blocks_agree_with_the_whole_reference(name, shape, kind, monkeypatch):

@@ -11,6 +11,7 @@ from tilewright.base import tables
 from tilewright.base.tables import Pairs, Table
 from tilewright.cli import output
 from tilewright.cli.app import app
+from tilewright.runtime.calibration import cpu as calibrate
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Result:
 
 
 @pytest.fixture
-def cli(capsys, monkeypatch, tmp_path):
+def cli(capsys, monkeypatch, tmp_path, mostly_unoptimised):
     """Call the command line; the current folder is empty and no setting of this machine is seen."""
     for name in ("BACKEND", "BOUNDARY", "DTYPE", "MACHINE", "MODEL", "STRICT", "THREADS"):
         monkeypatch.delenv(f"TILEWRIGHT_{name}", raising=False)
@@ -39,6 +40,14 @@ def cli(capsys, monkeypatch, tmp_path):
         return Result(code=code if isinstance(code, int) else 0, out=captured.out, err=captured.err)
 
     return call
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """Calibrating measures hardly anything."""
+    protocol = calibrate.CpuProtocol(instances=2, samples=2, stream_bytes=2**20, streams=1)
+    monkeypatch.setattr(calibrate, "QUICK", protocol)
+    monkeypatch.setattr(calibrate, "_stream_bytes", lambda *_: protocol.stream_bytes)
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 import pytest
 
 from tilewright.machines.files import load
-from tilewright.runtime.calibration import cpu as calibrate
+
+pytestmark = pytest.mark.optimised  # what is measured takes longer than compiling it
 
 
 @pytest.fixture(autouse=True)
-def little(monkeypatch, tmp_path):
+def private_store(little, monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
-    monkeypatch.setattr(calibrate, "QUICK", calibrate.CpuProtocol(instances=4, samples=2, stream_bytes=2**20))
-    monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
 
 
 def test_what_is_calibrated_is_the_host_from_then_on(cli):

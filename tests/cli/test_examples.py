@@ -15,7 +15,8 @@ import typer
 from PIL import Image
 
 from tilewright.cli.app import app
-from tilewright.runtime.calibration import cpu as calibrate
+
+pytestmark = pytest.mark.optimised  # some measure, which takes longer than compiling
 
 ANNOTATED = Path(__file__).parents[1] / "workloads" / "annotated" / "verbs"
 
@@ -48,7 +49,7 @@ def _smaller(line):
     line = re.sub(r"--steps \d+", "--steps 8", line)
     # What annotate may take is all that it takes, compiling included: a busy machine needs more than it looks.
     if " annotate " in line:
-        return re.sub(r"--seconds \d+", "--seconds 300 --runs 2", line)
+        return re.sub(r"--seconds \d+", "--seconds 300 --runs 1", line)
     line = re.sub(r"--seconds \d+", "--seconds 2", line)
     if " tune " in line:
         line += " --candidates 2"
@@ -60,12 +61,10 @@ def _smaller(line):
 
 
 @pytest.fixture
-def brought(monkeypatch, tmp_path):
+def brought(monkeypatch, tmp_path, little):
     """The folder of somebody who reads the help."""
     for name in ("STORE", "CACHE"):
         monkeypatch.setenv(f"TILEWRIGHT_{name}", str(tmp_path / name.lower()))
-    monkeypatch.setattr(calibrate, "QUICK", calibrate.CpuProtocol(instances=4, samples=2, stream_bytes=2**20))
-    monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
     Image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)).save(tmp_path / "photo.png")
     np.save(tmp_path / "v.npy", np.full((40, 160), 2500.0))
     for name, letters in (("a", "GATTACA"), ("b", "GCATGCA")):

@@ -44,7 +44,7 @@ def test_a_table_for_people(cli):
 BANDS = {
     "gpu": ("predict", "gradient2d", "--machine", "gtx980", "--shape", "4096x4096", "--steps", 512),
     "cpu": ("predict", "heat2d", "--machine", "zen3", "--shape", "1000x1000", "--steps", 100),
-    "3d": ("predict", "j3d7pt", "--machine", "v100", "--shape", "256x256x256", "--steps", 64),
+    "3d": ("predict", "j3d7pt", "--machine", "v100", "--shape", "128x128x128", "--steps", 32),
     "published": (
         "predict",
         "jacobi2d",

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.sampling import some
+from tests.sampling import covering, some
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.dialects import DIALECTS
@@ -89,8 +89,7 @@ def test_opencl_vectors_longer_than_the_grid(device, capfd, case):
     silent(capfd)
 
 
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("dtype", "architecture"), covering(["float32", "float64"], ["sm_75", "sm_90"]))
 def test_cuda_kernels_compile(nvrtc, dtype, architecture):
     assert not nvrtc(emit_dia_gpu(dtype, "cuda", 256, 5).text, architecture).strip()
     for what in EVERY:

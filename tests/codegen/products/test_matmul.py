@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.sampling import some
+from tests.sampling import covering, some
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.dialects import DIALECTS
@@ -240,10 +240,12 @@ def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, 
     assert "invalid" not in said.err.lower() + said.out.lower()
 
 
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
-@pytest.mark.parametrize("fusion", ["left", "right"])
-@pytest.mark.parametrize(("dtype", "counting"), [("float32", False), ("float64", True)])
-def test_cuda_kernels_compile(nvrtc, fusion, dtype, counting, architecture):
+@pytest.mark.parametrize(
+    ("kind", "fusion", "architecture"),
+    covering([("float32", False), ("float64", True)], ["left", "right"], ["sm_75", "sm_90"]),
+)
+def test_cuda_kernels_compile(nvrtc, kind, fusion, architecture):
+    dtype, counting = kind
     source = emit_gpu(fusion, dtype, "cuda", GroupBlock(tile=(64, 64), cells=(4, 4), depth=8), counting=counting)
     assert source.shared_bytes <= 48 * 1024
     assert not nvrtc(source.text, architecture).strip()

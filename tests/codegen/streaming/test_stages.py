@@ -8,6 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site
@@ -63,32 +64,41 @@ def test_rows_that_share_reads_are_computed_together_while_registers_last(name):
         assert made == ({32: rows, 16: 1} if summed or carried else {0: rows}), made
 
 
+@pytest.fixture
+def compiled(tmp_path):
+    """A tile's functions with vectors of a width and another word for stores past the caches; compile text behind."""
+
+    def build(dtype, width, store, after):
+        _, tiling, _ = planned("j2d5pt")
+        text, forced = re.subn(
+            r"#if defined\(__AVX512F__\)\n#define TW_BYTES.*?#endif",
+            f"#define TW_BYTES {width}",
+            emit_tiling(problem_of("j2d5pt", dtype), tiling).text,
+            count=1,
+            flags=re.DOTALL,
+        )
+        text, kinds = re.subn(r"__builtin_ia32_movntps\d*\(", "stored(", text)
+        assert (forced, kinds) == (1, 3)
+        suffix, element = {"float32": ("f32", "float"), "float64": ("f64", "double")}[dtype]
+        before = f"static int count;\n#define stored(to, value) ({store}(void)(*(__typeof__(value) *)(to) = (value)))\n"
+        source, library = tmp_path / "tile.c", tmp_path / "tile.so"
+        source.write_text(before + text + after.format(element=element, suffix=suffix), encoding="utf-8")
+        flags = ["-O1", "-w", "-shared", "-fPIC", "-std=gnu17", "-Wno-psabi"]
+        subprocess.run(["gcc", *flags, str(source), "-o", str(library)], check=True)
+        return ctypes.CDLL(str(library))
+
+    return build
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="stores past the caches are x86's")
-@pytest.mark.parametrize("width", [16, 32, 64])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_starts_at_a_line_is_stored_past_the_caches_and_nothing_else(dtype, width, tmp_path):
+@pytest.mark.parametrize(("dtype", "width"), covering(["float32", "float64"], [16, 32, 64]))
+def test_what_starts_at_a_line_is_stored_past_the_caches_and_nothing_else(compiled, dtype, width):
     """All its whole vectors are, so that results do not push out what other tiles read; the rest is copied."""
-    _, tiling, _ = planned("j2d5pt")
-    text, forced = re.subn(
-        r"#if defined\(__AVX512F__\)\n#define TW_BYTES.*?#endif",
-        f"#define TW_BYTES {width}",
-        emit_tiling(problem_of("j2d5pt", dtype), tiling).text,
-        count=1,
-        flags=re.DOTALL,
-    )
-    text, kinds = re.subn(r"__builtin_ia32_movntps\d*\(", "counted(", text)
-    assert (forced, kinds) == (1, 3)
-    suffix, element = {"float32": ("f32", "float"), "float64": ("f64", "double")}[dtype]
-    before = "static int stored;\n#define counted(to, value) (++stored, (void)(*(__typeof__(value) *)(to) = (value)))\n"
     after = (
-        f"\nint run({element} *to, const {element} *from, int64_t n)"
-        f" {{ stored = 0; tw_stream_{suffix}(to, from, n); return stored; }}\n"
+        "\nint run({element} *to, const {element} *from, int64_t n)"
+        " {{ count = 0; tw_stream_{suffix}(to, from, n); return count; }}\n"
     )
-    source, library = tmp_path / "copy.c", tmp_path / "copy.so"
-    source.write_text(before + text + after, encoding="utf-8")
-    flags = ["-O1", "-w", "-shared", "-fPIC", "-std=gnu17", "-Wno-psabi"]
-    subprocess.run(["gcc", *flags, str(source), "-o", str(library)], check=True)
-    function = ctypes.CDLL(str(library)).run
+    function = compiled(dtype, width, "++count, ", after).run
     size = np.dtype(dtype).itemsize
     room = np.empty(1024 + 64, dtype)
     start = -room.ctypes.data % 64 // size
@@ -102,32 +112,16 @@ def test_what_starts_at_a_line_is_stored_past_the_caches_and_nothing_else(dtype,
         assert np.count_nonzero(room != -1) == count
 
 
-@pytest.mark.parametrize("width", [16, 32, 64])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_row_of_any_number_of_vectors_is_lifted_and_lowered(dtype, width, tmp_path):
+@pytest.mark.parametrize(("dtype", "width"), covering(["float32", "float64"], [16, 32, 64]))
+def test_a_row_of_any_number_of_vectors_is_lifted_and_lowered(compiled, dtype, width):
     """Lane l of vector j holds cell l * n + j; of fewer vectors than lanes no more than a vector behind is touched."""
-    _, tiling, _ = planned("j2d5pt")
-    text, forced = re.subn(
-        r"#if defined\(__AVX512F__\)\n#define TW_BYTES.*?#endif",
-        f"#define TW_BYTES {width}",
-        emit_tiling(problem_of("j2d5pt", dtype), tiling).text,
-        count=1,
-        flags=re.DOTALL,
-    )
-    assert forced == 1
-    text = "#define plainly(to, value) ((void)(*(__typeof__(value) *)(to) = (value)))\n" + re.sub(
-        r"__builtin_ia32_movntps\d*\(", "plainly(", text
-    )
-    suffix, element = {"float32": ("f32", "float"), "float64": ("f64", "double")}[dtype]
     after = "".join(
-        f"\nvoid {name}({element} *to, const {element} *from, int64_t n) {{ tw_{name}_{suffix}(to, from, n); }}\n"
+        "\nvoid NAME({element} *to, const {element} *from, int64_t n) {{ tw_NAME_{suffix}(to, from, n); }}\n".replace(
+            "NAME", name
+        )
         for name in ("lift", "lower")
     )
-    source, library = tmp_path / "turn.c", tmp_path / "turn.so"
-    source.write_text(text + after, encoding="utf-8")
-    flags = ["-O2", "-w", "-shared", "-fPIC", "-std=gnu17", "-Wno-psabi"]
-    subprocess.run(["gcc", *flags, str(source), "-o", str(library)], check=True)
-    code = ctypes.CDLL(str(library))
+    code = compiled(dtype, width, "", after)
     lanes = width // np.dtype(dtype).itemsize
     for vectors in {1, 2, 3, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, 2 * lanes, 3 * lanes + 5}:
         cells, count = vectors * lanes, ctypes.c_int64(vectors)

@@ -112,7 +112,7 @@ def test_a_program_of_the_catalogue_written_anew_costs_the_same(name):
     assert mine.program.name != name
     assert identity(mine.program) == identity(program(name))
     shape = {1: (2**20,), 2: (1000, 2048), 3: (160,) * 3}[program(name).rank]
-    for machine, model in (("gtx980", "exact"), ("gtx980", "published"), (CPU, "exact")):
+    for machine, model in (("gtx980", ("exact", "published")[WRITTEN.index(name) % 2]), (CPU, "exact")):
         given = {"shape": shape, "steps": 40, "machine": machine, "model": model}
         own, others = (tw.predict(each, **given).to_dict() for each in (mine, name))
         assert own.pop("program") != others.pop("program")

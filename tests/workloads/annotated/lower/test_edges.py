@@ -23,6 +23,7 @@ TEXTS = {
     " else A[j][i] = B[j][i-1] + B[j][i+1] + B[j-1][i] + B[j+1][i];",
     "recurrence": "for (i=0;i<N;i++) if (i > 0) y[i] = y[i-1] + x[i]; else y[i] = x[i];",
     "triangle": "for (j=0;j<N;j++) for (i=j;i<N;i++) if (i == j) A[j][i] = 1; else A[j][i] = A[j][i-1]*0.5;",
+    "sums": "for (i=0;i<N;i++) { if (i == 0 || i == N-1) y[i] = 1; x[i] += y[i]; }",
     "values": "for (i=0;i<N;i++) if ((i == 0) + (i == N-1) == 0) y[i] = x[i-1] + x[i+1]; else y[i] = (i == 0)*2.0;",
     "other": "for (i=0;i<N;i++) if (x[i] > 0.6) y[i] = i == 0 ? 3 : x[i]; else if (i == N-1) y[i] = 9;",
 }
@@ -48,18 +49,15 @@ def test_edges_and_interior_compute_what_the_loop_says(name, tmp_path):
     assert new != stmt
     extents = {"x": (12,), "y": (12,), "A": (12, 12), "B": (12, 12)}
     bound = [BoundVariable(ctype="double", name=each, extents=size) for each, size in extents.items()]
-    units = {}
-    for number, extent in enumerate(EXTENTS):
-        for kind, body in (("plain", stmt), ("split", new)):
-            text = emit_unit(body, bound, numbers={"N": extent})
-            units[f"{kind}{number}"] = re.sub(r"\btw_run\b", f"{kind}{number}", text)
-    library = built(units, tmp_path)
-    for number in range(len(EXTENTS)):
+    bound.append(BoundVariable(ctype="int", name="N"))
+    kinds = {"plain": stmt, "split": new}
+    library = built({k: re.sub(r"\btw_run\b", k, emit_unit(kinds[k], bound, numbers={})) for k in kinds}, tmp_path)
+    for extent in EXTENTS:
         found = []
-        for kind in ("plain", "split"):
+        for kind in kinds:
             rng = np.random.default_rng(3)
-            arrays = [rng.uniform(0.5, 1.5, size) for size in extents.values()]
-            function = getattr(library, f"{kind}{number}")
+            arrays = [*(rng.uniform(0.5, 1.5, size) for size in extents.values()), np.array(extent, "i4")]
+            function = getattr(library, kind)
             function.restype = ctypes.c_double
             function((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)))
             found.append(arrays)

@@ -4,19 +4,19 @@
 as a host would run it; the loops as they are written give the results that it has to have.
 """
 
+import itertools
 import random
 import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from tests.sampling import covering
 from tests.workloads.annotated.guessed_types import scalar_types
 
 from tilewright.codegen.print.source import CUDA, OPENCL
-from tilewright.workloads.annotated.lower.apply import apply_transforms
+from tilewright.workloads.annotated.lower.apply import Applied, apply_transforms
 from tilewright.workloads.annotated.lower.device import DeviceProgram, lower
 from tilewright.workloads.annotated.lower.host import host_body, host_prelude
 from tilewright.workloads.annotated.lower.kernels import kernels_text
@@ -27,7 +27,6 @@ from tilewright.workloads.annotated.nests.scalars import inline_temporaries, loc
 from tilewright.workloads.annotated.parse.c import parse_code, parse_expression
 from tilewright.workloads.annotated.parse.evaluate import formula
 
-DEVICE = Path(__file__).parents[3] / "codegen" / "device"
 SIZES = (1, 2, 5, 40, 131)
 """Extents ``n``: loops without an iteration, with less than a thread's share each, and with several rounds."""
 
@@ -195,34 +194,77 @@ def opencl_code(program: DeviceProgram) -> tuple[str, str]:
     return "\n".join([text, *entries, host_prelude(program, OPENCL)]), host_body(program, OPENCL)
 
 
-def run(folder: Path, kind: str, cases: Sequence[tuple[str, Nest, DeviceProgram | Stmt]], sizes=SIZES) -> str:
-    """Compile the cases into one program and run it; what it complains about."""
-    cuda = kind == "CUDA"
-    parts = ["#include <cuda_runtime.h>" if cuda else "#include <CL/cl.h>"]
-    mains = []
-    for number, (label, nest, what) in enumerate(cases):
-        if isinstance(what, DeviceProgram):
-            prelude, body = (cuda_code if cuda else opencl_code)(what)
-            parts += [prelude, case_text(number, nest, body, resident=what.launch.resident)]
-        else:
-            parts.append(case_text(number, nest, code(what, 1), resident=False))
-        mains += [f'  case_{number}({n}, "{label}, n = {n}");' for n in sizes]
-    parts.append("\n".join(["int main() {", "  device::start();", *mains, "}"]))
-    unit = folder / f"{kind}.cpp"
-    unit.write_text("\n".join(parts), encoding="utf-8")
-    flags = ["-std=c++17", "-w", "-O0", "-fsanitize=bounds", "-fsanitize-undefined-trap-on-error", f"-I{DEVICE}"]
-    made = subprocess.run(
-        ["g++", *flags, str(unit), "-o", str(folder / kind)], capture_output=True, text=True, check=False
+@pytest.fixture
+def complaints(tmp_path, device_compiler):
+    """Compile cases into one program and run it; what it complains about."""
+
+    def run(kind: str, cases: Sequence[tuple[str, Nest, DeviceProgram | Stmt, Sequence[int]]]) -> str:
+        cuda = kind == "CUDA"
+        parts = ["#include <cuda_runtime.h>" if cuda else "#include <CL/cl.h>"]
+        mains = []
+        for number, (label, nest, what, sizes) in enumerate(cases):
+            if isinstance(what, DeviceProgram):
+                prelude, body = (cuda_code if cuda else opencl_code)(what)
+                parts += [prelude, case_text(number, nest, body, resident=what.launch.resident)]
+            else:
+                parts.append(case_text(number, nest, code(what, 1), resident=False))
+            mains += [f'  case_{number}({n}, "{label}, n = {n}");' for n in sizes]
+        parts.append("\n".join(["int main() {", "  device::start();", *mains, "}"]))
+        unit, program = tmp_path / f"{kind}.cpp", tmp_path / kind
+        unit.write_text("\n".join(parts), encoding="utf-8")
+        command = [*device_compiler, str(unit), "-o", str(program)]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr[:3000]
+        done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+        assert done.returncode in {0, 1}, f"ended with {done.returncode}: {done.stderr}"
+        return done.stderr
+
+    return run
+
+
+def transformed(nest: Nest, transform: str = "") -> tuple[Applied, NestContext]:
+    """What becomes of loops with transforms before or inside them."""
+    stmt = parse_code(f"{transform} {nest.text}", "x")
+    types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
+    stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
+    setting = NestContext(types=types)
+    read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
+    return apply_transforms(stmt, setting, read, parse), setting
+
+
+def own_launches(kind: str, prefix: str) -> tuple[Nest, DeviceProgram]:
+    """Two loops whose transforms give them launches of their own."""
+    names = ("threadCount", "blockCount") if kind == "CUDA" else ("workItemsPerGroup", "workGroups")
+    first, second = (
+        f"transform {kind}({names[0]}={t}, {names[1]}={b}, cacheBlocks=True)" for t, b in ((64, 1), (32, 3))
     )
-    assert made.returncode == 0, made.stderr[:3000]
-    done = subprocess.run([str(folder / kind)], capture_output=True, text=True, check=False)
-    assert done.returncode in {0, 1}, f"ended with {done.returncode}: {done.stderr}"
-    return done.stderr
+    nest = Nest(
+        f"{{ {first} for (i=0;i<n;i++) s += x[i]*y[i]; {second} for (i=1;i<n-1;i++) {{ y[i] = x[i-1] + x[i+1];"
+        " w = min(w, x[i]); } }",
+        doubles("xy"),
+        {"s": "double", "w": "double"},
+    )
+    result, setting = transformed(nest)
+    program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", (Name("n"),)), prefix)
+    assert [each.launch.threads for each in program.kernels] == [64, 32]
+    return nest, program
+
+
+SHORT = {
+    "guard": Nest("for (i=0;i<n;i++) if (i+1 < n) y[i] = x[i+1];", doubles("xy"), counts={"y": "n - 1"}),
+    "no guard": Nest("for (i=0;i<n-2;i++) y[i] = x[i+1];", doubles("xy"), counts={"y": "n - 2", "x": "n - 1"}),
+    "tail": Nest("for (i=0;i<n;i++) { z[i] = 1; if (i+9 < n) y[i] = x[i]; }", doubles("xyz"),
+                 counts={"y": "n - 9", "x": "n - 9"}),
+}  # fmt: skip
+"""Arrays that are shorter than the loop, whose other iterations a condition keeps away from them."""
 
 
 @pytest.mark.parametrize(("kind", "part"), covering(["CUDA", "OpenCL"], range(2)))
-def test_any_launch_computes_what_the_loops_say_and_leaves_nothing_behind(kind, part, tmp_path):
-    """Every other nest in each dialect by default, so that each nest runs in one."""
+def test_any_launch_computes_what_the_loops_say_and_leaves_nothing_behind(kind, part, complaints):
+    """Every other nest in each dialect by default, so that each nest runs in one.
+
+    So do copies that end with the arrays however the loops are cut, and kernels with launches of their own.
+    """
     draw = random.Random(5)  # noqa: S311
     cases = []
     for name, nest in list(NESTS.items())[part::2]:
@@ -234,10 +276,16 @@ def test_any_launch_computes_what_the_loops_say_and_leaves_nothing_behind(kind, 
         ):
             args = drawn(draw, kind) | more
             number = len(cases)
-            cases.append((f"{name} {args}".replace('"', ""), nest, program_of(nest, f"tw_{number}", args)))
-    assert any(program.streams for _, _, program in cases)
-    assert any(kernel.cached for _, _, program in cases for kernel in program.kernels)
-    assert run(tmp_path, kind, cases) == ""
+            cases.append((f"{name} {args}".replace('"', ""), nest, program_of(nest, f"tw_{number}", args), SIZES))
+    assert any(program.streams for _, _, program, _ in cases)
+    assert any(kernel.cached for _, _, program, _ in cases for kernel in program.kernels)
+    for (name, nest), streams in itertools.product(SHORT.items(), (1, 3, 7)):
+        args = {"kind": kind, "threadCount": 32, "blockCount": 2, "streamCount": streams}
+        program = program_of(nest, f"tw_{len(cases)}", args)
+        assert (program.streams is not None) == (streams > 1)
+        cases.append((f"{name} {streams}", nest, program, (10, 40, 131)))
+    cases.append(("launches of their own", *own_launches(kind, f"tw_{len(cases)}"), SIZES))
+    assert complaints(kind, cases) == ""
 
 
 GUARDED = {
@@ -254,7 +302,7 @@ GUARDED = {
 }
 
 
-def test_transformed_loops_touch_only_what_the_loops_touch(tmp_path):
+def test_transformed_loops_touch_only_what_the_loops_touch(complaints):
     """What a condition or an empty loop keeps from being read is not read early, into a scalar or an unrolled body."""
     asked = [
         "transform ScalarReplace(dtype='double')",
@@ -263,55 +311,9 @@ def test_transformed_loops_touch_only_what_the_loops_touch(tmp_path):
         "transform Composite(tile=[('j',4,'jj')], unrolljam=(['i','j'],[2,2]), scalarreplace=(True,'double'))",
         "transform Composite(permut=[['j','i']], unrolljam=(['j'],[4]), scalarreplace=(True,'double'))",
     ]
-    cases = []
-    for name, nest in {**GUARDED, **NESTS}.items():
-        for transform in asked if name in GUARDED else asked[:2]:
-            stmt = parse_code(f"{transform} {nest.text}", "x")
-            types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
-            stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
-            setting = NestContext(types=types)
-            read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
-            cases.append((f"{name}: {transform}", nest, apply_transforms(stmt, setting, read, parse).stmt))
-    assert run(tmp_path, "CUDA", cases) == ""
-
-
-@pytest.mark.parametrize("kind", ["CUDA", "OpenCL"])
-def test_kernels_with_launches_of_their_own_compute_what_the_loops_say(kind, tmp_path):
-    names = ("threadCount", "blockCount") if kind == "CUDA" else ("workItemsPerGroup", "workGroups")
-    first, second = (
-        f"transform {kind}({names[0]}={t}, {names[1]}={b}, cacheBlocks=True)" for t, b in ((64, 1), (32, 3))
-    )
-    nest = Nest(
-        f"{{ {first} for (i=0;i<n;i++) s += x[i]*y[i]; {second} for (i=1;i<n-1;i++) {{ y[i] = x[i-1] + x[i+1];"
-        " w = min(w, x[i]); } }",
-        doubles("xy"),
-        {"s": "double", "w": "double"},
-    )
-    stmt = parse_code(nest.text, "x")
-    setting = NestContext(types=scalar_types(stmt, {**nest.scalars, **nest.arrays}))
-    read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
-    result = apply_transforms(stmt, setting, read, parse)
-    program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", (Name("n"),)), "tw_two")
-    assert [each.launch.threads for each in program.kernels] == [64, 32]
-    assert run(tmp_path, kind, [("two", nest, program)]) == ""
-
-
-SHORT = {
-    "guard": Nest("for (i=0;i<n;i++) if (i+1 < n) y[i] = x[i+1];", doubles("xy"), counts={"y": "n - 1"}),
-    "no guard": Nest("for (i=0;i<n-2;i++) y[i] = x[i+1];", doubles("xy"), counts={"y": "n - 2", "x": "n - 1"}),
-    "tail": Nest("for (i=0;i<n;i++) { z[i] = 1; if (i+9 < n) y[i] = x[i]; }", doubles("xyz"),
-                 counts={"y": "n - 9", "x": "n - 9"}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["CUDA", "OpenCL"])
-def test_copies_end_with_the_arrays_however_the_loops_are_cut(kind, tmp_path):
-    """Arrays that are shorter than the loop, whose other iterations a condition keeps away from them."""
-    cases = []
-    for name, nest in SHORT.items():
-        for streams in (1, 3, 7):
-            args = {"kind": kind, "threadCount": 32, "blockCount": 2, "streamCount": streams}
-            program = program_of(nest, f"tw_{len(cases)}", args)
-            assert (program.streams is not None) == (streams > 1)
-            cases.append((f"{name} {streams}", nest, program))
-    assert run(tmp_path, kind, cases, sizes=(10, 40, 131)) == ""
+    cases = [
+        (f"{name}: {transform}", nest, transformed(nest, transform)[0].stmt, SIZES)
+        for name, nest in {**GUARDED, **NESTS}.items()
+        for transform in (asked if name in GUARDED else asked[:2])
+    ]
+    assert complaints("CUDA", cases) == ""

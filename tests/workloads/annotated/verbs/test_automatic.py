@@ -2,13 +2,12 @@
 
 import ctypes
 import math
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.workloads.annotated.compiled import library, pointers
 
-from tilewright.runtime.workers.pool import pool
 from tilewright.workloads.annotated.nests.nest import Loop, statements
 from tilewright.workloads.annotated.parse.file import read_file, read_text, sibling
 from tilewright.workloads.annotated.verbs.annotate import replaced
@@ -61,11 +60,14 @@ void sums(int N, double *x) {
 """
 
 
-def handed(case: Case, *, loops: float, original: float = 1e6) -> SizeResult | str | None:
-    with pool(1) as workers:
+@pytest.fixture
+def handed(workers):
+    def call(case: Case, *, loops: float, original: float = 1e6) -> SizeResult | str | None:
         meter = CpuMeter(case=case, pool=workers, options=AnnotatedOptions(repeats=1))
         meter.start()
         return hand_automatic(case, meter, loops, Beside(rounds=((loops, original),), command=("cc",)))
+
+    return call
 
 
 def case_of(name: str) -> Case:
@@ -74,7 +76,7 @@ def case_of(name: str) -> Case:
 
 
 @pytest.mark.parametrize("name", ["syrk", "covariance_import"])
-def test_a_kernel_that_is_faster_takes_the_region(name):
+def test_a_kernel_that_is_faster_takes_the_region(handed, name):
     found = handed(case_of(name), loops=1e6)
     assert found is not None
     assert isinstance(found, SizeResult), found
@@ -82,19 +84,19 @@ def test_a_kernel_that_is_faster_takes_the_region(name):
     assert not math.isnan(found.seconds)
 
 
-def test_a_kernel_that_is_slower_does_not():
+def test_a_kernel_that_is_slower_does_not(handed):
     found = handed(case_of("syrk"), loops=1e-9)
     assert found is not None
     assert isinstance(found, str)
     assert "the loops stay" in found
 
 
-def test_regions_without_a_parallel_loop_are_not_concerned(tmp_path):
+def test_regions_without_a_parallel_loop_are_not_concerned(handed, tmp_path):
     (site,) = read_file(RECURRENCE, lambda other: sibling(FOLDER, other))
     assert handed(make_case(site, site.spec, input_sizes(site.spec, {})[0], tmp_path), loops=1e6) is None
 
 
-def test_loops_run_on_threads_where_that_is_faster():
+def test_loops_run_on_threads_where_that_is_faster(handed):
     found = handed(case_of("gesummv"), loops=1e6)
     assert found is not None
     assert isinstance(found, SizeResult), found
@@ -106,7 +108,7 @@ def test_loops_run_on_threads_where_that_is_faster():
     ]
 
 
-def test_the_new_file_computes_products_of_any_size(tmp_path):
+def test_the_new_file_computes_products_of_any_size(handed, tmp_path):
     (site,) = read_file(UPDATE, lambda other: sibling(FOLDER, other))
     case = make_case(site, site.spec, input_sizes(site.spec, {})[0], tmp_path)
     found = handed(case, loops=1e6)
@@ -114,16 +116,14 @@ def test_the_new_file_computes_products_of_any_size(tmp_path):
     assert isinstance(found, SizeResult)
     new = replaced(UPDATE, [(site, SiteResult(line=1, sizes=(found,), tuned=True))])
     assert new.count("tw_add_product_float64(tw_m") == 2
-    source, library = tmp_path / "update.c", tmp_path / "update.so"
+    source = tmp_path / "update.c"
     source.write_text(new, encoding="utf-8")
-    command = ["cc", "-O2", "-w", "-fopenmp", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    function = ctypes.CDLL(str(library)).update
+    function = library(source, "-O2").update
     for n, m in ((34, 26), (131, 70)):
         rng = np.random.default_rng(n)
         a, b, c = rng.random((n, m)), rng.random((n, m)), rng.random((n, n))
         lower = np.tril(np.ones((n, n))) > 0
         wanted = np.where(lower, 1.2 * c + 1.5 * (b @ a.T + a @ b.T), c)
         numbers = [ctypes.c_int(n), ctypes.c_int(m), ctypes.c_double(1.5), ctypes.c_double(1.2)]
-        function(*numbers, *(ctypes.c_void_p(each.ctypes.data) for each in (c, a, b)))
+        function(*numbers, *pointers((c, a, b)))
         np.testing.assert_allclose(c, wanted, rtol=1e-12)

@@ -3,12 +3,12 @@
 Every file is compiled as it is, tuned, compiled again, and called on numbers that no specification mentions.
 """
 
-import ctypes
+import itertools
 import resource
-import subprocess
 
 import numpy as np
 import pytest
+from tests.workloads.annotated.compiled import library, pointers
 
 from tilewright.base.errors import UsageError
 from tilewright.workloads.annotated import call as runtime
@@ -18,7 +18,7 @@ from tilewright.workloads.annotated.verbs.case import make_case
 
 FILE = """{top}
 #define N 103
-void f(double *a, double *y{more}) {{
+void {name}(double *a, double *y{more}) {{
   {before}
   /*@ begin PerfTuning (
     def build {{ arg build_command = 'gcc -O1'; }}
@@ -76,6 +76,18 @@ FORM = {
         "for (i = 0; i < N; i++) { q = 0.5*q + a[i]; k += i; }",
         "y[0] = q; y[1] = k;",
     ),
+    "static variable of the file": (
+        UNROLL,
+        "int i;",
+        "for (i = 0; i < N; i++) { total += a[i]*2; y[i] = total; }",
+        "y[3] = total;",
+        "static long total = 2;",
+    ),
+    "extent that the file sets": (
+        UNROLL,
+        "int i; const int half = 103/2;",
+        "for (i = 0; i < half; i++) y[i] = 2*a[i];",
+    ),
 }
 
 
@@ -87,7 +99,7 @@ def stack():
     resource.setrlimit(resource.RLIMIT_STACK, before)
 
 
-def written(form, before, body, behind="", *, top="", inputs="", more=""):
+def written(form, before, body, behind="", top="", *, inputs="", more="", name="f"):
     transform, params = form
     return FILE.format(
         top=f"#include <math.h>\n{top}",
@@ -98,49 +110,36 @@ def written(form, before, body, behind="", *, top="", inputs="", more=""):
         behind=behind,
         inputs=inputs,
         more=more,
+        name=name,
     )
 
 
-def called(path, seed):
-    """Compile a file and return what it makes of its arrays."""
-    target = path.with_suffix(".so")
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-w", "-fopenmp", str(path), "-o", str(target), "-lm"], check=True)
+def called(function, seed):
+    """Return what a function makes of its arrays."""
     rng = np.random.default_rng(seed)
     a, y = rng.uniform(-9, 9, 103), rng.uniform(-9, 9, 103)
-    ctypes.CDLL(str(target)).f(*(ctypes.c_void_p(each.ctypes.data) for each in (a, y)))
+    function(*pointers((a, y)))
     return y
 
 
-def tuned(path, text):
-    """Tune a text; return its size's result."""
-    path.write_text(text)
-    result = annotate(path, out=path.with_name("out.c"), runs=1, seconds=100, repeats=1)
-    (size,) = result.to_dict()["regions"][0]["results"]
-    assert size["outcomes"] == {"ok": 1}, size["failures"]
-    return result
-
-
-@pytest.mark.parametrize("name", FORM)
-def test_the_new_file_means_what_the_old_one_does(name, tmp_path):
-    tuned(tmp_path / "a.c", written(*FORM[name]))
-    for seed in range(2):
-        old, new = called(tmp_path / "a.c", seed), called(tmp_path / "out.c", seed)
-        np.testing.assert_allclose(new, old, rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize(("ctype", "sums"), [("int", False), ("double", True)])
-def test_an_integer_that_real_terms_are_added_to_is_no_sum(ctype, sums, tmp_path):
-    body = "for (i = 0; i < N; i++) s += a[i]*0.5;"
-    result = tuned(tmp_path / "a.c", written(OPENMP, f"int i; {ctype} s = 3;", body, "y[0] = s;"))
-    notes = " ".join(result.sites[0].sizes[0].notes)
-    assert ("running the loop over 'i' in parallel is illegal" not in notes) is sums
-
-
-def test_static_variables_of_the_file_are_left_as_it_leaves_them(tmp_path):
-    body = "for (i = 0; i < N; i++) { total += a[i]*2; y[i] = total; }"
-    text = written(UNROLL, "int i;", body, "y[3] = total;", top="static long total = 2;")
-    tuned(tmp_path / "a.c", text)
-    np.testing.assert_array_equal(called(tmp_path / "out.c", 1), called(tmp_path / "a.c", 1))
+def test_the_new_file_means_what_the_old_one_does(tmp_path):
+    path, out = tmp_path / "a.c", tmp_path / "out.c"
+    names = {name: f"f{number}" for number, name in enumerate(FORM)}
+    path.write_text("\n".join(written(*FORM[name], name=function) for name, function in names.items()))
+    result = annotate(path, out=out, runs=1, seconds=300, repeats=1)
+    sizes = {name: site.sizes[0] for name, site in zip(FORM, result.sites, strict=True)}
+    for name, size in sizes.items():
+        assert size.to_dict()["outcomes"] == {"ok": 1}, (name, size.to_dict()["failures"])
+    old, new = (library(each, "-O1") for each in (path, out))
+    for seed, (name, function) in itertools.product(range(2), names.items()):
+        ours, theirs = (called(getattr(each, function), seed) for each in (new, old))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-13, err_msg=name)
+        if "file" in name:
+            np.testing.assert_array_equal(ours, theirs, err_msg=name)
+    # An integer that real terms are added to is no sum.
+    illegal = {name for name, size in sizes.items() if "in parallel is illegal" in " ".join(size.notes)}
+    assert illegal & {"int accumulator", "started scalar"} == {"int accumulator"}
+    assert "i <= half" in result.text
 
 
 @pytest.mark.parametrize(
@@ -173,13 +172,6 @@ def test_names_without_a_type_or_a_value_are_refused(before, body, more, message
     path.write_text(written(UNROLL, before, body, more=more).replace("#include <math.h>\n", "", 1))
     with pytest.raises(UsageError, match=message):
         annotate(path, runs=1, seconds=100, repeats=1)
-
-
-def test_an_extent_that_the_file_sets_is_known(tmp_path):
-    text = written(UNROLL, "int i; const int half = 103/2;", "for (i = 0; i < half; i++) y[i] = 2*a[i];")
-    result = tuned(tmp_path / "a.c", text)
-    assert "i <= half" in result.text
-    np.testing.assert_array_equal(called(tmp_path / "out.c", 1), called(tmp_path / "a.c", 1))
 
 
 def test_a_type_that_file_and_specification_disagree_on_is_refused(tmp_path):

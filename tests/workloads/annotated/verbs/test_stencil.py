@@ -1,15 +1,14 @@
 """Iterated stencils in annotated loops: recognised, handed to the stencil compiler, equal to the loops."""
 
 import ctypes
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.workloads.annotated.compiled import library, pointers
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.workloads.annotated.parse.file import read_file
 from tilewright.workloads.annotated.parse.sweeps import Recognised
@@ -86,12 +85,14 @@ def opened(text: str) -> tuple[Case, Recognised, Problem] | None:
     return None if found is None or problem is None else (case, found, problem)
 
 
-def failures(text: str, tilings: list[Tiling] | None = None) -> list[str]:
+@pytest.fixture
+def failures(workers):
     """Run every candidate in a worker, which compares with the loops."""
-    known = opened(text)
-    assert known is not None
-    case, found, problem = known
-    with pool(1) as workers:
+
+    def run(text: str, tilings: list[Tiling] | None = None) -> list[str]:
+        known = opened(text)
+        assert known is not None
+        case, found, problem = known
         meter = CpuMeter(case=case, pool=workers, options=AnnotatedOptions(repeats=1))
         meter.start()
         made = [
@@ -100,20 +101,22 @@ def failures(text: str, tilings: list[Tiling] | None = None) -> list[str]:
         ]
         return [meter.single(each, rounds=1).detail for each in made]
 
+    return run
+
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_time_loops_are_handed_over_and_compute_the_same(name):
+def test_time_loops_are_handed_over_and_compute_the_same(failures, name):
     assert failures(source(LOOPS[name], sizes_of(11))) == [""]
 
 
 @pytest.mark.parametrize("steps", [1, 4, 9])
-def test_any_number_of_steps(steps):
+def test_any_number_of_steps(failures, steps):
     tilings = [parse("streaming:t=4,s=40x40"), parse("none")]
     assert failures(source(LOOPS["copied back"], sizes_of(steps)), tilings) == ["", ""]
 
 
 @pytest.mark.parametrize(("name", "steps"), [("several fields", 2), ("several fields", 7), ("a coefficient", 7)])
-def test_kernels_between_bands_keep_every_field_that_changes_in_memory_of_its_own(name, steps):
+def test_kernels_between_bands_keep_every_field_that_changes_in_memory_of_its_own(failures, name, steps):
     """With one band the loops' own arrays are all there is, with several the fields between them lie side by side."""
     text = source(LOOPS[name], sizes_of(steps))
     assert failures(text, [parse("streaming:t=3,s=40x40")]) == [""]
@@ -138,16 +141,12 @@ def test_the_expression_is_handed_over_and_right_at_every_size(tmp_path):
     (size,) = result.to_dict()["regions"][0]["results"]
     assert size["validated"]
     assert size["stencil_tiling"].startswith(("streaming", "hexagonal"))
-    functions = []
-    for each in (path, out):
-        target = tmp_path / f"{each.stem}.so"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-w", "-fopenmp", str(each), "-o", str(target)], check=True)
-        functions.append(ctypes.CDLL(str(target)).heat_expression)
+    functions = [library(each, "-O2").heat_expression for each in (path, out)]
     for cells, steps in ((1000, 40), (1000, 3), (1000, 0), (77, 40)):
         fields = []
         for function in functions:
             u, v = np.random.default_rng(3).random(cells), np.ones(cells)
-            function(steps, cells, ctypes.c_double(0.25), *(ctypes.c_void_p(a.ctypes.data) for a in (u, v)))
+            function(steps, cells, ctypes.c_double(0.25), *pointers((u, v)))
             fields.append((u, v))
         for ours, theirs in zip(*fields, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-13)
