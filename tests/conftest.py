@@ -57,6 +57,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("untimed")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of every test with parameters the first case is compiled as users compile."""
+    seen = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if test != item.nodeid and test not in seen:
+            seen.add(test)
+            item.add_marker(pytest.mark.optimised)
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage less often: what tens of thousands of tests and modules hold is none."""
     gc.collect()
@@ -251,11 +261,6 @@ def unoptimised(request: pytest.FixtureRequest):
     with pytest.MonkeyPatch.context() as patch:  # its own: tests may undo theirs
         patch.setattr(cpu, "known", with_flag)
         yield
-
-
-@pytest.fixture
-def mostly_unoptimised():
-    pass
 
 
 @pytest.fixture

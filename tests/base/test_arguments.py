@@ -16,8 +16,6 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.sparse import krylov
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 
 def _taker(hint):
     def take(value):

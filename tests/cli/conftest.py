@@ -26,7 +26,7 @@ class Result:
 
 
 @pytest.fixture
-def cli(capsys, monkeypatch, tmp_path, mostly_unoptimised):
+def cli(capsys, monkeypatch, tmp_path):
     """Call the command line; the current folder is empty and no setting of this machine is seen."""
     for name in ("BACKEND", "BOUNDARY", "DTYPE", "MACHINE", "MODEL", "STRICT", "THREADS"):
         monkeypatch.delenv(f"TILEWRIGHT_{name}", raising=False)

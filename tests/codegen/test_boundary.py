@@ -11,8 +11,6 @@ from tilewright.codegen.boundary import map_functions, mapped, mirrored
 from tilewright.programs.stencil.boundaries import KINDS
 from tilewright.programs.stencil.reference import map_index
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 MAPPED = ("nearest", "reflect", "mirror", "wrap")
 _EVALUATE = {
     ir.Operator.ADD: lambda a, b: a + b,

@@ -23,8 +23,6 @@ from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.cpu_schedule import choose_body
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 SIDES = ("wrap", ("nearest", "reflect"), ("mirror", "constant:0.5"), ("constant:0.25", "mirror"))
 TILINGS = {1: ("none", "hexagonal:t=8,s=64"), 2: ("none", "hybrid:t=4,s=8x32"), 3: ("none",)}
 SHAPES = {1: (150,), 2: (21, 67), 3: (6, 7, 53)}

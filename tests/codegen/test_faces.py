@@ -12,8 +12,6 @@ from tilewright.programs.stencil.reference import start, step
 from tilewright.runtime.points import FaceSums, PointData
 from tilewright.runtime.session import Inputs
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 SHAPES = {1: (77,), 2: (23, 41), 3: (14, 11, 37)}
 WIDTHS = {1: ((2, 1),), 2: ((3, 2), (1, 0)), 3: ((2, 0), (2, 3), (1, 2))}
 TILINGS = {

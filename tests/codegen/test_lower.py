@@ -12,8 +12,6 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, Program, stencil
 from tilewright.schedules.tiling import NONE
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 SHAPES = {1: (9001,), 2: (97, 150), 3: (23, 14, 70)}
 """Several pieces per part, for up to five threads."""
 SIDES = ("fixed", "wrap", "reflect", "mirror", ("nearest", "constant:0.5"))

@@ -9,10 +9,6 @@ from tilewright.programs.stencil import reference, rounding
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
-pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
-]
-
 TILINGS = (
     "hybrid:t=4,s=5x8x64",
     "diamond:t=2,s=16x8x64",

@@ -22,8 +22,6 @@ from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 EVERY = catalogue.families()
 OF_STENCILS = [each for each in EVERY if not each.tables]
 SHAPES = {1: (90,), 2: (19, 22), 3: (9, 10, 17), 4: (4, 5, 6, 7)}

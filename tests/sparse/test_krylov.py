@@ -14,8 +14,6 @@ from tilewright.sparse.choices import KernelChoice, assumed, variants
 from tilewright.sparse.lower.vectors import BLOCK, CATALOGUE, emit_vectors, fuse, kernel, multiple
 from tilewright.sparse.solve import Iteration
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 LENGTHS = (0, 1, 7, 63, 64, 65, 1000, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17)
 EVERY = (*CATALOGUE.values(), multiple(1), multiple(3), multiple(8), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
 

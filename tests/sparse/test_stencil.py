@@ -9,8 +9,6 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.sparse.stencil import _PARTIAL
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
 
 

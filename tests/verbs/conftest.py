@@ -5,11 +5,6 @@ import pytest
 from tilewright.runtime.store import folder as store
 
 
-@pytest.fixture(autouse=True)
-def _quickly(mostly_unoptimised: None) -> None:
-    """Few kernels need the compiler's own diligence."""
-
-
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
     """A folder for all tests of a file."""

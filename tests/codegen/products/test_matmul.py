@@ -20,8 +20,6 @@ from tilewright.tuning.spaces.cpu_schedule import blocking
 from tilewright.workloads.chains.fused import block_sizes, fused_product
 from tilewright.workloads.chains.traffic import SCHEDULES, count
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 CASES = 600
 LOOPS = Path(__file__).with_name("chain_loops.c")
 

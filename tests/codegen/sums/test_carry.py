@@ -13,8 +13,6 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.cpu_schedule import choose_body
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 TILINGS = {2: "streaming:t=3,s=32x64,rows=3", 3: "streaming:t=2,s=16x8x64,rows=3"}
 
 

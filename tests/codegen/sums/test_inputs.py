@@ -33,8 +33,6 @@ from tilewright.schedules.sums import paired, runs
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.cpu_schedule import choose_body
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 _U = FieldBuilder("u")
 
 

@@ -18,8 +18,6 @@ from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.cpu_schedule import choose_body
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 BOUNDARIES = (
     "fixed",
     "wrap",

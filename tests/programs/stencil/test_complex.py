@@ -19,8 +19,6 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.stability import growth
 from tilewright.tracing import trace
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 X = np.linspace(-1, 1, 40)
 
 

@@ -13,8 +13,6 @@ from tilewright.base.errors import TraceError
 from tilewright.programs.stencil.differences import weights
 from tilewright.programs.stencil.expression import Const, Read
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 
 def solved(offsets, derivative, at):
     """Weights from the moment equations, by elimination in rational numbers."""

@@ -13,7 +13,6 @@ from tilewright.programs.stencil.program import FieldBuilder
 from tilewright.programs.stencil.reference import evaluate
 
 pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
     pytest.mark.filterwarnings("ignore:values of 'u' are not finite"),
 ]
 U = FieldBuilder("u")

@@ -11,8 +11,6 @@ from tilewright.programs.stencil import catalogue, stability
 from tilewright.programs.stencil.stability import advice, growth
 from tilewright.runtime.warn import forget_warnings
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 
 def heat(rank):
     def body(u, a):

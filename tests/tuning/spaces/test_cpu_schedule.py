@@ -19,8 +19,6 @@ from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces.cpu_schedule import choose_body
 from tilewright.verbs.gradients.problems import split_problem
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 _SHAPES = {1: (200,), 2: (37, 150), 3: (13, 17, 70)}
 
 

@@ -13,8 +13,6 @@ from tilewright.workloads.chains.problem import Product, make_chain, nodes, text
 from tilewright.workloads.chains.search import words_of
 from tilewright.workloads.chains.times import HostTimes
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
 FAST_FUSED = HostTimes(itemsize=8, single=(1e-6,) * 6, left=(0.0,) * 7, right=(1.0,) * 7, source="measured")
 SLOW_FUSED = HostTimes(

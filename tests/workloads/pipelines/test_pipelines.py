@@ -16,8 +16,6 @@ from tilewright.workloads.pipelines.lower.device import emit_gpu_group
 from tilewright.workloads.pipelines.problem import make_pipeline_problem
 from tilewright.workloads.pipelines.search import BASIC, Blocks
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 MODES = ("reflect", "nearest", "mirror", "wrap", "constant:0.3")
 
 

@@ -18,8 +18,6 @@ from tilewright.workloads.pipelines.cpu_costs import count_group
 from tilewright.workloads.pipelines.problem import compute, make_pipeline_problem
 from tilewright.workloads.pipelines.rows import RowTile, plan_rows, ring_bytes, streamable
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 BORDERS = ("reflect", "mirror", "nearest", "wrap", "constant:0.25", "wrap,mirror", "nearest/reflect,constant:1/mirror")
 
 

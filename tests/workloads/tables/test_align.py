@@ -36,7 +36,6 @@ def _compiler() -> bool:
 
 
 pytestmark = [
-    pytest.mark.usefixtures("mostly_unoptimised"),
     pytest.mark.skipif(not _compiler(), reason="no C compiler"),
 ]
 

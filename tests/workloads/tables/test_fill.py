@@ -12,8 +12,6 @@ from tilewright.workloads.tables.fill import filling
 from tilewright.workloads.tables.schedule import table_default
 from tilewright.workloads.tables.scoring import matrix_scoring
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 
 def _levenshtein(a, b):
     row = list(range(len(b) + 1))

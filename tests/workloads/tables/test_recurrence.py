@@ -8,8 +8,6 @@ from tilewright.workloads.tables.catalogue import recurrence_named
 from tilewright.workloads.tables.recurrence import trace_recurrence
 from tilewright.workloads.tables.report import describe, lines
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
-
 
 def gotoh(h, e, f, a, b, score, gap_open, gap_extend):
     """Scores of local alignments."""
