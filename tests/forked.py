@@ -50,7 +50,8 @@ def start(work: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Conn
 def end(process: BaseProcess, told: Connection, number: int | None = None) -> tuple[int | None, str]:
     """Wait for a process, which a signal may end, and return its exit status and all that it told."""
     if number is not None:
-        os.kill(process.pid, number)
+        with contextlib.suppress(ProcessLookupError):  # it came to its end before
+            os.kill(process.pid, number)
     said = b""
     while more := os.read(told.fileno(), 9999):
         said += more
