@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -64,6 +65,13 @@ def end(process: BaseProcess, told: Connection, number: int | None = None) -> tu
 def run(work: Callable[..., None], *arguments: Any) -> tuple[int | None, str]:
     """Let a process do some work, and return its exit status and what it told."""
     return end(*start(work, *arguments))
+
+
+def execute(text: str, told: Connection) -> None:
+    """Do what ``python -W error -c`` does with a text, and tell what it prints."""
+    warnings.simplefilter("error")
+    with open(told.fileno(), "w", closefd=False) as stream, contextlib.redirect_stdout(stream):
+        exec(text, {"__name__": "__main__"})  # noqa: S102  (a test's own)
 
 
 def tell(told: Connection, text: object) -> None:

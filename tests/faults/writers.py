@@ -1,11 +1,14 @@
 """What writes files in processes of its own: without end, until the disk is full, or as the command does."""
 
+import fcntl
 import itertools
+import os
 import random
 import resource
 import runpy
 import sys
 import time
+import warnings
 
 import numpy as np
 from tests import forked
@@ -15,7 +18,9 @@ import tilewright as tw
 from tilewright.base.paths import write_text
 from tilewright.inputs.files import write_state
 from tilewright.programs.stencil.catalogue import program
+from tilewright.runtime import cache
 from tilewright.runtime.formats.files import write_archive, write_planes
+from tilewright.runtime.store import folder
 
 forked.prepare(__name__)
 
@@ -90,3 +95,25 @@ def call(size, *given):
     with open(told.fileno(), "w", closefd=False) as stream:
         sys.argv, sys.stdout, sys.stderr = ["tilewright", *command], stream, stream
         runpy.run_module("tilewright", run_name="__main__")
+
+
+def write_store(log, kernels, name, keys, disk, _told):
+    """Append to one log and write one cache; of every key, as processes do that compile the same at the same time."""
+
+    def unlocked(*_):
+        raise OSError(37, "no locks")
+
+    def halves(handle, data, write=os.write):
+        middle = len(data) // 2
+        return write(handle, data[:middle]) + write(handle, data[middle:])
+
+    warnings.simplefilter("error")
+    if "without locks" in disk:
+        fcntl.flock = unlocked
+    if "in halves" in disk:
+        os.write = halves
+    for key in range(keys):
+        assert folder.append(log, {"writer": name, "key": key, "padding": name * (key % 40)})
+        kernel = f"kernel {key} ".encode() * (200 + key)
+        cache.save(kernels, f"{key}.so", kernel)
+        assert cache.load(kernels, f"{key}.so") == kernel

@@ -1,10 +1,9 @@
 import os
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
+from tests import forked
 
 from tilewright.base.errors import TilewrightWarning
 from tilewright.driver import emit_tiling
@@ -201,13 +200,9 @@ def test_processes_that_write_at_the_same_time(private_cache):
         "u = np.arange(50, dtype='f') ** 2\n"
         "print(float(tw.run('jacobi1d', u, steps=3, backend='c').sum()))\n"
     )
-    workers = [
-        subprocess.Popen([sys.executable, "-W", "error", "-c", code], stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    answers = {worker.communicate(timeout=60)[0] for worker in workers}
-    assert len(answers) == 1
-    assert all(worker.returncode == 0 for worker in workers)
+    workers = [forked.start(forked.execute, code) for _ in range(4)]
+    (answer,) = {forked.end(*worker) for worker in workers}
+    assert answer[0] == 0
     assert not list((private_cache / "kernels").glob(".new-*"))
 
 

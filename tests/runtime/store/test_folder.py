@@ -1,10 +1,5 @@
 """Records that survive being cut, flipped, torn and written by several processes."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
 from tilewright.base.errors import TilewrightWarning
@@ -80,28 +75,6 @@ def test_lines_that_are_no_records_are_skipped(tmp_path):
 def test_values_that_json_cannot_hold_are_refused():
     with pytest.raises(ValueError, match="JSON"):
         store.encode({"seconds": float("nan")})
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from tilewright.runtime.store import folder as store
-path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-for number in range(count):
-    assert store.append(path, {"writer": name, "number": number, "padding": name * (number % 50)})
-"""
-
-
-def test_several_writers_mix_no_entry(tmp_path):
-    path, script = tmp_path / "log.jsonl", tmp_path / "writer.py"
-    script.write_text(textwrap.dedent(WRITER))
-    commands = [[sys.executable, str(script), str(path), name, "150"] for name in ("a", "bb", "ccc", "dddd")]
-    writers = [subprocess.Popen(command, env={**os.environ, "PYTHONWARNINGS": "error"}) for command in commands]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0, 0]
-    records = store.read(path)
-    assert len(records) == 600
-    for name in ("a", "bb", "ccc", "dddd"):
-        assert [record["number"] for record in records if record["writer"] == name] == list(range(150))
 
 
 def test_writers_need_no_lock(tmp_path, monkeypatch):
