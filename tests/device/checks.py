@@ -219,7 +219,7 @@ def looks_and_points_of_device_arrays_agree():
     for boundary in ("fixed", "mirror", "wrap"):
         options = {"steps": 9, "boundary": boundary, "sources": sources, "receivers": receivers}
         expected, traces = tw.run("j2d5pt", values, backend="numpy", **options)
-        for backend in ("auto", "cuda"):
+        for backend in ("auto", "cuda") if boundary == "fixed" else ("cuda",):
             state, recorded = tw.run("j2d5pt", on_card(values), backend=backend, **options)
             assert isinstance(state, DeviceArray)
             np.testing.assert_allclose(np.asarray(state), expected, rtol=1e-5, atol=1e-6)

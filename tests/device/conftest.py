@@ -1,6 +1,7 @@
 """A GPU for the tests that need one."""
 
 import pytest
+from tests.runtime.fake_cuda import settled  # noqa: F401  (a fixture)
 
 from tilewright.base.errors import TilewrightError
 from tilewright.runtime.devices import cuda, nvrtc

@@ -3,25 +3,18 @@
 # ruff: noqa: N802  (the driver's own names)
 
 import ctypes
-import importlib.util
 import itertools
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
-HERE = Path(__file__).parent
+from tests.runtime.fake_cuda import FakeDriver, put
+
+HEADER = Path(__file__).with_name("threads.hpp")
 ROOM = "extern __shared__ __align__(16) unsigned char tw_room[];"
-
-
-def _neighbour(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-fake = _neighbour(HERE.parent / "runtime" / "fake_cuda.py")
+COMPILER = ["g++", "-std=c++17", "-w", "-O0", "-fPIC"]
 
 
 def compile_cuda(text, architecture, *, strict):
@@ -29,29 +22,37 @@ def compile_cuda(text, architecture, *, strict):
     return SimpleNamespace(cubin=text.encode(), resources=None, architecture=architecture)
 
 
-class EmulatedDriver(fake.FakeDriver):
-    """A driver of :mod:`fake_cuda` whose kernels compute."""
+class EmulatedDriver(FakeDriver):
+    """A driver of :mod:`fake_cuda` whose kernels compute; of the same text they are compiled once."""
 
-    def __init__(self, folder, **options):
+    def __init__(self, folder, built, **options):
         super().__init__(**options)
-        self.folder, self.libraries, self.functions, self.numbers = folder, {}, {}, itertools.count(1)
+        self.folder, self.built, self.libraries, self.functions = folder, built, {}, {}
+        self.numbers = itertools.count(1)
 
     def do_cuLibraryLoadData(self, library, code):
-        number = next(self.numbers)
-        text = ctypes.string_at(code).decode().replace(ROOM, "")
-        launchers = "\n".join(
-            f"LAUNCHER({name})" for name in re.findall(r"^TW_KERNEL\(\w+\)\s*(\w+)\(", text, re.MULTILINE)
-        )
-        source, built = self.folder / f"module{number}.cpp", self.folder / f"module{number}.so"
-        source.write_text(f'#include "threads.hpp"\n{text}\n{launchers}\n')
-        command = ["g++", "-std=c++17", "-w", "-O0", "-shared", "-fPIC", f"-I{HERE}", source, "-o", built]
-        subprocess.run(command, check=True)
-        fake.put(library, ctypes.c_size_t, number)
-        self.libraries[number] = ctypes.CDLL(str(built))
+        number, text = next(self.numbers), ctypes.string_at(code).decode().replace(ROOM, "")
+        if text not in self.built:
+            self.built[text] = self._compiled(text)
+        place = shutil.copy(self.built[text], self.folder / f"module{number}.so")  # variables of its own
+        put(library, ctypes.c_size_t, number)
+        self.libraries[number] = ctypes.CDLL(str(place))
+
+    def _compiled(self, text):
+        names = re.findall(r"^TW_KERNEL\(\w+\)\s*(\w+)\(", text, re.MULTILINE)
+        launchers = "\n".join(f"LAUNCHER({name})" for name in names)
+        folder, number = self.built["folder"], len(self.built)
+        source, header = folder / f"{number}.cpp", folder / HEADER.name
+        if not header.exists():
+            shutil.copy(HEADER, header)
+            subprocess.run([*COMPILER, "-x", "c++-header", header], check=True)
+        source.write_text(f'#include "{header.name}"\n{text}\n{launchers}\n')
+        subprocess.run([*COMPILER, "-shared", source, "-o", source.with_suffix(".so")], check=True)
+        return source.with_suffix(".so")
 
     def do_cuLibraryGetKernel(self, kernel, library, name):
         number = next(self.numbers)
-        fake.put(kernel, ctypes.c_size_t, number)
+        put(kernel, ctypes.c_size_t, number)
         name = ctypes.string_at(name).decode()
         count = getattr(self.libraries[library], f"count_{name}")()
         self.functions[number] = getattr(self.libraries[library], f"launch_{name}"), count

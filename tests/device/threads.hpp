@@ -2,6 +2,7 @@
 // coroutines that take turns from barrier to barrier.
 #pragma once
 #include <cmath>
+#include <csetjmp>
 #include <cstring>
 #include <ucontext.h>
 #include <utility>
@@ -36,45 +37,51 @@ static struct {
 alignas(16) static unsigned char tw_room[1 << 18];
 
 namespace device {
+// A context starts a coroutine, which is then kept for the next blocks; jumps go on without a call of the system.
 struct Thread {
   ucontext_t context;
   std::vector<char> stack;
+  jmp_buf place;
   bool ended;
 };
 static std::vector<Thread> threads;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static void (*body)(void **);
 static void **given;
 static int running;
 
 static void barrier() {
   int me = running;
-  swapcontext(&threads[me].context, &scheduler);
+  if (!_setjmp(threads[me].place)) _longjmp(scheduler, 1);
 }
 static void start() {
-  body(given);
-  threads[running].ended = true;
+  for (;;) {
+    body(given);
+    threads[running].ended = true;
+    barrier();
+  }
+}
+static void go_on(Thread &thread) {
+  if (_setjmp(scheduler)) return;
+  if (!thread.stack.empty()) _longjmp(thread.place, 1);
+  thread.stack.resize(65536);
+  getcontext(&thread.context);
+  thread.context.uc_stack.ss_sp = thread.stack.data();
+  thread.context.uc_stack.ss_size = thread.stack.size();
+  makecontext(&thread.context, start, 0);
+  setcontext(&thread.context);
 }
 static void launch(void (*kernel)(void **), int blocks, int count, void **arguments) {
   body = kernel, given = arguments, gridDim.x = blocks;
   if ((int)threads.size() < count) threads.resize((size_t)count);
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
-    for (int t = 0; t < count; ++t) {
-      Thread &thread = threads[t];
-      if (thread.stack.empty()) thread.stack.resize(65536);
-      thread.ended = false;
-      getcontext(&thread.context);
-      thread.context.uc_stack.ss_sp = thread.stack.data();
-      thread.context.uc_stack.ss_size = thread.stack.size();
-      thread.context.uc_link = &scheduler;
-      makecontext(&thread.context, start, 0);
-    }
+    for (int t = 0; t < count; ++t) threads[t].ended = false;
     for (bool more = true; more;) {
       more = false;
       for (int t = 0; t < count; ++t) {
         if (threads[t].ended) continue;
         running = threadIdx.x = t;
-        swapcontext(&scheduler, &threads[t].context);
+        go_on(threads[t]);
         more |= !threads[t].ended;
       }
     }

@@ -1,35 +1,38 @@
-"""Runs out of core in a process of their own, to be killed or measured.
+"""Runs out of core in a process of their own, to be killed or measured."""
 
-python -m tests.distributed.child run FOLDER     a run that goes on where an earlier one was killed
-python -m tests.distributed.child sweep FOLDER   the same of a run in sweeps of a few steps
-python -m tests.distributed.child peak FOLDER    prints by how many bytes a run made it grow
-"""
-
-import sys
+import random
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
+from tests import forked
+from tests.forked import tell
 
 import tilewright as tw
-from tilewright.distributed import out_of_core, sweeps
+from tilewright.distributed import journal, out_of_core, sweeps
 
-STEPS, MEMORY, PEAK_MEMORY = 96, 275_000, 40 * 2**20
+forked.prepare(__name__)
+
+STEPS, MEMORY, PEAK_MEMORY = 48, 275_000, 20 * 2**20
 SWEPT = {"steps": STEPS, "boundary": "reflect", "strict": True, "tiling": "hybrid:t=4,s=2x4x16", "threads": 1}
 
 
-def run(folder: Path) -> None:
+def run(folder: Path, told: Connection) -> None:
     """Go on with a run of a wave, which has two levels, on a grid that wraps."""
     given = tuple(folder / f"{name}.npy" for name in ("now", "before"))
-    print("begins", flush=True)
+    tell(told, "begins")
     _, traces = tw.run(
         "wave2d", given, out=folder / "out.npy", steps=STEPS, boundary="wrap", memory=MEMORY, resume=True,
         backend="numpy", threads=1, **points(),
     )  # fmt: skip
     np.save(folder / "trace.npy", traces["u"])
-    print("ends", flush=True)
+    tell(told, "ends")
 
 
-def sweep(folder: Path) -> None:
+def sweep(folder: Path, told: Connection) -> None:
     """Go on with a run of a wave in sweeps of four steps."""
 
     def choose(problem, memory, machine, computer, *_, **__):
@@ -38,9 +41,9 @@ def sweep(folder: Path) -> None:
 
     out_of_core.choose = choose
     given = tuple(folder / f"{name}.npy" for name in ("now", "before"))
-    print("begins", flush=True)
+    tell(told, "begins")
     tw.run("wave3d", given, out=folder / "out.npy", memory="1GiB", resume=True, **SWEPT)
-    print("ends", flush=True)
+    tell(told, "ends")
 
 
 def points() -> dict[str, tw.Points]:
@@ -52,7 +55,7 @@ def points() -> dict[str, tw.Points]:
     }
 
 
-def peak(folder: Path) -> None:
+def peak(folder: Path, told: Connection) -> None:
     """Run heat on a grid of several times the memory promised."""
     options = {"steps": 16, "boundary": ("nearest", "wrap"), "threads": 1}
     np.save(folder / "small.npy", np.zeros((256, 2048), np.float32))
@@ -60,7 +63,7 @@ def peak(folder: Path) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the highest so far becomes what it is now
     before = highest()
     tw.run("heat2d", folder / "large.npy", out=folder / "out.npy", memory=PEAK_MEMORY, **options)
-    print(highest() - before, PEAK_MEMORY)
+    tell(told, highest() - before)
 
 
 def highest() -> int:
@@ -69,5 +72,35 @@ def highest() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-if __name__ == "__main__":
-    {"run": run, "sweep": sweep, "peak": peak}[sys.argv[1]](Path(sys.argv[2]))
+def kill(work: Callable[..., None], folder: Path, kills: int, wrong: Callable[[], int]) -> int:
+    """Kill runs at random instants, and go on with each until one comes to its end.
+
+    Args:
+        work: What runs, and goes on.
+        folder: Where.
+        kills: How many runs are killed before their end.
+        wrong: The wrong cells of a run that came to its end.
+
+    Returns:
+        The kills after which a journal told of complete passes.
+    """
+    chance, done, resumed = random.Random(kills), 0, 0  # noqa: S311  (reproducible, not secret)
+    process, told = forked.start(work, folder)
+    assert told.poll(60)
+    begin = time.monotonic()
+    assert forked.end(process, told)[1].endswith("ends ")
+    span = time.monotonic() - begin
+    while done < kills:
+        process, told = forked.start(work, folder)
+        assert told.poll(60)
+        time.sleep(chance.uniform(0.0, span))
+        if "ends" in forked.end(process, told, signal.SIGKILL)[1]:
+            span *= 0.7
+            assert wrong() == 0
+            continue
+        span, done = 1.2 * span, done + 1
+        known = journal.read(folder / "out.npy.tilewright")
+        resumed += known is not None and known.done > 0
+    assert forked.run(work, folder)[1].endswith("ends ")
+    assert wrong() == 0
+    return resumed

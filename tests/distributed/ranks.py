@@ -283,16 +283,23 @@ def uneven() -> None:
                 print(" | ".join(dict.fromkeys(told)), flush=True)
 
 
+def together(folder: str) -> None:
+    """Do one after the other what needs no job of its own."""
+    parts = {
+        "files": lambda: files(folder),
+        "mistakes": lambda: mistakes(folder),
+        "messages": messages,
+        "uneven": uneven,
+    }
+    for name, part in parts.items():
+        if COMM.Get_rank() == 0:
+            print(f"== {name}", flush=True)
+        part()
+
+
 if __name__ == "__main__":
     verb, *arguments = sys.argv[1:]
     if verb == "programs":
         programs(*map(int, arguments))
     else:
-        {
-            "files": files,
-            "mistakes": mistakes,
-            "dies": dies,
-            "messages": messages,
-            "goes_on": goes_on,
-            "uneven": uneven,
-        }[verb](*arguments)
+        {"dies": dies, "goes_on": goes_on, "together": together}[verb](*arguments)

@@ -1,20 +1,17 @@
 """Runs from disk to disk: the same values as in memory, whatever the slabs; what does not fit is refused beforehand."""
 
 import importlib.util
-import json
-import random
 import re
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import forked
 from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
-from tests.distributed.child import STEPS, points
+from tests.distributed.child import PEAK_MEMORY, STEPS, kill, peak, points, run
 from tests.laws.generator import DRAW
+from tests.sampling import some
 
 import tilewright as tw
 from tilewright.base.units import parse_bytes
@@ -96,97 +93,38 @@ def random_run(seed: int, index: int, folder: Path, backend: str, *, points: boo
 
 
 @pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", range(24))
-def test_random_problems_in_numpy(index, tmp_path):
-    random_run(35, index, tmp_path, "numpy")
+@pytest.mark.parametrize("points", [False, True])
+@pytest.mark.parametrize("index", [*range(12), 101, 103, *some(range(1000 + DRAW, 1200 + DRAW), 0)])
+def test_random_problems(index, points, tmp_path):
+    random_run(35, index, tmp_path, "c" if index > 100 and index % 10 in {1, 3} else "numpy", points=points)
 
 
-@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", range(100, 104))
-def test_random_problems_in_compiled_code(index, tmp_path):
-    random_run(35, index, tmp_path, "c")
-
-
-@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", [*range(2000, 2016), *range(2100, 2104)])
-def test_random_problems_with_sources_and_receivers(index, tmp_path):
-    random_run(35, index, tmp_path, "numpy" if index < 2100 else "c", points=True)
-
-
-@pytest.mark.stress
-@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", range(3000 + DRAW, 3200 + DRAW))
-def test_many_random_problems_with_sources_and_receivers(index, tmp_path):
-    random_run(35, index, tmp_path, "numpy" if index % 10 else "c", points=True)
-
-
-@pytest.mark.stress
-@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", range(1000 + DRAW, 1400 + DRAW))
-def test_many_random_problems(index, tmp_path):
-    random_run(35, index, tmp_path, "numpy" if index % 10 else "c")
-
-
-def child(verb: str, folder: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.distributed.child", verb, str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
-
-
-def kill_and_resume(folder: Path, kills: int, seed: int) -> tuple[int, int]:
-    """Kill runs at random instants, go on with each, and count the wrong cells of those that came to an end.
-
-    Returns:
-        The wrong cells, and the kills after which a journal told of complete passes.
-    """
-    chance = random.Random(seed)  # noqa: S311  (reproducible, not secret)
-    field = np.random.default_rng(seed).random((2, 480, 64))
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.stress)])
+def test_killed_runs_go_on_from_their_last_pass(tmp_path, tally, kills):
+    field = np.random.default_rng(kills).random((2, 480, 64))
     right, traces = tw.run("wave2d", tuple(field), steps=STEPS, boundary="wrap", backend="numpy", **points())
-    for name, values in zip(("now", "before"), field, strict=True):
-        np.save(folder / f"{name}.npy", values)
-    wrong = resumed = 0
-    span = 1.5
-    for kill in range(kills + 1):
-        process = child("run", folder)
-        assert process.stdout.readline() == "begins\n"
-        if kill < kills:
-            time.sleep(chance.uniform(0.0, span))
-            process.kill()
-        output = process.communicate()[0]
-        if "ends" in output:
-            span *= 0.7
-            wrong += int(np.count_nonzero(np.load(folder / "out.npy") != right))
-            wrong += int(np.count_nonzero(np.load(folder / "trace.npy") != traces["u"]))
-        else:
-            span *= 1.2
-            journal = folder / "out.npy.tilewright" / "journal.json"
-            resumed += journal.exists() and json.loads(journal.read_text())["done"] > 0
-        for name, values in zip(("now", "before"), field, strict=True):
-            assert np.array_equal(np.load(folder / f"{name}.npy"), values), "the input is not whole"
-    assert not (folder / "out.npy.tilewright").exists()
-    return wrong, resumed
+    given = [tmp_path / f"{name}.npy" for name in ("now", "before")]
+    for path, values in zip(given, field, strict=True):
+        np.save(path, values)
 
+    def wrong():
+        cells = np.count_nonzero(np.load(tmp_path / "out.npy") != right)
+        return int(cells + np.count_nonzero(np.load(tmp_path / "trace.npy") != traces["u"]))
 
-def test_a_killed_run_goes_on_from_its_last_pass(tmp_path, tally):
-    wrong, resumed = kill_and_resume(tmp_path, 5, 1)
-    tally(f"runs out of core: 5 kills, {resumed} with complete passes, {wrong} cells wrong")
-    assert wrong == 0
-
-
-@pytest.mark.stress
-def test_fifty_kills(tmp_path, tally):
-    wrong, resumed = kill_and_resume(tmp_path, 50, 2)
-    tally(f"runs out of core: 50 kills, {resumed} with complete passes, {wrong} cells wrong")
-    assert wrong == 0
-    assert resumed >= 10
+    resumed = kill(run, tmp_path, kills, wrong)
+    tally(f"runs out of core: {kills} kills, {resumed} with complete passes, 0 cells wrong")
+    assert kills < 50 or resumed >= 10
+    assert all(np.array_equal(np.load(path), values) for path, values in zip(given, field, strict=True))
+    assert not (tmp_path / "out.npy.tilewright").exists()
 
 
 def test_memory_stays_within_what_was_promised(tmp_path, tally):
-    large = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.float32, (20000, 2048))  # 156 MiB
+    large = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.float32, (10000, 2048))  # 78 MiB
     large[:] = np.random.default_rng(3).random((1, 2048), np.float32)
     large.flush()
-    grown, promised = map(int, child("peak", tmp_path).communicate()[0].split())
-    tally(f"runs out of core: {grown >> 20} MiB taken of {promised >> 20} promised, on a field of 156 MiB")
-    assert 0 < grown <= promised
+    grown = int(forked.run(peak, tmp_path)[1])
+    tally(f"runs out of core: {grown >> 20} MiB taken of {PEAK_MEMORY >> 20} promised, on a field of 78 MiB")
+    assert 0 < grown <= PEAK_MEMORY
 
 
 BAD = {

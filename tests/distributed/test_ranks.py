@@ -15,6 +15,8 @@ from tests.laws.generator import DRAW
 from tests.sampling import some
 from typer.testing import CliRunner
 
+from tilewright.cli.app import app
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,13 +36,18 @@ COMMAND, VARIABLES = installed()
 
 
 @pytest.fixture(scope="module")
-def works():
+def told(tmp_path_factory):
+    """What a job of two ranks says of everything that needs no job of its own, line by line."""
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    pytest.importorskip("zarr", reason="zarr is not installed")
     if COMMAND is None:
         pytest.skip("there is no mpiexec")
-    probe = job(1, "mistakes", ".")
-    if probe.returncode and "cannot load MPI library" in probe.stderr:
+    found = job(2, "together", tmp_path_factory.mktemp("ranks"))
+    if found.returncode and "cannot load MPI library" in found.stderr:
         pytest.skip("mpi4py finds no MPI library")
+    assert found.returncode == 0, found.stdout + found.stderr
+    parts = (part.partition("\n") for part in found.stdout.split("== ")[1:])
+    return {name: lines.splitlines() for name, _, lines in parts}
 
 
 def job(ranks: int, *arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -61,30 +68,31 @@ def compared(ranks: int, first: int, count: int) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("ranks", some([4, 1, 2, 3], 1))
-def test_random_programs_are_those_of_one_process(ranks, works, tally):
-    done, outcome = compared(ranks, 0, 15)
+def test_random_programs_are_those_of_one_process(ranks, told, tally):
+    done, outcome = compared(ranks, 0, 10)
     tally(f"{ranks} ranks: {outcome}, traffic as predicted")
-    assert done >= 8
+    assert done >= 5
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("ranks", range(1, 9))
-def test_many_random_programs_are_those_of_one_process(ranks, works, tally):
+def test_many_random_programs_are_those_of_one_process(ranks, told, tally):
     done, outcome = compared(ranks, 1000 + DRAW, 90)
     tally(f"{ranks} ranks: {outcome}, traffic as predicted")
     assert done >= 63
 
 
-@pytest.mark.parametrize("ranks", some([2, 4], 1))
-def test_blocks_are_read_written_and_gathered(ranks, works, tmp_path):
-    pytest.importorskip("zarr", reason="zarr is not installed")
-    found = job(ranks, "files", tmp_path)
-    assert found.stdout == "right\n", found.stdout + found.stderr
+def test_blocks_are_read_written_and_gathered(told):
+    assert told["files"] == ["right"]
 
 
-def test_a_mistake_of_one_rank_is_an_error_on_all(works, tmp_path):
-    found = job(2, "mistakes", tmp_path)
-    said = dict(line.split(": ", 1) for line in found.stdout.splitlines())
+@pytest.mark.stress
+def test_blocks_of_four_ranks_are_read_written_and_gathered(told, tmp_path):
+    assert "== files\nright\n" in job(4, "together", tmp_path).stdout
+
+
+def test_a_mistake_of_one_rank_is_an_error_on_all(told):
+    said = dict(line.split(": ", 1) for line in told["mistakes"])
     expected = {
         "exchanges": "rank 1 has other arguments than rank 0",
         "differs": "rank 1 has other arguments than rank 0",
@@ -97,33 +105,32 @@ def test_a_mistake_of_one_rank_is_an_error_on_all(works, tmp_path):
         "mixed": "some are not",
         "two topologies": "one communicator and one topology",
     }
-    assert found.returncode == 0, found.stderr
     assert said.keys() == expected.keys()
     for name, text in expected.items():
         assert text in said[name], said[name]
 
 
-def test_messages_are_measured(works):
-    latency, bandwidth = map(float, job(2, "messages").stdout.split())
+def test_what_one_rank_cannot_scatter_no_rank_waits_for(told):
+    assert len(told["uneven"]) == 4
+    assert all("rank 0" in line for line in told["uneven"])
+
+
+def test_messages_are_measured(told):
+    latency, bandwidth = map(float, told["messages"][0].split())
     assert 1e-8 < latency < 10.0
     assert 1e5 < bandwidth < 1e13
-    assert "there is one" in job(1, "messages").stderr
 
 
-@pytest.mark.parametrize("instant", ["0", "7", "3!"])
-def test_a_rank_that_dies_ends_the_job_with_a_message(instant, works):
-    found = job(3, "dies", instant)
+def test_a_rank_that_fails_ends_the_job_with_a_message(told):
+    found = job(2, "dies", "3!")
     assert found.returncode != 0
     assert "ends" not in found.stdout.splitlines()
-    told = found.stdout + found.stderr
-    assert ("rank 1 of 3 failed, which ends the job" if "!" in instant else "KILLED BY SIGNAL: 9") in told or (
-        "BAD TERMINATION" in told and "!" not in instant
-    )
+    assert "rank 1 of 2 failed, which ends the job" in found.stdout + found.stderr
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("instant", range(0, 80, 4))
-def test_a_rank_killed_at_any_instant_is_no_wait_for_ever(instant, works):
+def test_a_rank_killed_at_any_instant_is_no_wait_for_ever(instant, told):
     assert job(3, "dies", instant).returncode != 0
 
 
@@ -132,7 +139,9 @@ def killed_and_resumed(folder: Path, instants: list[int]) -> int:
     resumed = 0
     for number, instant in enumerate(instants):
         place = folder / str(number)
-        assert job(3, "goes_on", place, instant).returncode != 0
+        killed = job(3, "goes_on", place, instant)
+        assert killed.returncode != 0
+        assert any(text in killed.stdout + killed.stderr for text in ("KILLED BY SIGNAL: 9", "BAD TERMINATION"))
         found = job(2 + 2 * (number % 2), "goes_on", place, "never")
         outcome = re.search(r"(\d+) steps before, 0 wrong", found.stdout)
         assert outcome is not None, found.stdout + found.stderr
@@ -141,32 +150,17 @@ def killed_and_resumed(folder: Path, instants: list[int]) -> int:
     return resumed
 
 
-def test_a_killed_job_goes_on_with_another_number_of_ranks(works, tmp_path):
-    pytest.importorskip("zarr", reason="zarr is not installed")
-    assert killed_and_resumed(tmp_path, [2, 17]) == 1
+def test_a_killed_job_goes_on_with_another_number_of_ranks(told, tmp_path):
+    assert killed_and_resumed(tmp_path, [17]) == 1
 
 
 @pytest.mark.stress
-def test_jobs_killed_at_twenty_instants_go_on(works, tmp_path, tally):
+def test_jobs_killed_at_twenty_instants_go_on(told, tmp_path, tally):
     resumed = killed_and_resumed(tmp_path, list(range(0, 40, 2)))
     tally(f"runs on ranks: 20 kills, {resumed} resumed from a checkpoint by another number of ranks, 0 cells wrong")
 
 
-def test_a_checkpoint_of_something_else_is_not_gone_on_with(works, tmp_path):
-    pytest.importorskip("zarr", reason="zarr is not installed")
-    (tmp_path / "journal.json").write_text('{"version": 1, "run": "other", "steps": 2, "done": 1}')
-    found = job(2, "goes_on", tmp_path, "never")
-    assert found.returncode != 0
-    assert "is of another program, size or data" in found.stderr
-
-
-def test_what_one_rank_cannot_scatter_no_rank_waits_for(works):
-    told = job(3, "uneven").stdout.splitlines()
-    assert len(told) == 4
-    assert all("rank 0" in line for line in told)
-
-
-def test_the_command_computes_on_ranks_what_it_computes_alone(works, tmp_path):
+def test_the_command_computes_on_ranks_what_it_computes_alone(told, tmp_path):
     options = ["run", "heat2d", "--shape", "60x44", "--steps", "9", "--strict", "--threads", "1", "--json"]
     tilewright = [sys.executable, "-m", "tilewright", *options]
     environment = {**os.environ, **VARIABLES}
@@ -175,15 +169,12 @@ def test_the_command_computes_on_ranks_what_it_computes_alone(works, tmp_path):
     told = json.loads(found.stdout)
     assert told["topology"] == [1, 2]
     assert told["exchanges"] == -(-9 // told["steps_per_exchange"])
-    alone = [*tilewright, "--output", tmp_path / "one.npy"]
-    subprocess.run(alone, capture_output=True, env=environment, timeout=300, check=True)
+    assert CliRunner().invoke(app, [*options, "--output", str(tmp_path / "one.npy")]).exit_code == 0
     assert np.array_equal(np.load(tmp_path / "two.npy"), np.load(tmp_path / "one.npy"))
 
 
 @pytest.mark.parametrize("option", [["--check"], ["--output", "u.png"], ["--topology", "axb"]])
 def test_what_ranks_do_not_do_is_one_sentence(option):
-    from tilewright.cli.app import app
-
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     found = CliRunner().invoke(app, ["run", "heat2d", "--shape", "8x8", "--steps", "1", "--distributed", *option])
     assert found.exit_code in {1, 2}

@@ -19,6 +19,7 @@ from tilewright.inputs import memo
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.kernels import NumpySession
+from tilewright.verbs import calibrate
 
 pytestmark = pytest.mark.usefixtures("threaded_mpi")
 
@@ -310,3 +311,18 @@ def test_a_checkpoint_is_deleted_once_the_next_one_is_whole(tmp_path, monkeypatc
     on_ranks(2, work)
     names = {done: ["journal.json", "notes.txt", f"state-{done}.zarr", f"trace-{done}-u.npy"] for done in (2, 4, 6)}
     assert there == names
+
+
+def test_a_checkpoint_of_something_else_is_not_gone_on_with(tmp_path):
+    (tmp_path / "journal.json").write_text('{"version": 1, "run": "other", "steps": 2, "done": 1}')
+
+    def work(comm):
+        tw.run("heat2d", dealt(np.ones((12, 8)), comm, (2, 1)), steps=8, checkpoint=tmp_path, every=2, resume=True)
+
+    with pytest.raises(tw.UsageError, match="is of another program, size or data"):
+        on_ranks(2, work)
+
+
+def test_messages_of_one_rank_alone_are_not_measured():
+    with pytest.raises(tw.UsageError, match="between two ranks, and there is one"):
+        calibrate.network(Rank(World(1), 0))

@@ -1,17 +1,15 @@
 """Sweeps over grids on disk: the same values as in memory, tiles after all that they depend on, rows where they are."""
 
 import itertools
-import json
 import random
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.distributed.cases import WRAP, boundary_of, draw, flat, levels_of
-from tests.distributed.child import SWEPT
-from tests.distributed.test_out_of_core import child
+from tests.distributed.child import SWEPT, kill, sweep
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.distributed import disk, out_of_core, sweeps
@@ -103,8 +101,7 @@ def test_many_random_problems_have_the_values_of_a_run_in_memory(index, tmp_path
     random_run(index, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("index", range(20))
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(("index", "parts"), covering(range(20), [1, 3]))
 def test_every_cell_is_computed_once_and_from_rows_that_are_there(index, parts):
     problem, _, _, tiling = drawn(index)
     tiling = catalogue.complete(problem, tiling)
@@ -192,13 +189,13 @@ def test_what_cannot_be_swept_goes_slab_by_slab():
 
 def test_a_grid_of_several_times_the_memory_is_swept_where_slabs_would_overlap(tmp_path, caplog):
     """Memory for 40 rows, of a run of 32 steps: windows would be computed twice, and the disk asked often."""
-    shape = (400, 160, 160)
+    shape = (250, 160, 160)
     values = np.random.default_rng(0).random(shape, np.float32)
     paths = tmp_path / "now.npy", tmp_path / "before.npy"
     for path in paths:
         np.save(path, values)
     with caplog.at_level("INFO", "tilewright"):
-        found = tw.run("wave3d", paths, out=tmp_path / "out.npy", steps=32, boundary="fixed", memory="40MiB", threads=2)
+        found = tw.run("wave3d", paths, out=tmp_path / "out.npy", steps=32, boundary="fixed", memory="38MiB", threads=2)
     assert "swept" in caplog.text
     right = tw.run("wave3d", (values, values), steps=32, boundary="fixed", threads=2)
     np.testing.assert_allclose(np.asarray(found), right, rtol=1e-4, atol=1e-5)
@@ -253,29 +250,12 @@ def test_a_sweep_that_was_stopped_goes_on_from_its_last_pass(tmp_path, monkeypat
 
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.stress)])
 def test_killed_sweeps_go_on_from_their_last_pass(tmp_path, tally, kills):
-    chance = random.Random(kills)  # noqa: S311
     field = np.random.default_rng(kills).random((2, 240, 24, 40))
     right = tw.run("wave3d", tuple(field), **{**SWEPT, "tiling": None})
     for name, values in zip(("now", "before"), field, strict=True):
         np.save(tmp_path / f"{name}.npy", values)
-    wrong = resumed = done = 0
-    span = 1.5
-    while done < kills:
-        process = child("sweep", tmp_path)
-        assert process.stdout.readline() == "begins\n"
-        time.sleep(chance.uniform(0.0, span))
-        process.kill()
-        if "ends" in process.communicate()[0]:
-            span *= 0.7
-            wrong += int(np.count_nonzero(np.load(tmp_path / "out.npy") != right))
-            continue
-        span, done = 1.2 * span, done + 1
-        journal = tmp_path / "out.npy.tilewright" / "journal.json"
-        resumed += journal.exists() and json.loads(journal.read_text())["done"] > 0
-    assert child("sweep", tmp_path).communicate()[0].endswith("ends\n")
-    wrong += int(np.count_nonzero(np.load(tmp_path / "out.npy") != right))
-    tally(f"sweeps over the disk: {kills} kills, {resumed} with complete passes, {wrong} cells wrong")
-    assert wrong == 0
+    resumed = kill(sweep, tmp_path, kills, lambda: int(np.count_nonzero(np.load(tmp_path / "out.npy") != right)))
+    tally(f"sweeps over the disk: {kills} kills, {resumed} with complete passes, 0 cells wrong")
     assert kills < 50 or resumed >= 10
 
 

@@ -1,15 +1,15 @@
 """Rows 1, 2, 6 and 10 of the standard: kernels, logs and wisdom that are cut, flipped, shared or planted."""
 
-import json
 import os
 import random
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests import forked
+from tests.faults.writers import write_store
 
+import tilewright as tw
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -136,7 +136,7 @@ def _entry(number: int) -> wisdom.Wisdom:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.stress)])
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.stress)])
 def test_a_wisdom_store_cut_at_every_byte_keeps_every_complete_entry(folders, tally, step):
     entries = [_entry(number) for number in range(6)]
     path, ends = None, []
@@ -172,29 +172,6 @@ def test_a_log_with_a_flipped_bit_gives_no_record_that_nobody_wrote(folders, tal
     assert least >= len(written) - 2
 
 
-WRITER = """
-import fcntl, os, sys
-from pathlib import Path
-from tilewright.runtime import cache
-from tilewright.runtime.store import folder as store
-log, kernels, name, keys = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-def unlocked(*_):
-    raise OSError(37, "no locks")
-def halves(handle, data, write=os.write):
-    middle = len(data) // 2
-    return write(handle, data[:middle]) + write(handle, data[middle:])
-if "without locks" in sys.argv[5]:
-    fcntl.flock = unlocked
-if "in halves" in sys.argv[5]:
-    os.write = halves
-for key in range(keys):
-    assert store.append(log, {"writer": name, "key": key, "padding": name * (key % 40)})
-    # Every writer writes every key, as processes do that compile the same kernel at the same time.
-    cache.save(kernels, f"{key}.so", f"kernel {key} ".encode() * (200 + key))
-    assert cache.load(kernels, f"{key}.so") == f"kernel {key} ".encode() * (200 + key)
-"""
-
-
 DISKS = ("local", "without locks", "in halves", "in halves without locks")
 """File systems: over a network there may be no locks, and what one call appends may arrive in parts."""
 
@@ -207,9 +184,8 @@ def test_many_writers_on_one_store(folders, tally, writers, keys, disk):
     log, kernels = folders / "log.jsonl", folders / "kernels"
     kernels.mkdir()
     names = [f"writer{number}" for number in range(writers)]
-    commands = [[sys.executable, "-c", WRITER, str(log), str(kernels), name, str(keys), disk] for name in names]
-    running = [subprocess.Popen(command, env={**os.environ, "PYTHONWARNINGS": "error"}) for command in commands]
-    assert [each.wait(timeout=600) for each in running] == [0] * writers
+    running = [forked.start(write_store, log, kernels, name, keys, disk) for name in names]
+    assert [forked.end(*each) for each in running] == [(0, "")] * writers
     records = store.read(log)
     torn = disk == DISKS[-1]  # halves of two records side by side are none: their digests do not hold
     assert len(records) == writers * keys or (torn and len(records) < writers * keys)
@@ -224,6 +200,9 @@ def test_many_writers_on_one_store(folders, tally, writers, keys, disk):
     tally(f"{writers} writers x {keys} keys on one log and one cache, {disk}: {len(records)} records whole, none mixed")
 
 
+BY_OTHERS, OF_ANOTHER = "can be written by other users", "belongs to another user"
+
+
 class _Planted:
     """A cache whose folders can be spoilt and put back."""
 
@@ -232,14 +211,14 @@ class _Planted:
         self.home = folders / "cache"
         self.kernels = self.home / "kernels"
 
-    def refused(self) -> bool:
-        """Whether the cache is not used, and the kernel compiled anew instead."""
+    def refused(self, reason: str) -> bool:
+        """Whether the cache is not used, which is said, and the kernel compiled anew instead."""
         forget(self.patch)
         before = self.kernel.compiled
-        with pytest.warns(UserWarning, match="not used"):
+        with pytest.warns(tw.TilewrightWarning, match=f"{reason}, so it is not used"):
             right = bool((_result() == self.kernel.expected).all())
         warn.forget_warnings()
-        with pytest.warns(UserWarning, match="not used"):
+        with pytest.warns(tw.TilewrightWarning, match=f"{reason}, so it is not used"):
             assert cache.directory() is None
         return right and self.kernel.compiled == before + 1
 
@@ -251,7 +230,7 @@ def test_caches_that_others_may_write_to_are_not_loaded(folders, monkeypatch, ta
     modes += [(planted.home, mode) for mode in (0o777, 0o775, 0o757, 0o722)]
     for folder, mode in modes:
         folder.chmod(mode)
-        assert planted.refused(), (folder, oct(mode))
+        assert planted.refused(BY_OTHERS), (folder, oct(mode))
         folder.chmod(0o700)
     tally(f"caches that others may write to: {len(modes)} kinds, none loaded")
 
@@ -266,15 +245,15 @@ def test_caches_of_other_users_and_behind_links_are_not_loaded(folders, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(type(planted.home), "lstat", of_a_stranger)
-        assert planted.refused()
+        assert planted.refused(OF_ANOTHER)
     elsewhere = planted.kernels.rename(folders / "elsewhere")
     planted.kernels.symlink_to(elsewhere, target_is_directory=True)
     elsewhere.chmod(0o777)
-    assert planted.refused()
+    assert planted.refused(BY_OTHERS)
     with monkeypatch.context() as patch:
         elsewhere.chmod(0o700)
         patch.setattr(type(planted.home), "lstat", of_a_stranger)
-        assert planted.refused()
+        assert planted.refused("is another user's link")
     tally("caches of another user or behind a link: 3 kinds, none loaded")
 
 
@@ -317,7 +296,7 @@ def test_planted_stores_are_not_read(folders, tally):
     for mode in (0o777, 0o775, 0o757, 0o722):
         root.chmod(mode)
         warn.forget_warnings()
-        with pytest.warns(UserWarning, match="not used"):
+        with pytest.warns(tw.TilewrightWarning, match=f"{BY_OTHERS}, so it is not used"):
             assert wisdom.load() == ()
         cases += 1
     root.chmod(0o700)
@@ -327,7 +306,7 @@ def test_planted_stores_are_not_read(folders, tally):
     path.unlink()
     path.symlink_to(target)
     warn.forget_warnings()
-    with pytest.warns(UserWarning, match="cannot be kept"):
+    with pytest.warns(tw.TilewrightWarning, match="cannot be kept"):
         wisdom.remember([_entry(2)])
     assert target.read_text() == "mine"
     tally(f"planted stores: {cases + 1} kinds, none read or written through")
@@ -335,23 +314,22 @@ def test_planted_stores_are_not_read(folders, tally):
 
 def test_nothing_lies_at_a_predictable_place_of_the_temporary_folder(tmp_path, tally):
     """Two runs in one temporary folder: whatever they put there was gone at the end, and was never the same name."""
-    code = (
-        "import os, sys, json, tempfile, numpy as np\n"
-        "seen = set()\n"
-        "sys.addaudithook(lambda event, args: seen.add(str(args[0])) if event == 'open' and args[0] else None)\n"
-        "import tilewright as tw\n"
-        "tw.run('jacobi1d', np.ones(50, dtype='f'), steps=3)\n"
-        "root = os.environ['TMPDIR']\n"
-        "print(json.dumps(sorted(os.path.relpath(s, root) for s in seen if s.startswith(root + '/'))))\n"
-    )
-    names = []
+    text = """
+import os, sys, tempfile, numpy as np
+seen = set()
+sys.addaudithook(lambda event, args: seen.add(str(args[0])) if event == "open" and args[0] else None)
+import tilewright as tw
+tempfile.tempdir, os.environ["TMPDIR"], os.environ["TILEWRIGHT_CACHE"] = None, {tmp!r}, {cache!r}
+tw.run("jacobi1d", np.ones(50, dtype="f"), steps=3)
+print(*(os.path.relpath(each, {tmp!r}) for each in seen if each.startswith({tmp!r} + "/")))
+"""
+    names, tmp = [], tmp_path / "tmp"
+    tmp.mkdir()
     for number in range(2):
-        (tmp_path / "tmp").mkdir(exist_ok=True)
-        environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "TILEWRIGHT_CACHE": str(tmp_path / f"c{number}")}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
-        )
-        names.append(set(json.loads(done.stdout)))
+        place = text.format(tmp=str(tmp), cache=str(tmp_path / f"cache{number}"))
+        status, told = forked.run(forked.execute, place)
+        assert status == 0
+        names.append(set(told.split()))
     assert names[0]
     assert not names[0] & names[1]
     assert not list((tmp_path / "tmp").iterdir())

@@ -2,80 +2,18 @@
 
 import re
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.faults.writers import call, killed, one_more, replace, write_series, write_until_full
+from tests.forked import run
+from typer.testing import CliRunner
 
 import tilewright as tw
+from tilewright.cli.app import app
 
 from .conftest import sizes
-
-# Writes in processes of its own that are killed at random instants, and prints what each had finished.
-WRITER = """
-import os, pathlib, random, resource, signal, sys, time
-import numpy as np
-import tilewright as tw
-from tilewright.base.paths import write_text
-from tilewright.programs.stencil.catalogue import program
-from tilewright.runtime.formats.files import write_archive, write_planes
-from tilewright.inputs.files import write_state
-
-@tw.stencil
-def one_more(u):
-    return u[0, 0] + 1
-
-def series(path, done):
-    def finished(step, _):
-        os.write(done, b"%d " % step)
-    tw.run(one_more, np.zeros((64, 80), "f4"), steps=10**6, every=1, out=path, callback=finished)
-
-def replaced(path, done):
-    for k in range(1, 10**6):
-        values = np.full((300, 400), k % 200, "f4")
-        {
-            ".npy": lambda: write_planes(path, (values,)),
-            ".npz": lambda: write_archive(path, {"u": values}),
-            ".png": lambda: write_planes(path, (values / 255,)),
-            ".txt": lambda: write_text(path, f"{k}\\n" * 20000),
-            ".h5": lambda: write_state(path, program("j2d5pt"), {"u": (values,)}),
-            ".zarr": lambda: write_state(path, program("j2d5pt"), {"u": (values,)}),
-        }[path.suffix]()
-        os.write(done, b"%d " % k)
-
-work, number, seed, *paths = sys.argv[1:]
-draw = random.Random(seed)
-for path in map(pathlib.Path, paths):
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            signal.alarm(120)  # the end of one that a signal did not reach
-            {"series": series, "replaced": replaced}[work](path, writing)
-        except KeyboardInterrupt:
-            pass  # what was opened is closed, as in a process that ends by itself
-        finally:
-            os._exit(0)
-    os.close(writing)
-    finished = os.read(reading, 99)
-    time.sleep(draw.uniform(0, 0.3))
-    os.kill(child, int(number))
-    _, status = os.waitpid(child, 0)
-    assert not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGALRM, "the signal was lost"
-    while more := os.read(reading, 9999):
-        finished += more
-    print(finished.split()[-1].decode(), flush=True)
-"""
-
-
-def _killed(work, number, paths, seed):
-    """Let as many processes write as there are paths, and return the last step or time that each had finished."""
-    command = [sys.executable, "-c", WRITER, work, str(int(number)), seed, *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=paths[0].parent)
-    assert done.returncode == 0, done.stderr
-    return [int(line) for line in done.stdout.split()]
 
 
 def _check_images(path, last):
@@ -89,10 +27,11 @@ def _check_images(path, last):
 
 @pytest.mark.parametrize("ending", [".h5", ".zarr", ".vti"])
 @sizes(3, 40)
-def test_a_killed_series_loses_at_most_its_last_record(ending, count, tmp_path, folders, tally):
-    paths = [tmp_path / f"u{number}{ending}" for number in range(count)]
-    records = 0
-    for path, last in zip(paths, _killed("series", signal.SIGKILL, paths, ending), strict=True):
+def test_a_killed_series_loses_at_most_its_last_record(ending, count, tmp_path, tally):
+    start = np.zeros((64, 80), "f4")
+    tw.run(one_more, start, steps=1)  # compiled for all of them
+    paths, records = [tmp_path / f"u{number}{ending}" for number in range(count)], 0
+    for path, last in zip(paths, killed(write_series, [signal.SIGKILL] * count, paths), strict=True):
         if ending == ".vti":
             _check_images(path, last)
             continue
@@ -103,8 +42,7 @@ def test_a_killed_series_loses_at_most_its_last_record(ending, count, tmp_path, 
         for step in saved.steps:
             np.testing.assert_array_equal(saved.at(int(step))[0], np.full((64, 80), step, "f4"))
         more = int(saved.steps[-1]) + 3
-        one_more = tw.stencil(lambda u: u[0, 0] + 1, name="one_more")
-        found = tw.run(one_more, np.zeros((64, 80), "f4"), steps=more, every=1, out=path, resume=True)
+        found = tw.run(one_more, start, steps=more, every=1, out=path, resume=True)
         np.testing.assert_array_equal(found, np.full((64, 80), more, "f4"))
         assert tw.load(path).steps.tolist() == list(range(more + 1))
     tally(f"series {ending}: {count} killed while they were written, {records} records, none lost that was finished")
@@ -128,59 +66,33 @@ def _value(path):
     return int(values.flat[0])
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".png", ".txt", ".h5", ".zarr"])
 @sizes(3, 40)
-def test_a_file_that_is_replaced_is_the_former_or_the_new_one(ending, number, count, tmp_path, folders, tally):
-    paths = [tmp_path / str(each) / f"u{ending}" for each in range(count)]
+def test_a_file_that_is_replaced_is_the_former_or_the_new_one(ending, count, tmp_path, tally):
+    numbers = [signal.SIGKILL, signal.SIGINT] * count
+    paths = [tmp_path / str(each) / f"u{ending}" for each in range(len(numbers))]
     for path in paths:
         path.parent.mkdir()
-    for path, last in zip(paths, _killed("replaced", number, paths, f"{ending} {number}"), strict=True):
+    for path, number, last in zip(paths, numbers, killed(replace, numbers, paths), strict=True):
         assert _value(path) in {last % 200, (last + 1) % 200}
         if number == signal.SIGINT:
             assert list(path.parent.iterdir()) == [path]
-    tally(f"{ending} replaced: {count} stopped by {number.name}, all whole")
-
-
-# Writes until no file may be longer than so many bytes, as on a disk that is full.
-FULL = """
-import pathlib, resource, sys
-import numpy as np
-import tilewright as tw
-path, limit = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-draw = np.random.default_rng(0)
-
-@tw.stencil
-def noise(u, k):
-    return k[0, 0] * (u[0, 0] + 1)
-
-def stopping(step, view):
-    if step == 3:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-try:
-    tw.run(noise, np.zeros((64, 80), "f4"), draw.random((64, 80), "f4"), steps=40, every=1, out=path, callback=stopping)
-except tw.TilewrightError as error:
-    print(error)
-"""
+    tally(f"{ending} replaced: {count} killed and {count} interrupted, all whole")
 
 
 @pytest.mark.parametrize("ending", [".h5", ".zarr", ".vti"])
 @pytest.mark.parametrize("room", [1, 5000])
-def test_a_series_on_a_full_disk_ends_with_the_record_that_did_not_fit(ending, room, tmp_path, folders):
-    path = tmp_path / f"u{ending}"
+def test_a_series_on_a_full_disk_ends_with_the_record_that_did_not_fit(ending, room, tmp_path):
+    path, k = tmp_path / f"u{ending}", np.random.default_rng(0).random((64, 80), "f4")
     limit = 150_000 + room if ending == ".h5" else 3000 + room
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(path), str(limit)], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"a state cannot be written to {str(path)!r}: File too large")
+    status, told = run(write_until_full, path, limit, k)
+    assert status == 0
+    assert told.startswith(f"a state cannot be written to {str(path)!r}: File too large")
     if ending == ".vti":
         _check_images(path, 4)
         return
     saved = tw.load(path)
     assert 4 <= len(saved.steps) < 41
-    k = np.random.default_rng(0).random((64, 80), "f4")
     expected = np.zeros((64, 80), "f4")
     for step in saved.steps:
         np.testing.assert_allclose(saved.at(int(step))[0], expected, rtol=1e-5)
@@ -189,44 +101,35 @@ def test_a_series_on_a_full_disk_ends_with_the_record_that_did_not_fit(ending, r
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".png", ".h5", ".zarr"])
-@pytest.mark.parametrize("size", [0, 3000])
-def test_a_command_on_a_full_disk_says_so_and_keeps_the_former_file(ending, size, tmp_path, folders):
+def test_a_command_on_a_full_disk_says_so_and_keeps_the_former_file(ending, tmp_path):
     path = tmp_path / "out" / f"u{ending}"
     path.parent.mkdir()
-    rng = np.random.default_rng(1)
-    np.save(tmp_path / "in.npy", rng.random((64, 80), "f4"))
+    np.save(tmp_path / "in.npy", np.random.default_rng(1).random((64, 80), "f4"))
     command = ["run", "j2d5pt", "--input", str(tmp_path / "in.npy"), "--steps", "3", "--output", str(path)]
-    main = "import runpy; runpy.run_module('tilewright', run_name='__main__')"
-    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); {main}"
-
-    def call(text):
-        return subprocess.run(
-            [sys.executable, "-c", text, *command], capture_output=True, text=True, timeout=120, check=False
-        )
-
-    whole = call(main)
-    assert whole.returncode == 0, whole.stderr
+    assert run(call, None, *command)[0] == 0
     former = _contents(path.parent)
-    full = call(limited)
-    assert full.returncode != 0
-    assert "internal error" not in full.stderr
-    assert "Traceback" not in full.stderr
-    assert f"{path.name}' cannot be" in full.stderr.replace("\n", " ")
-    assert _contents(path.parent) == former
+    for size in (0, 3000):
+        status, said = run(call, size, *command)
+        assert status != 0
+        assert "internal error" not in said
+        assert "Traceback" not in said
+        assert f"{path.name}' cannot be" in said.replace("\n", " ")
+        assert _contents(path.parent) == former
 
 
 def _contents(folder):
     return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
-@pytest.mark.parametrize("verb", ["input.npy", "link.npy"])
-def test_a_result_may_take_the_place_of_its_input(verb, tmp_path, folders):
+@pytest.mark.parametrize("name", ["input.npy", "link.npy"])
+def test_a_result_may_take_the_place_of_its_input(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     values = np.random.default_rng(1).random((64, 80), "f4")
     np.save(tmp_path / "input.npy", values)
     (tmp_path / "input.npy").chmod(0o640)
     (tmp_path / "link.npy").symlink_to("input.npy")
-    command = ["run", "j2d5pt", "--input", verb, "--steps", "3", "--output", verb]
-    subprocess.run([sys.executable, "-m", "tilewright", *command], cwd=tmp_path, check=True, capture_output=True)
+    done = CliRunner().invoke(app, ["run", "j2d5pt", "--input", name, "--steps", "3", "--output", name])
+    assert done.exit_code == 0, done.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "input.npy"), tw.run("j2d5pt", values, steps=3))
     assert (tmp_path / "link.npy").is_symlink()
     assert (tmp_path / "input.npy").stat().st_mode & 0o777 == 0o640

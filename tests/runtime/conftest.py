@@ -1,6 +1,7 @@
 """Every test of this layer starts as a new process would; kernels are kept, but for tests with a cache of their own."""
 
 import pytest
+from tests.runtime.fake_cuda import FakeDriver, installed, settled  # noqa: F401  (a fixture)
 
 from tilewright.runtime import call, warn
 from tilewright.runtime.devices import opencl
@@ -33,3 +34,10 @@ def device():
     pytest.importorskip("pyopencl")
     opencl.prepare_oclgrind()
     return opencl.select("oclgrind")
+
+
+@pytest.fixture
+def driver(settled):  # noqa: F811
+    """A driver of CUDA that keeps memory in this process."""
+    with installed(FakeDriver()) as fake:
+        yield fake

@@ -419,6 +419,13 @@ def _load():
     _loaded.append(seen)
 
 
+@pytest.fixture(scope="module")
+def settled():
+    """Garbage is looked for once: what others hold by now is none, and is left out where a driver's memory goes."""
+    gc.collect()
+    gc.freeze()
+
+
 @contextlib.contextmanager
 def installed(fake):
     """Let all calls go to a driver; afterwards nothing must have gone wrong inside it."""
@@ -429,7 +436,7 @@ def installed(fake):
     for known in (cuda.library, cuda.opened):
         known.cache_clear()
     _active.append(fake)
-    _loaded[0].stand_in(_callback)  # the tests' folders have modules of their own of this file
+    _loaded[0].stand_in(_callback)
     try:
         yield fake
     finally:

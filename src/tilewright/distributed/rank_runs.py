@@ -228,6 +228,13 @@ class _Advance:
         return window, None if self._points is None else self._points.window(window.span, window.box)
 
     def run(self) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
+        try:
+            return self._advanced(), self._traces
+        finally:
+            if self._state is not None:
+                self._state.close()
+
+    def _advanced(self) -> dict[str, tuple[Array, ...]]:
         problem, program = self._job.problem, self._job.problem.program
         inner, checkpoints = self._own.inner, self._job.checkpoints
         with ending(self._comm):
@@ -258,10 +265,7 @@ class _Advance:
                 checkpoints.keep(start + now, self._job.first, [grid[inner] for grid in moved], self._traces)
         with ending(self._comm):
             self._hand_over(problem.steps)
-            results = {name: tuple(map(self._result, current[name])) for name in program.updated}
-            if self._state is not None:
-                self._state.close()
-        return results, self._traces
+            return {name: tuple(map(self._result, current[name])) for name in program.updated}
 
     def _opened(self) -> tuple[dict[str, list[Grid]], dict[str, list[Grid]]]:
         """Return grids that hold this rank's block of every level, and grids for results where they need others."""

@@ -6,7 +6,7 @@ import types
 
 import numpy as np
 import pytest
-from tests.runtime.fake_cuda import LEGACY, PRIMARY, FakeDriver, installed
+from tests.runtime.fake_cuda import LEGACY, PRIMARY
 from tests.runtime.interpreted import loaded
 
 import tilewright as tw
@@ -76,12 +76,6 @@ class Memory:
 
 def owned(values, freed=None, device=0):
     return DeviceArray(Memory(values, [] if freed is None else freed, device), values.shape, values.dtype)
-
-
-@pytest.fixture
-def driver():
-    with installed(FakeDriver()) as fake:
-        yield fake
 
 
 THROUGH_THE_HOST = {"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}

@@ -21,13 +21,6 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
-
-@pytest.fixture
-def driver():
-    with installed(FakeDriver()) as fake:
-        yield fake
-
-
 PROBLEM = make_problem(program("j2d5pt"), (30, 40), 9)
 TILING = parse("hybrid:t=4,s=4x32,threads=1x32")
 

@@ -1,10 +1,5 @@
 """Records that survive being cut, flipped, torn and written by several processes."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
 from tilewright.base.errors import TilewrightWarning
@@ -55,19 +50,6 @@ def test_cut_at_every_byte_every_complete_record_is_kept(tmp_path):
         assert store.read(path) == [*complete, more]
 
 
-def test_a_flipped_bit_loses_the_records_it_touches_and_no_other(tmp_path):
-    path = tmp_path / "log.jsonl"
-    data = write(path)
-    for position in range(len(data)):
-        flipped = bytearray(data)
-        flipped[position] ^= 1 << position % 8
-        path.write_bytes(flipped)
-        kept = store.read(path)
-        assert all(record in RECORDS for record in kept)
-        # One record per bit, or two where the newlines between them are gone.
-        assert len(kept) >= len(RECORDS) - 2
-
-
 def test_lines_that_are_no_records_are_skipped(tmp_path):
     path = tmp_path / "log.jsonl"
     write(path, RECORDS[:1])
@@ -80,28 +62,6 @@ def test_lines_that_are_no_records_are_skipped(tmp_path):
 def test_values_that_json_cannot_hold_are_refused():
     with pytest.raises(ValueError, match="JSON"):
         store.encode({"seconds": float("nan")})
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from tilewright.runtime.store import folder as store
-path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-for number in range(count):
-    assert store.append(path, {"writer": name, "number": number, "padding": name * (number % 50)})
-"""
-
-
-def test_several_writers_mix_no_entry(tmp_path):
-    path, script = tmp_path / "log.jsonl", tmp_path / "writer.py"
-    script.write_text(textwrap.dedent(WRITER))
-    commands = [[sys.executable, str(script), str(path), name, "150"] for name in ("a", "bb", "ccc", "dddd")]
-    writers = [subprocess.Popen(command, env={**os.environ, "PYTHONWARNINGS": "error"}) for command in commands]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0, 0]
-    records = store.read(path)
-    assert len(records) == 600
-    for name in ("a", "bb", "ccc", "dddd"):
-        assert [record["number"] for record in records if record["writer"] == name] == list(range(150))
 
 
 def test_writers_need_no_lock(tmp_path, monkeypatch):
@@ -132,23 +92,3 @@ def test_a_folder_that_cannot_be_made_costs_one_warning(monkeypatch, tmp_path):
     with pytest.warns(TilewrightWarning, match="cannot be kept"):
         assert store.directory() is None
     assert store.directory() is None
-
-
-def test_a_folder_that_others_may_write_to_is_not_used(monkeypatch, tmp_path):
-    warn.forget_warnings()
-    folder = tmp_path / "open"
-    folder.mkdir()
-    folder.chmod(0o777)
-    monkeypatch.setenv("TILEWRIGHT_STORE", str(folder))
-    with pytest.warns(TilewrightWarning, match="written by other users"):
-        assert store.directory() is None
-
-
-def test_a_link_in_place_of_the_file_is_not_followed(tmp_path):
-    warn.forget_warnings()
-    target = tmp_path / "target"
-    target.write_text("mine")
-    (tmp_path / "log.jsonl").symlink_to(target)
-    with pytest.warns(TilewrightWarning, match="cannot be kept"):
-        assert not store.append(tmp_path / "log.jsonl", {"a": 1})
-    assert target.read_text() == "mine"

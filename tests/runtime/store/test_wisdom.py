@@ -121,17 +121,6 @@ def test_what_is_remembered_is_loaded_and_newer_replaces_older():
     assert wisdom.load() == (second, other)
 
 
-def test_a_store_cut_anywhere_keeps_every_complete_entry(private_store):
-    entries = [entry(replace(PROBLEM, steps=n)) for n in (1, 2, 3)]
-    wisdom.remember(entries)
-    path = private_store / "wisdom.jsonl"
-    data = path.read_bytes()
-    size = len(data) // 3
-    for cut in range(0, len(data) + 1, 7):
-        path.write_bytes(data[:cut])
-        assert wisdom.load() == tuple(entries[: (cut + 1) // size])
-
-
 def test_export_and_import_are_inverse():
     entries = (entry(), entry(replace(PROBLEM, shape=(7, 9)), "none"))
     assert wisdom.parse_document(wisdom.dump(entries).encode(), "file") == entries
