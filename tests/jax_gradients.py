@@ -14,7 +14,6 @@ from tilewright.base.errors import UsageError
 from tilewright.jax import op
 from tilewright.runtime import xla
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 if hasattr(jax, "enable_x64"):
     in_64_bits = jax.enable_x64
 else:
