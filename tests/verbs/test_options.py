@@ -105,15 +105,9 @@ def test_a_refusal_is_one_sentence(kind, given, sentence):
 
 
 def test_nothing_is_refused_where_nothing_is_asked():
+    predicted = options.PredictOptions(shape=None), options.SelectOptions(shape=None, within=None)
     for kind in REFUSED:
-        refuse(
-            kind,
-            RunOptions(steps=1),
-            RunFiles(),
-            options.PredictOptions(shape=(4,)),
-            options.SelectOptions(shape=(4,), within=None),
-            PredictOutput(),
-        )
+        refuse(kind, RunOptions(steps=None), RunFiles(), *predicted, PredictOutput())
 
 
 def test_a_record_is_frozen_and_made_of_its_fields():

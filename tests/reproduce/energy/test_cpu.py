@@ -114,6 +114,7 @@ def assembly(tmp_path):
     return made.stdout
 
 
+@pytest.mark.optimised
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="counts instructions of x86-64")
 def test_the_operations_are_really_there(assembly):
     functions = dict(re.findall(r"^tw_energy_(\w+):(.*?)^\s*\.size", assembly, re.MULTILINE | re.DOTALL))
