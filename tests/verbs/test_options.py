@@ -105,7 +105,8 @@ def test_a_refusal_is_one_sentence(kind, given, sentence):
 
 
 def test_nothing_is_refused_where_nothing_is_asked():
-    predicted = options.PredictOptions(shape=None), options.SelectOptions(shape=None, within=None)
+    nowhere = {"shape": None, "steps": None}
+    predicted = options.PredictOptions(**nowhere), options.SelectOptions(**nowhere, within=None)
     for kind in REFUSED:
         refuse(kind, RunOptions(steps=None), RunFiles(), *predicted, PredictOutput())
 
