@@ -48,6 +48,25 @@ def test_a_negative_start_up_is_no_solution():
     assert 0 < found.iteration < 2e-9
 
 
+def test_one_start_up_is_negative_and_another_is_not():
+    """The one is left out, the other is fitted again without it."""
+    factors = np.random.default_rng(5).uniform(1e3, 1e5, (70, 3)) * [10, 1, 1]
+    found = fit.iteration(factors, factors @ np.array([2e-9, -1e-10, 3e-10]))
+    assert found.row == 0.0
+    assert found.box == pytest.approx(3e-10, rel=0.2)
+    assert found.iteration == pytest.approx(2e-9, rel=0.05)
+
+
+def test_the_lower_end_of_a_fit_is_not_below_zero():
+    """A share of instances takes less time than the start-ups that the others show."""
+    factors, seconds = instances(4, 8e-9, 0.0)
+    factors[:, 0] /= 100
+    few = np.arange(len(seconds)) % 10 == 0
+    found = fit.iteration(factors, np.where(few, 0.5, 1.0) * (factors @ np.array([2e-9, 8e-9])))
+    assert found.row == pytest.approx(8e-9, rel=1e-3)
+    assert found.low == 0.0 < found.iteration
+
+
 def test_too_few_or_impossible_times_are_refused():
     for seconds in ([1.0], [1.0, 0.0]):
         with pytest.raises(UsageError, match="two instances"):

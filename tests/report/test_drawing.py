@@ -8,8 +8,10 @@ import pytest
 from PIL import Image
 
 from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.costs.accuracy import Comparison
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.report import figures as drawn
 from tilewright.report.drawing import draw_tiling
 from tilewright.schedules.tiling import NONE, parse
 
@@ -98,3 +100,15 @@ def test_a_sweep_is_one_colour_without_a_grid(tmp_path):
     blue, orange = ((pixels == colour).all(axis=1).mean() for colour in ((0x5B, 0x8F, 0xC7), (0xF0, 0xA4, 0x4B)))
     assert blue > 0.2
     assert orange == 0
+
+
+def test_a_scatter_plot_has_what_is_predicted_across_and_what_was_measured_upwards(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(drawn, "save", lambda figure, path: figures.append(figure) or path)
+    predicted, measured = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 9.0])
+    table = Comparison(predicted=predicted, measured=measured, configurations=("hybrid", "none", "hybrid"))
+    drawn.scatter(table, tmp_path / "s.png", "title")
+    (axes,) = figures[0].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted seconds", "measured seconds")
+    lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in axes.get_lines()}
+    assert lines == {"hybrid": ([1.0, 3.0], [4.0, 9.0]), "none": ([2.0], [5.0]), "equal": ([1.0, 9.0], [1.0, 9.0])}

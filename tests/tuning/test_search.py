@@ -131,6 +131,27 @@ def test_drift_between_the_first_samples_and_the_repeats_favours_nobody():
     assert len(choice.winner.measurement.seconds) == EFFORT.repeats
 
 
+def test_an_interrupt_within_a_round_of_repeats_leaves_in_who_waits_for_a_turn():
+    """The second of a round is the fastest from its second sample on; the last round ends after its first."""
+    whole = Table()
+    search(SPACE, EFFORT, whole)
+    again = sum(count > 1 for count in whole.sampled.values())
+    first, second = whole.order[-again:][:2]
+    before = len(whole.order) - again + 1
+
+    class Interrupted(Table):
+        def sample(self, tiling):
+            if len(self.order) == before:
+                raise KeyboardInterrupt
+            return super().sample(tiling)
+
+    meter = Interrupted(noise=lambda tiling, number: truth(tiling) / (2 if number > 1 and tiling == second else 1))
+    choice = search(SPACE, EFFORT, meter)
+    assert choice.interrupted
+    assert (meter.sampled[first], meter.sampled[second]) == (EFFORT.repeats, EFFORT.repeats - 1)
+    assert choice.winner.candidate.tiling == second
+
+
 @pytest.mark.parametrize("kind", [Outcome.ILLEGAL, Outcome.COMPILE, Outcome.CRASH, Outcome.TIMEOUT, Outcome.WRONG])
 def test_a_failure_is_classed_and_the_sweep_goes_on(kind):
     best = search(SPACE, EFFORT, Table()).winner.candidate.tiling

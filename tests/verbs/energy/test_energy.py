@@ -1,5 +1,6 @@
 """Energy, fits from files, bottlenecks and what-if sweeps, and their commands."""
 
+import importlib
 import json
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from tilewright.inputs.stencil import stencil
 from tilewright.machines.files import load, parse, to_toml
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import NONE
 from tilewright.tuning.stencil import on_machine
 from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.energy.energy import compare, energy
@@ -289,6 +291,24 @@ def test_sweeps_choose_again_at_every_point(vary):
     seconds = [row.costs.seconds for row in found.rows]
     grows = vary in {"size", "steps", "launch"}
     assert seconds == sorted(seconds, reverse=not grows)
+
+
+def test_a_sweep_keeps_its_tiling_where_the_coarse_grid_has_only_worse_ones(monkeypatch):
+    """The grid of sizes moves with the problem: the tiling of factor 1 may be better than all of it."""
+    module = importlib.import_module("tilewright.verbs.whatif")  # the package has a function of that name
+    ranked, bases = module._best, []
+
+    def best(work, metric):
+        if not bases:
+            bases.append(ranked(work, metric))
+            return bases[0]
+        return NONE, work.expected(NONE)
+
+    monkeypatch.setattr(module, "_best", best)
+    _, row = whatif("heat2d", shape=(1024, 1024), steps=64, machine="k20c", vary="size", factors=(1.0, 1.5)).rows
+    assert bases[0][0] != NONE
+    assert row.tiling == bases[0][0]
+    assert row.reuse_loss == 0.0
 
 
 def test_sweeps_say_where_efficiency_drops():

@@ -65,6 +65,13 @@ def test_until_ends_when_nothing_changes_any_more(backend):
     assert np.abs(earlier - exact("heat2d", [u0], steps[-2] - 10)).max() > 10 * 1e-9
 
 
+def test_until_nothing_ends_where_nothing_changes_at_all():
+    still = tw.stencil(lambda u: tw.maximum(u[0, 0], 0.5), name="still")
+    steps = []
+    tw.run(still, field((12, 12)), steps=40, every=4, until=0.0, callback=lambda step, _: steps.append(step))
+    assert steps == [4, 8]
+
+
 def test_what_does_not_settle_is_said():
     with pytest.warns(tw.TilewrightWarning, match="still changes by .* after 8 steps"):
         tw.run("heat2d", field((12, 12)), steps=8, until=1e-12)
