@@ -38,6 +38,7 @@ class Recorder:
     def __init__(self, target: Path) -> None:
         self.target = target
         self.coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE}/*"])
+        self.coverage.set_option("run:disable_warnings", ["no-data-collected"])  # of tests that reach none of it
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.coverage.start()
