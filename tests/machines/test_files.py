@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -315,6 +316,12 @@ def test_host_follows_the_description():
         quantity = getattr(machine, name)
         assert quantity.low <= quantity.value <= quantity.high
         assert quantity.note
+
+
+def test_the_bandwidth_of_a_host_grows_with_its_cores_and_as_a_root_beyond_eight():
+    description = CpuDescription(cores=1, simd_bits=256, l1_bytes=0, l2_bytes=0, l3_bytes=0, clock_hz=3e9)
+    one, *others = (host_machine(replace(description, cores=cores)).dram_bandwidth.value for cores in (1, 3, 8, 32))
+    assert [each / one for each in others] == [3.0, 8.0, 16.0]
 
 
 def test_host_survives_a_cpu_that_says_nothing():

@@ -8,6 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.programs.stencil import catalogue, stability
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.stability import advice, growth
 from tilewright.runtime.warn import forget_warnings
 
@@ -87,6 +88,14 @@ def test_no_alarm_for_any_program_of_the_catalogue():
 
 def three_points(left, centre, right):
     return tw.stencil(lambda u: left * u[-1] + centre * u[0] + right * u[1]).program
+
+
+@pytest.mark.parametrize(("factor", "steps"), [(1.1, 12), (0.5, 7), (3.0, 1000), (2.0, 1)])
+def test_the_growth_that_is_measured_is_a_mean_per_step(factor, steps):
+    program = tw.stencil(lambda u: factor * u[0], name="grows").program
+    problem = make_problem(program, (9,), steps, "float64")
+    measured = stability.measured_growth(problem, {}, {})
+    assert measured == pytest.approx(factor)
 
 
 def test_the_growth_is_the_one_that_is_measured():

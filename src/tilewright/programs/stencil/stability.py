@@ -186,12 +186,12 @@ def measured_growth(problem: Problem, arrays: Mapping[str, Array], scalars: Mapp
     still, moved = (
         reference.start(problem, {**fixed, **{field: [size * noise] for field in updated}}) for size in (0.0, 1.0)
     )
-    sizes = [1.0]
+    sizes = [float(len(updated) * np.linalg.norm(noise))]
     with np.errstate(all="ignore"):
         while len(sizes) <= problem.steps and _LEAST_SIZE < sizes[-1] < 1 / _LEAST_SIZE:
             still, moved = (reference.step(problem, each, scalars) for each in (still, moved))
             sizes.append(float(sum(np.linalg.norm(moved[field][0] - still[field][0]) for field in updated)))
-    first = len(sizes) // 2
+    first = min(len(sizes) // 2, len(sizes) - 2)  # a single step may be beyond all sizes
     return (sizes[-1] / sizes[first]) ** (1 / (len(sizes) - 1 - first)) if math.isfinite(sizes[-1]) else 0.0
 
 
