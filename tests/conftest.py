@@ -21,10 +21,28 @@ from hypothesis import HealthCheck, settings
 BEGIN = pytest.StashKey[float]()
 PROCESSOR_TIME = "processor time"
 BUDGETS = {
-    "verbs": 270, "laws": 190, "workloads": 180, "runtime": 75, "cli": 70, "": 65, "waves": 60, "schedules": 60,
-    "distributed": 45, "codegen": 40, "tuning": 40, "faults": 30, "costs": 25, "programs": 25, "device": 15,
-    "report": 10, "golden": 10, "base": 10, "reproduce": 10, "sparse": 5, "machines": 5,
-}  # fmt: skip
+    "verbs": 270,
+    "laws": 190,
+    "workloads": 180,
+    "runtime": 75,
+    "cli": 70,
+    "": 65,
+    "waves": 60,
+    "schedules": 60,
+    "distributed": 45,
+    "codegen": 40,
+    "tuning": 40,
+    "faults": 30,
+    "costs": 25,
+    "programs": 25,
+    "device": 15,
+    "report": 10,
+    "golden": 10,
+    "base": 10,
+    "reproduce": 10,
+    "sparse": 5,
+    "machines": 5,
+}
 """Seconds of processor time that the tests of a folder take on a quiet server; nothing fails where one is over."""
 
 
@@ -60,11 +78,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of every test with parameters the first case is compiled as users compile."""
+    """Of every test with parameters the first case of a default run is compiled as users compile."""
     seen = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if test != item.nodeid and test not in seen:
+        if test != item.nodeid and test not in seen and item.get_closest_marker("stress") is None:
             seen.add(test)
             item.add_marker(pytest.mark.optimised)
 

@@ -21,10 +21,8 @@ def prepare(*modules: str) -> None:
     _CONTEXT.set_forkserver_preload(_MODULES)
 
 
-prepare(
-    __name__, "pytest", "PIL.Image", "h5py", "zarr", "tilewright.cli.app", "tilewright.cli.run", "tilewright.driver",
-    "tilewright.planner", "tilewright.costs.time",
-)  # fmt: skip
+prepare(__name__, "pytest", "PIL.Image", "h5py", "zarr")
+prepare("tilewright.cli.app", "tilewright.cli.run", "tilewright.driver", "tilewright.planner", "tilewright.costs.time")
 
 
 def _work(environment: dict[str, str], work: Callable[..., None], arguments: tuple[Any, ...]) -> None:

@@ -125,7 +125,10 @@ class Options:
 
     def _differs(self, name: str) -> bool:
         field, value = self.__dataclass_fields__[name], getattr(self, name)
-        default = field.metadata[_OFFER].default if _OFFER in field.metadata else field.default
+        offer = field.metadata.get(_OFFER)
+        default = field.default if offer is None else offer.default
+        if offer is not None and offer.reader is not None and isinstance(default, str):
+            default = offer.reader(default)  # the command's, as text
         if value is None or default is None:
             return value is not None
         return bool(value) if default is False else bool(value != default)

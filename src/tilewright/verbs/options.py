@@ -507,7 +507,7 @@ _NO_CHECKPOINT = Refusal(
     ("checkpoint",), "a checkpoint= is kept by runs on ranks", "give arrays of tilewright.distributed.Array"
 )
 _NO_THRESHOLDS = Refusal(("low", "high"), "{kind} has no thresholds: --low and --high are for canny")
-_OF_MODELLED_ENERGY = ("model", "dtype", "boundary", "scope")
+_OF_MODELLED_ENERGY = ("seconds", "clocks", "model", "dtype", "boundary", "scope")
 REFUSED: dict[str, tuple[Refusal, ...]] = {
     "a run in memory": (_NO_CHECKPOINT,),
     "a run on a device": (_NO_CHECKPOINT,),
@@ -566,7 +566,7 @@ REFUSED: dict[str, tuple[Refusal, ...]] = {
     "a page of files": (Refusal(("top",), "--top ranks the tilings of --program, files hold theirs"),),
     "--fit": (
         Refusal(
-            ("tiling", "seconds", "cap", "meter", "between", "append", "shape", "steps", *_OF_MODELLED_ENERGY),
+            ("tiling", "cap", "meter", "between", "append", "shape", "steps", *_OF_MODELLED_ENERGY),
             "{kind} takes metered runs from a file, so it does not go with {flag}",
             _ENERGY,
         ),
@@ -589,7 +589,7 @@ REFUSED: dict[str, tuple[Refusal, ...]] = {
     ),
     "--meter": (
         Refusal(
-            ("seconds", "cap", "machine", *_OF_MODELLED_ENERGY),
+            ("cap", "machine", *_OF_MODELLED_ENERGY),
             "{kind} measures, so it does not go with {flag}",
             _ENERGY,
         ),

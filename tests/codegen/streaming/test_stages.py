@@ -83,7 +83,7 @@ def compiled(tmp_path):
         before = f"static int count;\n#define stored(to, value) ({store}(void)(*(__typeof__(value) *)(to) = (value)))\n"
         source, library = tmp_path / "tile.c", tmp_path / "tile.so"
         source.write_text(before + text + after.format(element=element, suffix=suffix), encoding="utf-8")
-        flags = ["-O1", "-w", "-shared", "-fPIC", "-std=gnu17", "-Wno-psabi"]
+        flags = ["-O2", "-w", "-shared", "-fPIC", "-std=gnu17", "-Wno-psabi"]
         subprocess.run(["gcc", *flags, str(source), "-o", str(library)], check=True)
         return ctypes.CDLL(str(library))
 

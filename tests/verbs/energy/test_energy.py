@@ -220,9 +220,10 @@ def test_options_of_another_kind_of_energy_are_refused(options, sentence):
 
 
 def test_a_fit_takes_its_programs_from_the_runs():
-    result = _run("energy", "jacobi2d", "--fit", "runs.csv")
-    assert result.exit_code == 2
-    assert "leave 'jacobi2d' out" in result.output
+    for further, sentence in (((), "leave 'jacobi2d' out"), (("--clocks", "0.5"), "it does not go with --clocks")):
+        result = _run("energy", "jacobi2d", "--fit", "runs.csv", *further)
+        assert result.exit_code == 2
+        assert sentence in result.output
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def results(kind: str, body, real: str, prelude: str, folder) -> list[list[np.nd
     source, library = folder / f"{kind}.c", folder / f"{kind}.so"
     text = emit_unit(body, bound, numbers={}, prelude=prelude)
     source.write_text(re.sub(r"\btw_run\b", kind, text), encoding="utf-8")
-    flags = ["-O1", "-fPIC", "-shared", "-w", "-std=gnu17", "-fopenmp", "-march=native"]
+    flags = ["-O2", "-fPIC", "-shared", "-w", "-std=gnu17", "-fopenmp", "-march=native"]
     done = subprocess.run(["cc", *flags, "-o", str(library), str(source), "-lm"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     function = getattr(ctypes.CDLL(str(library)), kind)
