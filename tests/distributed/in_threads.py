@@ -9,7 +9,6 @@ import math
 import queue
 import sys
 import threading
-from collections import defaultdict
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import ClassVar
@@ -31,11 +30,17 @@ class World:
         self.size = size
         self.barrier = threading.Barrier(size, timeout=PATIENCE)
         self.told: list[object] = [None] * size
-        self.boxes: defaultdict[tuple[int, int, int], queue.Queue[Request]] = defaultdict(queue.Queue)
+        self._boxes: dict[tuple[int, int, int], queue.Queue[Request]] = {}
+        self._making = threading.Lock()
         self.requests: list[Request] = []
         self.aborted: list[int] = []
         self.ended = threading.Event()
         """Set where a rank ends the job: nobody waits any more."""
+
+    def box(self, source: int, dest: int, tag: int) -> "queue.Queue[Request]":
+        """Messages of one rank to another: the same box, whichever of them asks for it first."""
+        with self._making:
+            return self._boxes.setdefault((source, dest, tag), queue.Queue())
 
     def wait(self, arrived: Callable[[], bool], what: str) -> None:
         """Wait for something, but not for ever, and not beyond the end of the job."""
@@ -166,11 +171,11 @@ class Rank:
 
     def Isend(self, values: np.ndarray, dest: int, tag: int = 0) -> Request:  # noqa: N802
         """Begin to send."""
-        return Request(self.world, self.world.boxes[self.rank, dest, tag], values, sent=True)
+        return Request(self.world, self.world.box(self.rank, dest, tag), values, sent=True)
 
     def Irecv(self, values: np.ndarray, source: int, tag: int = 0) -> Request:  # noqa: N802
         """Begin to receive."""
-        return Request(self.world, self.world.boxes[source, self.rank, tag], values, sent=False)
+        return Request(self.world, self.world.box(source, self.rank, tag), values, sent=False)
 
     def Send(self, values: np.ndarray, dest: int, tag: int = 0) -> None:  # noqa: N802
         """Send."""

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import os
+import sys
 import threading
 from dataclasses import replace
 
@@ -115,6 +116,25 @@ def test_a_thread_asks_about_messages_while_the_interior_is_computed(threaded_mp
     _, found = on_ranks(2, work)
     assert found == [(True, many)] * 2
     assert all(each.name != "tilewright-messages" for each in threading.enumerate())
+
+
+def test_messages_meet_whichever_rank_begins_its_own_first():
+    """Of the ranks that stand in for MPI's: two of them make a box at the same time."""
+    shortest = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def work(comm):
+        found = []
+        for tag in range(1000):
+            comm.Barrier()
+            found.append(comm.world.box(0, 1, tag))
+        return found
+
+    try:
+        _, (first, second) = on_ranks(2, work)
+    finally:
+        sys.setswitchinterval(shortest)
+    assert all(one is other for one, other in zip(first, second, strict=True))
 
 
 def test_one_rank_alone_asks_about_nothing(monkeypatch):
