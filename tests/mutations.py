@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # not this folder, whose own ones libraries may take for others
@@ -36,62 +36,10 @@ RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
 CHOICES = "laws/test_recorded_choices"
 """The same of what is chosen and counted where runs are cut into parts or taken back."""
-COMPUTING = (
-    "laws/test_cases", "laws/test_random_*", "verbs/running/test_run", "verbs/test_stencil", "verbs/test_wrap",
-    "verbs/test_places", "workloads/**/test_*",
-    "verbs/test_gpu", "verbs/test_calibrate_gpu",
-)  # fmt: skip
-"""Files of tests that compute with kernels."""
-GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_*", "test_jax")
-ASKED = ("verbs/test_*", "verbs/*/test_*", "cli/test_*")
-"""Files of tests that ask what users ask."""
-REACHING = {
-    "base": ("base/test_*", "machines/test_*", "faults/test_*", "verbs/test_bad_arrays", "verbs/test_element_types",
-             "runtime/store/test_*", "cli/test_*", "runtime/formats/test_*"),
-    "machines": ("machines/test_*", "costs/**/test_*", "verbs/test_predict", "cli/test_settings", "cli/test_catalogues",
-                 "runtime/calibration/test_*", "faults/test_files_of_ours"),
-    "programs": ("programs/**/test_*", "test_tracing", *COMPUTING, *GRADIENTS, "verbs/running/test_*",
-                 "verbs/test_problems", "sparse/test_stencil"),
-    "inputs": ("verbs/running/test_*", "runtime/devices/test_arrays", "runtime/formats/test_*", "verbs/test_bad_arrays",
-               "verbs/test_element_types", "distributed/test_*", "faults/test_*", "cli/test_run"),
-    "schedules": ("schedules/**/test_*", "codegen/**/test_*", *COMPUTING, "costs/test_strategies", "costs/work/test_*",
-                  "costs/gpu/test_streaming", "report/test_*", *RECORDED),
-    "codegen": ("codegen/**/test_*", "schedules/**/test_*", *COMPUTING, "runtime/test_cpu", "runtime/test_session",
-                "runtime/test_widths", "runtime/devices/test_*", "workloads/tables/test_table_gpu", "sparse/test_*",
-                "reproduce/energy/test_*", *RECORDED),
-    "costs": ("costs/**/test_*", "tuning/**/test_*", "schedules/test_sums", "workloads/pipelines/test_*",
-              "codegen/products/test_matmul", "runtime/calibration/test_*", "distributed/test_cluster",
-              "verbs/energy/test_*", "verbs/test_predict", "verbs/test_defaults", "verbs/gradients/test_predict",
-              "workloads/codesign/test_*", "workloads/pipelines/test_*", "workloads/tables/test_*", "verbs/test_gpu",
-              "programs/stencil/test_complex", *RECORDED, CHOICES),
-    "tuning": ("tuning/**/test_*", "verbs/tuning/test_*", "verbs/test_defaults", "verbs/test_predict",
-               "workloads/**/test_*", "test_planner", CHOICES),
-    "runtime": ("runtime/**/test_*", "verbs/running/test_*", "verbs/tuning/test_*", *COMPUTING, "verbs/test_places",
-                "distributed/test_*", "costs/machine_code/test_*", "workloads/pipelines/test_*",
-                "codegen/products/test_matmul", "codegen/gpu/test_points", "workloads/annotated/lower/test_transforms",
-                "workloads/annotated/parse/test_file", "faults/test_*", "cli/test_calibrate"),
-    "workloads": ("workloads/**/test_*", "costs/**/test_*", "codegen/products/test_*", "cli/test_*", *RECORDED),
-    "distributed": ("distributed/test_*", "laws/test_cases", "verbs/test_places", "verbs/running/test_*", CHOICES),
-    "sparse": ("sparse/test_*", "verbs/test_places"),
-    "report": ("report/test_*", "verbs/test_report", "workloads/codesign/test_*", "verbs/energy/test_*", "cli/test_*",
-               "tuning/test_validation", "verbs/test_validate"),
-    "waves": ("waves/test_*", "cli/test_*"),
-    "verbs": (*ASKED, "laws/test_cases", "distributed/test_*", "faults/test_*", *GRADIENTS, "test_workload",
-              "test_xarray", "sparse/test_*", CHOICES),
-    "cli": ("cli/test_*",),
-}  # fmt: skip
-"""Files of tests that reach each folder that gets errors."""
-ALONE = (
-    "test_*", "laws/test_cases", "verbs/running/test_*", "verbs/test_*", "verbs/tuning/test_*",
-    "cli/test_*",
-)  # fmt: skip
-"""The same of files that are in no folder."""
 RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}
 """Files whose tests run a folder in processes that they start, where no map is written: they reach all of it."""
 QUICK = 15.0
 """Seconds of the tests that run first; the others follow if these find nothing."""
-MOST = 240.0
-"""Seconds of tests that an error meets at most."""
 LONGEST = 1800
 """Seconds of a file of tests whose map is written."""
 
@@ -106,6 +54,7 @@ class Known:
         files: Tests by file, for lines that an import runs.
         beside: The tests of every file of tests: what one of them put into a cache, the others use.
         sound: Tests known to pass on an unchanged copy.
+        most: Seconds of tests that an error meets at most.
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
@@ -113,6 +62,7 @@ class Known:
     files: dict[str, set[str]] = field(default_factory=dict)
     beside: dict[str, set[str]] = field(default_factory=dict)
     sound: set[str] = field(default_factory=set)
+    most: float = 240.0
 
     def add(self, record: dict[str, dict[str, dict[str, list[int]]]]) -> None:
         """Take in the map of one file of tests."""
@@ -149,13 +99,13 @@ class Known:
         return sorted(found, key=order), sorted(others, key=order)
 
     def parts(self, site: Site) -> list[list[str]]:
-        """The same, first the quick ones, neighbours side by side; no more than :data:`MOST`."""
+        """The same, first the quick ones, neighbours side by side; no more than :attr:`most`."""
         found, others = self.tests(site)
         recorded = [test for test in found if compares_texts(test)]
         quick, slow, total = [], [], 0.0
         for test in [test for test in found + others if not compares_texts(test)]:
             total += self.seconds[test]
-            if total <= MOST or not quick:
+            if total <= self.most or not quick:
                 (quick if not quick or (total <= QUICK and test in found) else slow).append(test)
         place: dict[str, int] = {}
         for position, test in enumerate(quick + slow):
@@ -239,8 +189,6 @@ class Copy:
         if status == 0:
             return ""
         said = output.read_text(encoding="utf-8", errors="replace")
-        if status in {4, 5, 70}:
-            raise SystemExit(f"the tests of the map cannot be run: {said[-800:]}")
         named = [line.split(" ", 1)[1] for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         return named[0].split(" - ")[0] if named else f"(ended with {status})"
 
@@ -256,11 +204,10 @@ def surroundings(folder: Path) -> dict[str, str]:
     return {**os.environ, **threads, "CC": str(compiler)}
 
 
-def learn(folder: Path, parts: Sequence[str], processes: int) -> Known:
-    """Run every file of tests that reaches some parts and whose map is missing or older than the file."""
+def learn(folder: Path, processes: int) -> Known:
+    """Run every file of tests whose map is missing or older than the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = dict.fromkeys(name for part in parts for name in REACHING.get(part, ALONE))
-    files = list(dict.fromkeys(path for name in names for path in sorted((ROOT / "tests").glob(f"{name}.py"))))
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
     maps = {
         path: folder / ("_".join(path.relative_to(ROOT / "tests").with_suffix("").parts) + ".json") for path in files
     }
@@ -360,7 +307,9 @@ def attack(copy: Copy, known: Known, site: Site) -> str:
 
 def _sound(copy: Copy, known: Known, found: str, part: list[str]) -> bool:
     """Whether a failure is the mutation's: what failed passes without it."""
-    if found not in known.seconds:
+    if found not in known.seconds:  # no test's: nothing can be imported, or the process ended
+        if copy.run(part[:1], known.seconds[part[0]]):
+            raise SystemExit(f"the tests of the map cannot be run: {found}")
         return True
     if found not in known.sound:
         if copy.run([found], known.seconds[found]):
@@ -420,6 +369,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--parts", nargs="+", default=LAYERS, choices=LAYERS, help="where errors are put in")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--most", type=float, default=Known().most, help="seconds of tests that an error meets at most")
     parser.add_argument("--again", action="store_true", help="try what survived anew")
     parser.add_argument("--only", default="", help="sites whose description holds this text")
     parser.add_argument("--stop", type=float, default=float("inf"), help="begin nothing new after so many seconds")
@@ -439,7 +389,7 @@ def main() -> None:
         if name not in log.results or (options.again and not log.results[name]["caught_by"] and name not in equal)
     ]
     if waiting and not options.report:
-        known = learn(options.folder / "map", options.parts, options.processes)
+        known = replace(learn(options.folder / "map", options.processes), most=options.most)
         copies = [Copy(options.folder / f"copy{number}") for number in range(options.processes)]
 
         def work(name: str) -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,13 +20,21 @@ def tool():
     return module
 
 
-def test_every_package_is_reached_by_tests_that_exist(tool):
+def test_every_package_gets_errors(tool):
     packages = {path.parent.name for path in tool.PACKAGE.glob("*/__init__.py")}
-    assert packages == set(tool.REACHING)
-    assert {path.partition("/")[0] for path in map(_below(tool), tool.modules())} >= packages
-    started = (name for names in tool.RANKS.values() for name in names)
-    for name in (*(each for names in tool.REACHING.values() for each in names), *tool.ALONE, *started):
+    assert {str(path.relative_to(tool.PACKAGE)).partition("/")[0] for path in tool.modules()} >= packages
+    for name in (name for names in tool.RANKS.values() for name in names):
         assert list(TESTS.glob(f"{name}.py")), f"no file of tests is named {name}"
+
+
+def test_an_error_under_which_nothing_can_be_imported_is_caught(tool):
+    known = tool.Known(seconds={"one": 1.0}, sound={"one"})
+    runs = []
+    copy = SimpleNamespace(run=lambda tests, seconds: runs.append(tests) or "")
+    assert tool._sound(copy, known, "(ended with 4)", ["one"])
+    assert runs == [["one"]]
+    with pytest.raises(SystemExit, match="cannot be run"):
+        tool._sound(SimpleNamespace(run=lambda *_: "(ended with 4)"), known, "(ended with 4)", ["one"])
 
 
 def test_draws_are_of_every_package(tool):
@@ -39,7 +48,3 @@ def test_errors_without_effect_are_where_they_are_said_to_be(tool):
     files = {name.partition(": ")[0] for name in known}
     there = tool.named_sites(tool.PACKAGE / file for file in files)
     assert not [name for name in known if name not in there]
-
-
-def _below(tool):
-    return lambda path: str(path.relative_to(tool.PACKAGE))
