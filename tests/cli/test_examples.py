@@ -4,6 +4,7 @@ What a user brings (pictures, sequences, annotated C, logs) lies in the folder; 
 """
 
 import itertools
+import json
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ import typer
 from PIL import Image
 
 from tilewright.cli.app import app
+from tilewright.sparse import petsc
 
 pytestmark = pytest.mark.optimised  # some measure, which takes longer than compiling
 
@@ -99,3 +101,10 @@ def test_the_one_for_petsc_gives_options_to_a_program(cli):
     result = cli(*shlex.split(inner[1])[1:])
     assert result.code in {0, 1}  # 1 where no PETSc is installed
     assert result.out.startswith("-") or "PETSc" in result.err
+
+
+def test_what_was_built_for_petsc_is_a_document(cli, monkeypatch):
+    built = petsc.Plugin(library="/tmp/libseqdia.so", petsc="3.18", compiler="mpicc", dtype="float64")
+    monkeypatch.setattr(petsc, "build", lambda _: built)
+    assert json.loads(cli("petsc", "--json").out)["options"] == list(built.options)
+    assert cli("petsc").out.split() == list(built.options)

@@ -54,6 +54,11 @@ def test_every_variant_is_right_and_sums_do_not_depend_on_threads():
         assert results.setdefault(registers, sums) == sums
 
 
+def test_results_go_past_caches_only_where_a_kernel_writes_them():
+    for name, ways in {"waxpy": {False, True}, "axpy": {False}}.items():
+        assert {each.stream for each in variants(CATALOGUE[name], 2)} == ways
+
+
 def test_a_wrong_kernel_is_found(monkeypatch):
     wrong = kernel("axpy", "x y", "y = a * x + y + x", scalars="a")
     monkeypatch.setattr(krylov, "emit_vectors", lambda _what, *rest: emit_vectors(wrong, *rest))
@@ -157,6 +162,15 @@ def test_what_does_not_fit_is_refused():
     fixed.flags.writeable = False
     with pytest.raises(ArrayError, match="read-only"):
         krylov.scale(2.0, fixed)
+
+
+def test_kernels_get_addresses_of_their_type_alone():
+    """What lies at an odd address, or has its bytes the other way round, is copied; processors may forgive the first."""
+    x = np.arange(50.0)
+    odd = np.zeros(x.nbytes + 1, np.uint8)[1:].view(float)
+    dot = krylov._NAMED["dot"]
+    assert dot.check([x, x], []) == [x.ctypes.data] * 2
+    assert dot.check([odd, x], []) == dot.check([x.astype(">f8"), x], []) == []
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", ">f8"])

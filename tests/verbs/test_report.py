@@ -16,6 +16,7 @@ import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.machines.files import load
+from tilewright.report import figures
 from tilewright.runtime.store import folder as store
 from tilewright.verbs import report as api
 
@@ -107,6 +108,20 @@ def test_predictions_show_themselves():
     assert shown.loads == []
     table = tw.predict("edit_distance", shape=(500, 500), machine="k20c")
     assert "edit_distance" in _Page(table._repr_html_()).text
+
+
+def test_axes_say_what_they_show(document, tmp_path, monkeypatch):
+    shown, save = [], figures.svg
+    monkeypatch.setattr(figures, "svg", lambda figure, *names: shown.extend(figure.axes) or save(figure, *names))
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    api.report(api.of_file(tmp_path / "plan.json", api.FileDefaults()), tmp_path / "out.html")
+    assert len(shown) == len(PLOTS) + 1  # and a tile
+    for axes in shown:
+        assert axes.get_xlabel() or axes.get_xticklabels()
+        assert axes.get_title(loc="left") or axes.get_title()
+        assert axes.get_ylabel() or axes.get_yticklabels()
+    (energy,) = (axes for axes in shown if axes.get_title() == "Time and energy")
+    assert (energy.get_xlabel(), energy.get_ylabel()) == ("predicted seconds", "predicted joules")
 
 
 def test_without_matplotlib_notebooks_show_tables_and_pages_say_what_is_missing(monkeypatch, tmp_path):

@@ -155,8 +155,8 @@ NONE = SCOREBOARDS
 """No scoreboard."""
 
 
-def path(*pipes, result=NONE, waits=0):
-    """A loop of an instruction per pipe; the last one may wait for the first one's result."""
+def path(*pipes, result=NONE, operands=NONE, waits=0):
+    """A loop of an instruction per pipe; the last one may wait for the first one's result, or until it has read."""
     last = len(pipes) - 1
     every = tuple(
         Instruction(
@@ -166,7 +166,7 @@ def path(*pipes, result=NONE, waits=0):
             falls=True,
             stall=1,
             result=result if place == 0 else NONE,
-            operands=NONE,
+            operands=operands if place == 0 else NONE,
             waits=waits if place == last else 0,
             width=1.0,
         )
@@ -194,6 +194,12 @@ def test_a_block_does_not_wait_for_another():
     slow = timing(barrier=50.0)
     alone, together = (cycles(path("fp32", "barrier"), slow, 2, blocks, 40) for blocks in (1, 2))
     assert together == pytest.approx(alone, rel=0.1)
+
+
+def test_a_register_is_written_once_a_store_has_read_it():
+    """A cycle to move it, eight until its operands are read, and one for what writes them; alone it takes two."""
+    assert cycles(path("stg", "fp32", operands=3, waits=1 << 3), timing(), 1, 1, 20) == 10.0
+    assert cycles(path("stg", "fp32"), timing(), 1, 1, 20) == 2.0
 
 
 def test_a_result_is_waited_for_until_it_is_there():

@@ -1,6 +1,7 @@
 """The reference against scipy.ndimage, numpy.pad and plain loops."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import ndimage
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.expression import Profile
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
@@ -24,6 +26,16 @@ def _correlation(weights):
         offset = tuple(i - extent // 2 for i, extent in zip(index, weights.shape, strict=True))
         total = total + float(weights[index]) * u[offset]
     return stencil("correlation", weights.ndim, {"u": total})
+
+
+def test_profiles_have_beyond_an_axis_what_they_have_at_its_ends():
+    places, line = np.arange(-2, 6), np.array([5.0, 7.0, 8.0, 9.0])
+    node = Profile("d", 0, shift=1)
+    found = reference.along(node, places, 4, np.dtype("float64"), {"d": line})
+    assert found.tolist() == [5, 5, 7, 8, 9, 9, 9, 9]
+    assert reference.along(replace(node, wraps=True), places, 4, np.dtype("float64"), {"d": line}).tolist() == [
+        9, 5, 7, 8, 9, 5, 7, 8,
+    ]  # fmt: skip
 
 
 def test_against_scipy_correlate():

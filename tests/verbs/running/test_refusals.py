@@ -9,6 +9,7 @@ import tilewright as tw
 
 ARRAY, ILLEGAL, TRACE, USAGE = tw.ArrayError, tw.IllegalTilingError, tw.TraceError, tw.UsageError
 U = np.random.default_rng(5).random((23, 37)).astype("f")
+GRIDS = np.ones((3, 20, 20), "f")
 SMALL = np.ones((8, 8))
 GRIDS = np.zeros((4, 20, 30))
 PAIR = np.ones((20, 30)), np.ones((20, 30))
@@ -88,6 +89,11 @@ REFUSED = {
             lambda: tw.run("smith_waterman", U, U, steps=1, boundary="wrap"),
             USAGE,
             "must be fixed or constant, got wrap",
+        ),
+        (
+            lambda: tw.run("smith_waterman", GRIDS, GRIDS, steps=1, boundary="nearest", axes=(1, 2), threads=2),
+            USAGE,
+            "must be fixed or constant, got nearest",
         ),
         (lambda: tw.run(lambda u, levels: levels * u[0], U, steps=1), TRACE, "the argument 'levels' of .* clashes"),
         (lambda: tw.run(lambda u, record: record * u[0], U, steps=1), TRACE, "the argument 'record' of .* clashes"),
