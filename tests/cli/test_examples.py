@@ -104,7 +104,7 @@ def test_the_one_for_petsc_gives_options_to_a_program(cli):
 
 
 def test_what_was_built_for_petsc_is_a_document(cli, monkeypatch):
-    built = petsc.Plugin(library="/tmp/libseqdia.so", petsc="3.18", compiler="mpicc", dtype="float64")
+    built = petsc.Plugin(library="/lib/libseqdia.so", petsc="3.18", compiler="mpicc", dtype="float64")
     monkeypatch.setattr(petsc, "build", lambda _: built)
     assert json.loads(cli("petsc", "--json").out)["options"] == list(built.options)
     assert cli("petsc").out.split() == list(built.options)

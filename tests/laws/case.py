@@ -27,7 +27,7 @@ PROGRAMS = {
     "four": "def four(u, a, b):\n    return a * (u[-1, 0, 0, 1] + u[0, 1, -1, 0]) + b * u[1, 0, 0, 0]",
     "wave": "def wave(u, a, b):\n    return a * (u[-1, 0] + u[0, 2]) + b * u.prev[0, -1]",
     "solid": "def solid(u, a, b):\n    return a * (u[-1, 0, 0] + u[0, 0, 2]) + b * u.prev[0, -1, 0]",
-    "third": "def third(u, a, b):\n    return a * u[0] + b * (u.prev[1] - u.prev2[-1])",
+    "third": "def third(u, a, b):\n    return a * u[0] + b * (u.prev[1] - u.prev2[0])",
     "pair": (
         "def pair(u, v, a, b):\n"
         "    ahead = a * u[0, 1] + b * v.prev[-1, 0]\n"

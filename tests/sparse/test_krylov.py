@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_kernels_get_addresses_of_their_type_alone():
-    """What lies at an odd address, or has its bytes the other way round, is copied; processors may forgive the first."""
+    """What lies at an odd address, or has its bytes the other way round, is copied; x86 forgives the first."""
     x = np.arange(50.0)
     odd = np.zeros(x.nbytes + 1, np.uint8)[1:].view(float)
     dot = krylov._NAMED["dot"]
