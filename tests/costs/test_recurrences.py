@@ -9,6 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu.emit import launches
 from tilewright.costs.time import predict
 from tilewright.machines.files import load
+from tilewright.programs.stencil.dependences import plane_weights
 from tilewright.programs.stencil.expression import apply
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
@@ -53,11 +54,25 @@ def cycles(value, shape, machine=HOST, dtype="float32"):
     ],
 )
 def test_cells_of_a_row_wait_for_each_other(value, shape, operations, dtype):
-    """As many operations one after the other, and no other core or lane helps."""
+    """As many operations one after the other, and no other core or lane helps; fewer than eight rows take no turns."""
+    shape = (*(min(extent, 7) for extent in shape[:-1]), shape[-1])
     assert cycles(value, shape, dtype=dtype) == pytest.approx(operations * HOST.chain_cycles.value)
     assert cycles(value, shape, moved(HOST, "chain_cycles", 2.0), dtype) == pytest.approx(operations * 5.0)
     assert cycles(value, shape, moved(HOST, "sm_count", 4.0), dtype) == pytest.approx(operations * 2.5)
     assert cycles(value, shape, moved(HOST, "vector_width", 0.25), dtype) == pytest.approx(operations * 2.5)
+
+
+@pytest.mark.parametrize(("value", "instructions"), [(SEIDEL, 4 + 4 + 3), (FUSED, 2 + 2 + 3)])
+def test_rows_in_turn_wait_together(value, instructions):
+    """Of groups of eight rows all cells but those of both ends take their instructions, or an eighth of a chain."""
+    rows, length = 8 * 5 + 3, 1000
+    shape = (rows + 2, length + 2) if value is SEIDEL else (rows, length + 1)
+    problem = problem_of(value, shape)
+    behind = plane_weights(problem.program)[-2]
+    alone = (3 * length + 8 * 5 * 7 * behind) / (rows * length)
+    chain = (3 if value is SEIDEL else 1) * HOST.chain_cycles.value
+    one, together = max(chain, instructions / 6), max(chain / 8, instructions / 6)
+    assert cycles(value, shape) == pytest.approx(alone * one + (1 - alone) * together)
 
 
 def test_values_further_away_are_stored_and_loaded():

@@ -144,6 +144,8 @@ def _statements(site: Site) -> tuple[ir.Function, ...]:
     for number, statement in enumerate(site.problem.program.statements):
         kernel = BoxKernel(site, number)
         functions.append(kernel.cells_function())
+        if kernel.code.chains > 1:
+            functions.append(kernel.chains_function())
         if not site.problem.program.analysis.sweep:
             functions += kernel.functions()
         elif points.touches(site.problem, statement.field):

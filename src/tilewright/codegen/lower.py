@@ -16,13 +16,13 @@ and names become is the same for GPUs (:func:`index`, :func:`bound`).
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from operator import add, mod, mul, sub, truediv
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir, points
-from tilewright.codegen.boxes.kernel import call_boxes, cells_name
+from tilewright.codegen.boxes.kernel import call_boxes, cells_name, chains_name
 from tilewright.codegen.layouts import stride
 from tilewright.codegen.sites import SIZE, KernelSite, Pair, Site, extent
 from tilewright.programs.stencil.program import Program
@@ -293,13 +293,31 @@ class SweepKernel:
         b, names = self.b, [f"x{axis}" for axis in range(self.site.rank - 1)]
         with b.loop(self.step.name, self.low, self.high):
             for number in (number for stage in self.program.stages for number in stage):
-                *outer, row = self.site.bounds(self.program.statements[number])
-                with (
-                    b.nest(names[:1], outer[:1]) as first,
-                    b.when(ir.WANTED) if outer else nullcontext(),
-                    b.nest(names[1:], outer[1:]) as others,
-                ):
-                    self._row(number, (*first, *others), row)
+                statement = self.program.statements[number]
+                *outer, row = self.site.bounds(statement)
+                if not outer:
+                    self._row(number, (), row)
+                    continue
+                with ExitStack() as loops:
+                    places: list[ir.Expr] = []
+                    for name, span in zip(names[:-1], outer[:-1], strict=True):
+                        places.append(loops.enter_context(b.loop(name, *span)))
+                    if places:
+                        loops.enter_context(b.when(ir.WANTED))
+                    self._rows(number, names[-1], places, outer[-1], row)
+
+    def _rows(self, number: int, name: str, places: Sequence[ir.Expr], span: Pair, row: Pair) -> None:
+        """Rows along the last axis but one: several at a time whose chains overlap, then one by one."""
+        b, count = self.b, self.site.code(self.program.statements[number]).chains
+        asked = nullcontext if places else lambda: b.when(ir.WANTED)
+        start, end = span
+        if count > 1:
+            first = start
+            start = b.let("whole", first + ir.largest(end - first, 0) / count * count)
+            with b.loop(name, first, start, count) as place, asked():
+                b.call(chains_name(self.site, number), *self.site.params, self.step, *places, place, *row)
+        with b.loop(name, start, end) as place, asked():
+            self._row(number, (*places, place), row)
 
     def _row(self, number: int, places: tuple[ir.Expr, ...], bounds: Pair) -> None:
         """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import VectorUnits
+from tilewright.programs.stencil.dependences import chained_reads, plane_weights
 from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.powers import reduce_powers
-from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.sums import SumWork
 
 _EXPONENTIALS = {
@@ -26,6 +28,7 @@ polynomials of generated C, measured on a Zen 4."""
 
 _WIDE, _SUMS = frozenset({"float64", "complex128"}), frozenset({"add", "sub"})
 _DIVISION = 3  # operations that follow each other for as long as a division or a root takes: 10 to 15 cycles
+_CHAINS = 8  # rows of a recurrence that are computed in turn: a chain takes 5 to 12 cycles a cell, its instructions 2
 _ISSUED, _AROUND = 6.0, 3
 """Instructions per cycle of processors since 2020, and those of a cell besides reads and operations: its store, and
 those of the loop."""
@@ -81,22 +84,35 @@ def hard_cycles(count: Operations, machine: Machine, end: str = "value") -> floa
     return count.divisions * machine.special_cycles.end(end) + count.exponentials * machine.function_cycles.end(end)
 
 
-def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
-    """Return the cycles per cell and step of a recurrence on a CPU, which computes one cell after the other."""
+def chains_in_turn(problem: Problem, statement: Statement) -> tuple[int, int]:
+    """Of how many rows of a recurrence a cell each is computed in turn, and by how many cells each follows the last.
 
+    One where no cell waits for another one of its row, or the next cells read what sources add.
+    """
+    program = problem.program
+    if program.rank == 1 or problem.points or not chained_reads(statement):
+        return 1, 0
+    return _CHAINS, plane_weights(program)[-2]
+
+
+def serial_cycles(problem: Problem, machine: Machine, *, alone: bool = False) -> float:
+    """Return the cycles per cell and step of a recurrence on a CPU; ``alone``: of a row without others in turn."""
     # A cell takes its instructions, or waits for one before it in its row: for the operations from the value that it
     # reads to its own, one after the other. The value just before is in a register still; others are stored and loaded.
+    # Of rows that are computed in turn so many chains overlap.
+    program, dtype = problem.program, problem.dtype
+
     def cycles(op: str) -> float:
         function = _EXPONENTIALS[op][dtype in _WIDE] * machine.function_cycles.value if op in _EXPONENTIALS else 0.0
         return max(function, machine.chain_cycles.value * (_DIVISION if op in SPECIAL else 1))
 
     total = 0.0
     for statement in program.statements:
+        together = 1 if alone else chains_in_turn(problem, statement)[0]
         chains = [
             (machine.chain_store_cycles.value * (read.offset[-1] < -1) + _way(statement.tape, read, cycles))
-            / -read.offset[-1]
-            for read in statement.reads
-            if read.field == statement.field and read.level == 1 and not any(read.offset[:-1])
+            / (-read.offset[-1] * together)
+            for read in chained_reads(statement)
         ]
         count = count_operations(statement.tape, dtype)
         instructions = count.plain + len(statement.reads) + _AROUND

@@ -59,7 +59,8 @@ class CpuRates(Rates):
     outer_byte_seconds: float  # seconds per byte and core from L3, all cores active
     outer_bytes: int  # a core's part of L3; 0 where there is none, or none that is larger than M_SM
     l1_bytes: int  # L1 data cache per core
-    serial_seconds: float  # seconds per cell and step of a recurrence
+    serial_seconds: float  # seconds per cell and step of a recurrence, of rows that are computed in turn
+    alone_seconds: float  # the same of a row alone
     core_byte_seconds: float  # seconds per byte at the bandwidth of a core alone
     advance_seconds: float  # start-up of one advance of one level of a streaming tile
     line_ratio: float  # time of lines between L1 and L2 in streaming tiles over what ``cache_byte_seconds`` says
@@ -91,7 +92,8 @@ def cpu_rates(facts: Facts, machine: Machine, scope: str = "per_sm") -> CpuRates
         outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,
         outer_bytes=_outer_bytes(machine),
         l1_bytes=int(machine.l1_bytes.value) if machine.l1_bytes else 0,
-        serial_seconds=serial_cycles(program, machine, dtype) / clock if program.analysis.sweep else 0.0,
+        serial_seconds=serial_cycles(facts.problem, machine) / clock if program.analysis.sweep else 0.0,
+        alone_seconds=serial_cycles(facts.problem, machine, alone=True) / clock if program.analysis.sweep else 0.0,
         core_byte_seconds=1.0 / (machine.core_bandwidth or machine.dram_bandwidth).value,
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         line_ratio=machine.line_ratio.value if machine.line_ratio else 1.0,

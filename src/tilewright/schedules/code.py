@@ -119,6 +119,10 @@ class BoxCode:
     shuffled: int = 0  # vectors of a row from which on neighbours come by shuffles
     end_vectors: bool = True  # whether the ends of the grid's rows are vectors, not single cells
     single: bool = False  # whether all is computed cell by cell
+    # of a recurrence, the rows that are computed in turn, cell by cell, so that the chains of their cells overlap: each
+    # so many cells behind the one before it
+    chains: int = 1
+    behind: int = 0
 
     def of(self, rows: int) -> RowCode:
         """How so many rows are written: those of :attr:`block`, or one."""
@@ -126,6 +130,8 @@ class BoxCode:
 
     def __str__(self) -> str:
         block = self.block
+        if self.chains > 1:
+            return f"{self.chains} rows cell by cell, each {self.behind} behind the one before it"
         unit = "row" if block.axis == self.rest.axis else "plane"
         return f"{block.rows} {unit}{'s' * (block.rows > 1)}, neighbours by {block.neighbours}, sums by {block.forms}"
 

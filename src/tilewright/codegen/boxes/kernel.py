@@ -14,10 +14,11 @@ What a box function does is told apart step by step, each in a function of its o
     _rows        long rows, whose neighbours are put together, or short ones; few cells one by one
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
-from tilewright.base.constants import CACHE_LINE
+from tilewright.base.constants import CACHE_LINE, WORD
 from tilewright.codegen import ir, points
 from tilewright.codegen.boxes import vectors
 from tilewright.codegen.boxes.loops import LoopSum
@@ -26,7 +27,7 @@ from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.layouts import Kept, stride
 from tilewright.codegen.sites import Pair, Site, extent
 from tilewright.codegen.sums.loop import write_lines
-from tilewright.programs.stencil.expression import Placed, Read, placed
+from tilewright.programs.stencil.expression import Read, placed
 from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import nested_axes
@@ -38,6 +39,11 @@ Functions = tuple[ir.Function, ...]  # functions of which the last one is called
 def cells_name(site: Site, number: int) -> str:
     """Name of the cell-by-cell function of a statement."""
     return f"{site.prefix}_cells_{number}"
+
+
+def chains_name(site: Site, number: int) -> str:
+    """Name of the function of a recurrence's statement over several rows."""
+    return f"{site.prefix}_chains_{number}"
 
 
 def box_name(site: Site, number: int) -> str:
@@ -96,26 +102,12 @@ class BoxKernel:
 
     def cells_function(self) -> ir.Function:
         """A function ``cells(…, t, x0[, x1], low, high)`` that computes part of one row, cell by cell."""
-        site, statement, places = self.site, self.statement, self.places
+        site, places = self.site, self.places
         b = ir.Builder(cells_name(site, self.of.number))
         b.params(*site.params, STEP, *places)
         low, high, x = b.param("low"), b.param("high"), ir.Var("x")
         rows, loop = self.of.rows(places, 1), LoopSum(self.of)
         near = loop.near
-
-        def load(node: Read, row: ir.Expr, at: ir.Expr) -> ir.Expr:
-            function = site.cell_function(node.field)
-            if function is None:
-                return row[at]
-            return ir.Call(function.name, (row, at, extent(site.rank - 1)), function.result_type)
-
-        def read(node: Read) -> ir.Expr:
-            row, offset = rows.of(node), node.offset[-1]
-            return load(node, row, x + offset) if offset else row[x]
-
-        def at_place(node: Placed) -> ir.Expr:
-            return site.place_name(node)[(*places, x)[node.axis]]
-
         self.name_fields(b, low)
         if near:
             loop.find(b, 1)
@@ -128,14 +120,95 @@ class BoxKernel:
             if near:
                 starts = loop.found(rows)
                 (value,) = write_lines(
-                    b, site.dtype, near, self.code.rest, x, lambda node, _, at: load(node, starts[rows.of(node)], at)
+                    b,
+                    site.dtype,
+                    near,
+                    self.code.rest,
+                    x,
+                    lambda node, _, at: self._cell(node, starts[rows.of(node)], at),
                 )
             else:
-                body, value = lower_tape(
-                    statement.tape, Leaves(dtype=site.dtype, read=read, vector=False, placed=at_place)
-                )
-                b.emit(*body)
+                value = self._value(b, (*places, x), lambda node: self._read(node, rows.of(node), x))
             b.set(target[x], value)
+        return b.function()
+
+    def _value(
+        self, b: ir.Builder, cell: Sequence[ir.Expr], read: Callable[[Read], ir.Expr], prefix: str = "t"
+    ) -> ir.Expr:
+        """Compute the statement at a cell."""
+        leaves = Leaves(
+            dtype=self.site.dtype,
+            read=read,
+            vector=False,
+            placed=lambda node: self.site.place_name(node)[cell[node.axis]],
+        )
+        body, value = lower_tape(self.statement.tape, leaves, prefix)
+        b.emit(*body)
+        return value
+
+    def _read(self, node: Read, row: ir.Expr, at: ir.Expr) -> ir.Expr:
+        return self._cell(node, row, at + node.offset[-1]) if node.offset[-1] else row[at]
+
+    def _cell(self, node: Read, row: ir.Expr, at: ir.Expr) -> ir.Expr:
+        """A cell of a row that may lie outside the grid."""
+        function = self.site.cell_function(node.field)
+        if function is None:
+            return row[at]
+        return ir.Call(function.name, (row, at, extent(self.site.rank - 1)), function.result_type)
+
+    def chains_function(self) -> ir.Function:
+        """A function ``chains(…, t, x0[, x1], low, high)`` that computes part of some rows of a recurrence.
+
+        Cells of a row wait for each other, each as long as its operations follow one another. So a cell of each of
+        several rows is computed in turn, every row some cells behind the one before it, and as many chains are under
+        way (loop skewing and unroll-and-jam). The new values that the next cells need stay in registers.
+
+        Before, row after row:       After, of three rows, each a cell behind the one before it:
+            1 2 3 4 5 6                  1 2 4 7 …
+            7 8 9 …                        3 5 8
+                                             6 9
+        """
+        site, places, code = self.site, self.places, self.code
+        b, count, behind = ir.Builder(chains_name(site, self.of.number)), code.chains, code.behind
+        b.params(*site.params, STEP, *places)
+        low, high = b.param("low"), b.param("high")
+        beside = [(*places[:-1], places[-1] + shift) for shift in range(count)]
+        rows = self.of.rows(places, count)
+        self.name_fields(b, low)
+        for axis in range(len(places)):
+            self.of.name_inside(b, axis, count)
+        b.emit(*rows.lets)
+        targets = [self.of.name_target(b, shift, at) for shift, at in enumerate(beside)]
+        whole = b.let("whole", low + (count - 1) * behind)  # from here on all rows are under way
+
+        def edge(first: ir.Expr, last: ir.Expr) -> None:
+            with b.loop("j", first, last) as j, b.loop("ahead", 0, count) as rest:
+                shift = b.let("shift", count - 1 - rest)
+                x = b.let("x", j - shift * behind)
+                with b.when((x >= low) & (x < high)):
+                    self.call_cells(b, (*places[:-1], places[-1] + shift), (x, x + 1))
+
+        edge(low, whole)
+        own = Read(field=self.statement.field, level=1, offset=(*(0 for _ in places), -1))
+        ahead = replace(own, offset=(*(0 for _ in places[1:]), -1, behind - 1))
+        held: dict[tuple[int, Read], ir.Expr] = {}
+        with b.when(whole < high):
+            if own in self.statement.reads and site.problem.itemsize >= WORD:  # shorter ones are rounded when stored
+                for shift in range(count):
+                    before = self._read(own, rows.of(own, shift), whole - shift * behind)
+                    held[shift, own] = held[shift + 1, ahead] = b.mutable(f"last{shift}", before, site.dtype)
+            with b.loop("j", whole, high) as j:
+                for shift, at in reversed(list(enumerate(beside))):
+                    x = b.let(f"j{shift}", j - shift * behind)
+
+                    def read(node: Read, shift: int = shift, x: ir.Expr = x) -> ir.Expr:
+                        return held.get((shift, node)) or self._read(node, rows.of(node, shift), x)
+
+                    value = self._value(b, (*at, x), read, f"t{shift}_")
+                    b.set(targets[shift][x], value)
+                    if held:
+                        b.set(held[shift, own], value)
+        edge(ir.largest(whole, high), high + (count - 1) * behind)
         return b.function()
 
     def functions(self) -> Functions:

@@ -3,7 +3,8 @@
 A sweep reads a line of the grid once per row or plane that the stencil reaches, from the nearest cache that holds what
 it touches in between: the layer conditions of Stengel, Treibig, Hager and Wellein (ICS 2015), here with a share of
 misses in place of a sharp limit. A recurrence is swept by one thread, cell by cell, so that an iteration yields one
-value and no vector; a cell that needs one before it in its row waits until that has been computed.
+value and no vector; a cell that needs one before it in its row waits until that has been computed, beside cells of
+other rows.
 """
 
 import numpy as np
@@ -57,7 +58,8 @@ def evaluate(work: SweepWork, facts: Facts, rates: CpuRates) -> Breakdown:
 
 def _serial(work: SweepWork, facts: Facts, rates: CpuRates) -> Breakdown:
     """The sweeps of a recurrence; a wavefront is a sweep."""
-    arithmetic = work.serial_cells * rates.serial_seconds
+    together = work.serial_cells - work.alone_cells
+    arithmetic = together * rates.serial_seconds + work.alone_cells * rates.alone_seconds
     starts = work.serial_cells / facts.shape[-1] * facts.stages * rates.swept_row_seconds
     io_seconds = work.once_bytes * rates.core_byte_seconds
     longest = max(arithmetic + starts, io_seconds)

@@ -4,8 +4,9 @@ Blocks are the code of GPUs: whole tiles, whose words come and go and whose step
 of CPUs: rows of vectors, clipped to the grid, in the caches of a core. No machine is in either; what hangs on its
 lanes, cores or multiprocessors is asked for by their number.
 
-Without time tiling a step sweeps the grid. On a CPU one thread goes through a recurrence cell by cell; on a GPU the
-planes of cells that do not need each other are a launch each
+Without time tiling a step sweeps the grid. On a CPU one thread goes through a recurrence cell by cell, of several rows
+in turn where cells wait for others of their row; on a GPU the planes of cells that do not need each other are a launch
+each
 (:func:`tilewright.programs.stencil.dependences.plane_weights`).
 """
 
@@ -20,7 +21,10 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.facts import Facts
+from tilewright.costs.operations import chains_in_turn
 from tilewright.programs.stencil.dependences import plane_weights
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +234,7 @@ class SweepWork:
     written_bytes: int
     launches: int  # sweeps or launches of a step of a recurrence; else 0
     serial_cells: int  # its cells that are computed one after the other
+    alone_cells: int = 0  # those of them that are computed without cells of other rows in turn
 
     @property
     def serial(self) -> bool:
@@ -239,17 +244,30 @@ class SweepWork:
 
 def on_cpu(facts: Facts) -> SweepWork:
     """Return a step of a CPU's code: what is overwritten is read, too."""
-    program, serial_cells = facts.problem.program, 0
+    program, serial_cells, alone_cells = facts.problem.program, 0, 0
     if program.analysis.sweep:
         spans = zip(*map(facts.problem.update_box, program.statements), strict=True)
-        serial_cells = math.prod(max(high for _, high in axis) - min(low for low, _ in axis) for axis in spans)
+        extents = [max(high for _, high in axis) - min(low for low, _ in axis) for axis in spans]
+        serial_cells = math.prod(extents)
+        if serial_cells and program.rank > 1:
+            alone_cells = max(_alone(facts.problem, each, extents) for each in program.statements)
     values = facts.levels + facts.constants + facts.writes + facts.fetches
     return SweepWork(
         once_bytes=facts.cells * facts.itemsize * values,
         written_bytes=facts.cells * facts.itemsize * facts.writes,
         launches=facts.stages if serial_cells else 0,
         serial_cells=serial_cells,
+        alone_cells=alone_cells,
     )
+
+
+def _alone(problem: Problem, statement: Statement, extents: Sequence[int]) -> int:
+    """Cells of the rows that no group has, and of the ends of the others, where not all rows are under way."""
+    (*outer, rows, length), (count, behind) = extents, chains_in_turn(problem, statement)
+    if count == 1:
+        return 0
+    ends = min(length, (count - 1) * behind)
+    return math.prod(outer) * (rows % count * length + rows // count * count * ends)
 
 
 def on_gpu(facts: Facts) -> SweepWork:

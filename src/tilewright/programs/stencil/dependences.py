@@ -6,6 +6,7 @@ from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.boundaries import bend
+from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
 
@@ -38,6 +39,15 @@ def plane_weights(program: Program) -> tuple[int, ...]:
                 ahead.append(rest)
         weights.insert(0, 1 + max(ahead))
     return tuple(weights)
+
+
+def chained_reads(statement: Statement) -> tuple[Read, ...]:
+    """Return the reads of new values of a statement's own row, whose cells wait for each other."""
+    return tuple(
+        read
+        for read in statement.reads
+        if read.field == statement.field and read.level == 1 and not any(read.offset[:-1])
+    )
 
 
 def overwrites_its_input(program: Program, statement: Statement) -> bool:

@@ -16,6 +16,7 @@ from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.cpu.boxes import SHORT_ROW
+from tilewright.costs.operations import chains_in_turn
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import FEW, MANY, VectorUnits, vector_units
 from tilewright.programs.stencil.dependences import overwrites_its_input
@@ -162,6 +163,7 @@ def box_code(
     """Decide how a statement is computed over boxes; the tiling's ``rows``, ``neighbours`` and ``sums`` are kept to."""
     rank, form = problem.program.rank, _form(problem, tiling, strict=strict)
     untiled = tiling.family.untiled
+    chains, behind = chains_in_turn(problem, statement)
     # Sweeps of large grids wait for memory.
     planes = not tiling.rows and not untiled and code.planes_together(statement)
     rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family, batch=batch)
@@ -179,6 +181,8 @@ def box_code(
         shuffled=_SHUFFLED_WEIGHTS if _many_weights(statement) else SHORT_ROW,
         end_vectors=loops or reads <= _MOST_END_READS,
         single=not loops and 0 < cells_at_end(problem.spans(statement)[-1]) <= _FEW,
+        chains=chains,
+        behind=behind,
     )
 
 
