@@ -7,12 +7,13 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir, lower, points
 from tilewright.codegen.batches import batch_function, batch_name
-from tilewright.codegen.boxes.kernel import STEP, BoxKernel
+from tilewright.codegen.boxes.kernel import STEP, BoxKernel, box_name
 from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
 from tilewright.codegen.sites import PLACES, Site
 from tilewright.codegen.source import EntryPoint, KernelSource, unit_prefix
 from tilewright.codegen.streaming.kernel import StreamKernel
+from tilewright.programs.stencil.dependences import chained_reads
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
@@ -150,6 +151,8 @@ def _statements(site: Site) -> tuple[ir.Function, ...]:
             functions += kernel.functions()
         elif points.touches(site.problem, statement.field):
             functions.append(points.points_function(site, statement.field, STEP))
+        elif not chained_reads(statement):
+            functions += kernel.values(box_name(site, number))
     return tuple(functions)
 
 

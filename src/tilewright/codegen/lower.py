@@ -25,6 +25,7 @@ from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.kernel import call_boxes, cells_name, chains_name
 from tilewright.codegen.layouts import stride
 from tilewright.codegen.sites import SIZE, KernelSite, Pair, Site, extent
+from tilewright.programs.stencil.dependences import chained_reads
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree import nodes
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
@@ -320,7 +321,10 @@ class SweepKernel:
             self._row(number, (*places, place), row)
 
     def _row(self, number: int, places: tuple[ir.Expr, ...], bounds: Pair) -> None:
-        """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
+        """One row of a recurrence: vectors, or cell by cell where cells wait for each other.
+
+        Where there are points it is cell by cell, since the next cells read what is added.
+        """
         b, site, field = self.b, self.site, self.program.statements[number].field
         cells, arguments = cells_name(site, number), (*site.params, self.step)
         if points.touches(site.problem, field):
@@ -328,8 +332,10 @@ class SweepKernel:
                 b.call(cells, *arguments, *places, x, x + 1)
                 spans = [end for at in (*places, x) for end in (at, at + 1)]
                 b.call(points.function_name(site.prefix, site.problem, field), *arguments, *spans)
-        elif places:
+        elif places and chained_reads(self.program.statements[number]):
             b.call(cells, *arguments, *places, *bounds)
+        elif places:
+            call_boxes(b, site, (number,), self.step, [*((at, at + 1) for at in places), bounds])
         else:
             with self._asking(*bounds, BLOCK) as low:
                 b.call(cells, *arguments, low, ir.smallest(low + BLOCK, bounds[1]))

@@ -1,6 +1,8 @@
 """Whole runs on the caller's own arrays: the first band reads them, the last one writes the results.
 
-Only between bands does a kernel need memory of its own for the fields; nothing is copied in or out.
+Only between bands does a kernel need memory of its own for the fields; nothing is copied in or out. A single step needs
+no other memory at all, whatever its order: the caller's array is the version that it reads, the result the one that it
+writes. What it overwrites in place is copied to the result before.
 """
 
 import math
@@ -12,11 +14,13 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
+from tilewright.programs.stencil.dependences import needs_no_versions, overwrites_given
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN
 from tilewright.runtime.call import address, overlap
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.index_tables import IndexTables, scalar_table
-from tilewright.runtime.memory import Array, Workspace, check_memory, frame, layout
+from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
 from tilewright.runtime.points import MOST_BYTES, bytes_of
 from tilewright.runtime.session import SHARED, Inputs, point_tables
 
@@ -44,7 +48,9 @@ def slots_of(needs: StencilLayout, problem: Problem) -> Slots:
 
 def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
     """Whether a kernel can work on the caller's arrays: rows one after the other, and results apart from inputs."""
-    if not compiled.layout.direct or problem.steps == 0:
+    if problem.steps == 0 or not (compiled.layout.direct or needs_no_versions(problem)):
+        return False
+    if not compiled.layout.direct and compiled.storage != PLAIN:
         return False
     if inputs.points is not None and bytes_of(problem) * problem.steps > MOST_BYTES:
         return False
@@ -65,6 +71,8 @@ def execute(
     compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
 ) -> dict[str, Array]:
     """Run a kernel to which :func:`applies` applies on the caller's arrays; returns the newest updated fields."""
+    if not compiled.layout.direct:
+        return _in_one_step(compiled, problem, inputs, threads, workspace or SHARED)
     program, needs, storage = problem.program, compiled.layout, compiled.storage
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
@@ -108,6 +116,41 @@ def execute(
         compiled.invoke(pointers, sizes, address(scalars) + each * inputs.first, constants, further)
         if tables is not None:
             tables.after(inputs.first, problem.steps)
+    finally:
+        memory.give(buffer)
+    return results
+
+
+def _in_one_step(
+    compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, memory: Workspace
+) -> dict[str, Array]:
+    program, needs, itemsize = problem.program, compiled.layout, problem.itemsize
+    boxes = {statement.field: problem.update_box(statement) for statement in program.statements}
+    check_memory(0 if inputs.out else len(boxes) * problem.cells * itemsize)
+    results, starts, distance = dict[str, Array](), list[int](), 0
+    for field, copies in zip(program.fields, needs.copies, strict=True):
+        levels, box = inputs.arrays[field], boxes.get(field)
+        if box is None:
+            starts.append(address(levels[0]))
+            continue
+        target = memory.lend_grid(problem.shape, problem.dtype) if inputs.out is None else inputs.out[field]
+        results[field] = target
+        if overwrites_given(program, field):
+            spread(copy_jobs(target, levels[min(copies, len(levels)) - 1], threads), threads)
+        if copies > 1:
+            for slab in frame(problem.shape, box):
+                np.copyto(target[slab], levels[0][slab])
+            distance = (address(target) - address(levels[0])) // itemsize
+        starts.append(address(target if copies == 1 else levels[0]))
+    tables = IndexTables(needs, problem, inputs.scalars, padded=False)
+    packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
+    sizes = [1, compiled.team(threads), *problem.shape, *packed, distance, 0, 0, *packed]
+    scalars, each = scalar_table(problem, inputs.scalars, inputs.first + 1)
+    rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
+    buffer = memory.take(max(needs.scratch * threads, PAGE))
+    try:
+        constants = [*map(address, rows), *tables.addresses, address(buffer)]
+        compiled.invoke(starts, sizes, address(scalars) + each * inputs.first, constants, ())
     finally:
         memory.give(buffer)
     return results

@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.base.errors import TraceError
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.dependences import Slope, slopes
+from tilewright.programs.stencil.dependences import Slope, needs_no_versions, slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
@@ -121,3 +121,20 @@ def test_every_dependence_of_the_catalogue_points_to_the_past():
         assert all(d.time > 0 for d in analysis.dependences), name
         assert sorted(i for stage in analysis.stages for i in stage) == list(range(len(program(name).statements))), name
         assert all(copies >= 1 for copies in analysis.copies), name
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "steps", "needs_none"),
+    [
+        ("j2d5pt", (40, 40), 1, True),
+        ("j2d5pt", (40, 40), 2, False),
+        ("wave2d", (40, 40), 1, True),  # the older of two is overwritten
+        ("fdtd2d", (40, 40), 1, True),  # fields that follow each other, in place
+        ("smith_waterman", (40, 40), 1, True),
+        ("smith_waterman", (40, 1024), 1, False),  # rows in the same sets of L1
+    ],
+)
+def test_a_single_step_needs_no_versions_but_of_two_fields(name, shape, steps, needs_none):
+    assert needs_no_versions(make_problem(program(name), shape, steps)) is needs_none
+    u, v = FieldBuilder("u"), FieldBuilder("v")
+    assert not needs_no_versions(make_problem(stencil("both", 1, {"u": u[1,] + v[0,], "v": v[1,]}), (9,), 1))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tilewright.base.constants import PAGE
 from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.analysis import Dependence
@@ -56,6 +57,26 @@ def overwrites_its_input(program: Program, statement: Statement) -> bool:
     return any(
         read.field == statement.field and read.level != 1 and (1 - read.level) % copies == 0 for read in statement.reads
     )
+
+
+def overwrites_given(program: Program, field: str) -> bool:
+    """Whether a single step overwrites in place a version of a field that it was given, so that it needs a copy."""
+    return program.history(field) > 1 or program.analysis.copies[program.fields.index(field)] == 1
+
+
+@fact
+def needs_no_versions(problem: Problem) -> bool:
+    """Whether a run can do with the arrays that it is given and those of its results: of a single step.
+
+    Each updated field has two versions at most, and one field alone has two: kernels know one distance between these.
+    """
+    # Rows of a recurrence that are computed in turn lie in the same sets of L1 where they are halves of a page apart,
+    # and do not fit there together.
+    copies = problem.program.analysis.copies
+    if problem.steps != 1 or problem.points or not set(copies) <= {1, 2} or copies.count(2) > 1:
+        return False
+    apart = problem.shape[-1] * problem.itemsize % (PAGE // 2)
+    return apart > 0 or not any(map(chained_reads, problem.program.statements))
 
 
 def slopes(problem: Problem) -> tuple[Slope, ...]:
