@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from tilewright import planner
 from tilewright.base.errors import UsageError
 from tilewright.driver import emit, emit_tiling
 from tilewright.machines.files import load
@@ -13,8 +14,10 @@ from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.storage import Storage
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.cpu_schedule import choose_body, cpu_schedule
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.workloads.tables.catalogue import recurrence_named
 from tilewright.workloads.tables.fill import make_data
 from tilewright.workloads.tables.schedule import plan_table, table_default
@@ -109,3 +112,20 @@ def test_the_plan_of_a_table_is_plain_data_and_follows_the_machine_it_is_given()
     few = make_data(known, ("kitten", "sitting"), {}, "int32", None)
     assert plan_table(known, few, C, None, None, ZEN3).target.threads == 1
     assert plan_table(known, few, Target(backend="numpy"), None, None, ZEN3).schedule is None
+
+
+def test_what_was_tuned_is_not_asked_for_other_memory_or_for_some_cells_alone(monkeypatch):
+    problem = make_problem(program("heat2d_var"), (64, 64), 8)
+    some, kept = dataclasses.replace(problem, regions=(("u", ((0, 1), (0, 0))),)), Storage(kept=9)
+    asked = []
+    monkeypatch.setattr(planner, "remembered", lambda problem, *_: asked.append(problem))
+    plans(problem, C)
+    plans(some, C)
+    plans(problem, C, storage=kept)
+    assert asked == [problem]
+
+
+def test_a_block_of_a_gpu_computes_the_longest_column_of_its_statements():
+    schedule = gpu_schedule(make_problem(program("fdtd2d"), (64, 64), 8), NONE)
+    schedule = dataclasses.replace(schedule, threads=(4, 32), rows=(1, 4, 2))
+    assert (schedule.column, schedule.cells) == (4, (16, 32))

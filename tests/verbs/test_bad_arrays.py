@@ -16,16 +16,6 @@ def test_an_output_may_overlap_the_input():
     np.testing.assert_allclose(out, tw.run("jacobi2d", U, steps=9, backend="numpy"), rtol=1e-13)
 
 
-@pytest.mark.filterwarnings("ignore:no cell of")
-@pytest.mark.parametrize("shape", [(1, 1), (1, 60), (2, 2), (3, 1)])
-def test_grids_smaller_than_the_reach(shape):
-    values = np.random.default_rng(8).random(shape)
-    for boundary in ("fixed", "wrap", "reflect", "mirror", "nearest"):
-        ours = tw.run("star2d4r", values, steps=5, boundary=boundary)
-        reference = tw.run("star2d4r", values, steps=5, boundary=boundary, backend="numpy")
-        np.testing.assert_allclose(ours, reference, rtol=1e-12)
-
-
 IMAGE = np.random.default_rng(9).random((12, 13))
 MATRIX = tw.sparse.Dia.from_diagonals({-1: -1.0, 0: 2.0, 1: -1.0}, (40, 40))
 TAKERS = {

@@ -17,6 +17,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.machines.files import load
 from tilewright.report import figures
+from tilewright.report import page as page_texts
 from tilewright.runtime.store import folder as store
 from tilewright.verbs import report as api
 
@@ -264,3 +265,9 @@ def test_headless_chromium_shows_the_plots(page, tmp_path):
     for colour in ((0x1F, 0x5F, 0xA8), (0x3B, 0x7F, 0x4C), (0xB3, 0x26, 0x1E), (0x26, 0x32, 0x3F)):
         close = (np.abs(picture - np.array(colour)) <= 12).all(axis=1)
         assert close.sum() > 100, f"no plot shows the colour {colour}"
+
+
+def test_a_range_that_is_none_when_rounded_is_left_out():
+    assert page_texts._with_range(1e-3, (0.9e-3, 1.1e-3)) == "1.00 ms (900 us to 1.10 ms)"
+    assert page_texts._with_range(1e-3, (0.99999e-3, 1.00001e-3)) == "1.00 ms"
+    assert page_texts._with_range(1e-3, None) == "1.00 ms"

@@ -84,6 +84,7 @@ def test_functions_of_several_values():
 
 def test_every_public_name_is_there():
     assert set(tw.__all__) <= set(dir(tw))
+    assert set(tw.__all__) - {"__version__"} == {*tw._HOME, *tw._MODULES}
 
 
 def test_a_misspelt_name_is_one_that_python_can_correct():

@@ -10,7 +10,7 @@ import pytest
 import first_choice
 from tilewright.base.errors import UsageError
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tiling import Tiling, parse
 from tilewright.verbs.predict import gpu_terms
 from tilewright.verbs.validate import ordered, validate
 
@@ -177,3 +177,10 @@ def test_a_result_says_what_was_left_out_of_its_logs():
     many = validate([dataclasses.replace(synthetic(), skipped=lines)], "v100")
     assert str(many).endswith("line 5 of 'a.log' and 2 more")
     assert many.to_dict()["skipped"] == 7
+
+
+def test_the_order_of_a_log_s_lines_is_none_of_its_points():
+    tilings = [parse(f"hybrid:t=4,s=4x32,k={k}") for k in (2, 4)]
+    points = [LogPoint(tiling=each, seconds=1.0 / place) for place, each in enumerate(tilings, 1)]
+    logs = [TuningLog(program="heat2d", shape=(64, 64), steps=4, points=tuple(some)) for some in (points, points[::-1])]
+    assert [ordered(each).points for each in logs] == [tuple(points)] * 2

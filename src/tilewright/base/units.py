@@ -106,9 +106,11 @@ def format_seconds(seconds: float, *, keep: bool = False) -> str:
     ('12.3 ms', '450 ns', '16.4 s')
     >>> format_seconds(0.005), format_seconds(0.005, keep=True), format_seconds(0.4996, keep=True)
     ('5 ms', '5.00 ms', '500 ms')
+    >>> format_seconds(0.0009996), format_seconds(0.9999, keep=True)
+    ('1 ms', '1.00 s')
     """
     scales = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns"))
-    factor, unit = next(scale for scale in scales if seconds >= scale[0])
+    factor, unit = next(scale for scale in scales if float(f"{seconds:.2e}") >= scale[0])
     number = f"{seconds / (factor or 1e-9):{'#' if keep else ''}.3g}"
     return f"{number.rstrip('.')} {unit}"
 
@@ -118,9 +120,11 @@ def format_rate(per_second: float, unit: str) -> str:
 
     >>> format_rate(1.321e13, "Flops"), format_rate(5.5e8, "Cells")
     ('13.2 TFlops/s', '550 MCells/s')
+    >>> format_rate(9.999e8, "Cells")
+    '1 GCells/s'
     """
     scales = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (0.0, ""))
-    factor, prefix = next(scale for scale in scales if per_second >= scale[0])
+    factor, prefix = next(scale for scale in scales if float(f"{per_second:.2e}") >= scale[0])
     return f"{per_second / (factor or 1.0):.3g} {prefix}{unit}/s"
 
 

@@ -81,6 +81,8 @@ def test_more_states_cost_less():
     assert few.seconds > many.seconds
     assert few.again_seconds > 1.3 * many.again_seconds
     assert tw.predict_gradient("heat2d_var", memory="1GiB", **LARGE).states == 2**30 // (2048**2 * 4)
+    for memory in ("16MiB", "32MiB", "40MiB"):  # a state is of 16
+        assert tw.predict_gradient("heat2d_var", memory=memory, **LARGE).states == 2
     assert tw.predict_gradient("heat2d_var", wrt=(), **LARGE).seconds < many.seconds
 
 
