@@ -4,6 +4,8 @@ import os
 import signal
 import threading
 
+import pytest
+
 from tilewright import cli
 
 
@@ -30,3 +32,11 @@ def test_a_signal_without_an_answer_ends_the_process(monkeypatch):
 def test_others_and_those_that_are_answered_do_not(monkeypatch):
     assert watched(monkeypatch, signal.SIGINT, answered=True) == []
     assert watched(monkeypatch, signal.SIGUSR1) == []
+
+
+def test_an_interruption_that_no_signal_caused_is_passed_on():
+    with pytest.raises(KeyboardInterrupt), cli.at_signals():
+        raise KeyboardInterrupt
+    with pytest.raises(SystemExit) as end, cli.at_signals():
+        raise SystemExit(130)
+    assert end.value.code == 130

@@ -7,6 +7,7 @@ import pytest
 
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.report import drawing_stream
 from tilewright.report.drawing import draw_tiling
 from tilewright.report.drawing_stream import moment
@@ -57,7 +58,10 @@ def test_what_a_tile_reads_is_framed_for_every_stage(tmp_path, monkeypatch):
     """The tile in the middle, whose own box stands out, and a dashed frame as far as its stages at its levels reach."""
     boxes = []
     monkeypatch.setattr(drawing_stream, "_box", lambda panel, x, y, **style: boxes.append((x, y, style)))
-    problem, tiling = make_problem(program("fdtd2d"), (96, 96), 32), parse("streaming:t=4,s=24x40")
+    a, b = FieldBuilder("a"), FieldBuilder("b")
+    new = FieldBuilder("a", 1)
+    both = stencil("both", 2, {"a": b[-1, -2] + b[2, 1] + a[0, 0], "b": new[-1, -1] + new[1, 2] + b[0, 0]})
+    problem, tiling = make_problem(both, (96, 96), 32), parse("streaming:t=4,s=24x40")
     draw_tiling(problem, tiling, tmp_path / "tiles.png")
     ((across, down, _),) = ((x, y, s) for x, y, s in boxes if s.get("linestyle") == "--")
     ((first, last), (top, bottom)) = next((x, y) for x, y, s in boxes if s.get("facecolor") == drawing_stream.KEPT)
@@ -66,4 +70,4 @@ def test_what_a_tile_reads_is_framed_for_every_stage(tmp_path, monkeypatch):
     for axis, (low, high), frame in ((0, (top, bottom), down), (1, (first, last), across)):
         below, above = ([side[axis].at(levels, s) for s in stages] for side in (pipeline.below, pipeline.above))
         assert frame == (max(0, low - max(below)), min(96, high + max(above)))
-        assert len(set(below) | set(above)) > 1
+        assert len(set(below)) == len(set(above)) == 2

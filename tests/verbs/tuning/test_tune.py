@@ -383,6 +383,8 @@ def test_a_plan_says_when_its_time_was_over():
     ask = {"shape": (5000,), "steps": 8, "candidates": 12, "progress": False}
     plan = tw.tune("j1d3pt", seconds=1e-3, **ask)
     assert plan.exhausted
+    assert "tuning goes on from here" in str(plan)
+    assert "stopped before its end: this is the best so far" in str(replace(plan, interrupted=True))
     assert plan.to_dict()["exhausted"]
     assert 1 <= plan.evaluated < 12
     assert "the time was over" in plan.explain()
