@@ -201,6 +201,13 @@ def test_random_data_are_never_zeros_and_coefficients_are_small():
     assert set(counts) == set(range(10))
 
 
+def test_random_data_need_their_fields_and_one_more_of_memory(monkeypatch):
+    asked = []
+    monkeypatch.setattr(data, "check_memory", asked.append)
+    data.random_arrays(program("heat2d_var"), (50, 60), "float64", 0)
+    assert asked == [50 * 60 * 8 * 3]
+
+
 def test_a_stencil_of_the_users_file_with_a_scalar(cli, tmp_path):
     (tmp_path / "mine.py").write_text("def heat(u, a):\n    return u[0] + a * (u[-1] - 2 * u[0] + u[1])\n")
     result = cli("run", "mine.py:heat", "--set", "a=0.25", "--shape", "500", "--steps", 20, "--check", "--json")

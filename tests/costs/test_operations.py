@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 import tilewright as tw
-from tilewright.costs.operations import Operations, count_operations, hard_cycles
+from tilewright.costs.operations import Operations, count_operations, hard_cycles, sum_cycles
 from tilewright.costs.rates import iteration_seconds
 from tilewright.machines.files import load as machine
+from tilewright.machines.numbers import FEW, MANY
 from tilewright.machines.parameters import Quantity
+from tilewright.schedules.sums import SumWork
 from tilewright.tracing import trace
 
 
@@ -48,3 +50,11 @@ def test_a_body_of_functions_is_dearer_by_what_they_take():
     plain = iteration_seconds(trace(lambda u: u[0, 0] + u[0, 1]), cpu).value
     waves = iteration_seconds(trace(lambda u: tw.sin(u[0, 0]) + tw.cos(u[0, 1])), cpu).value
     assert (waves - plain) * cpu.clock.value == pytest.approx(3.0 * cpu.function_cycles.value)
+
+
+def test_a_sum_takes_as_long_as_what_it_has_most_of():
+    work = SumWork(products=12, additions=2, fused=2, loads=6, weights=12)
+    assert [sum_cycles(work, units, 1, 3) for units in (MANY, FEW)] == [12.0, 6.0]
+    loads = replace(work, products=2, loads=30)
+    assert [sum_cycles(loads, units, 1, 3) for units in (MANY, FEW)] == [15.0, 15.0]
+    assert sum_cycles(loads, FEW, 1, 12) == 21.0  # with weights that registers do not hold

@@ -135,3 +135,12 @@ def test_transfers_come_before_computing_under_a_real_time_policy(monkeypatch, p
     with disk.thread() as thread:
         assert thread.submit(lambda: 3).result() == 3
     assert asked == raised
+
+
+@pytest.mark.parametrize(("size", "parts"), [(1, [1, 1, 1]), (40, [1, 1, 1]), (80, [2, 1]), (1000, [3])])
+def test_rows_are_converted_in_parts_of_a_size_but_one_at_least(tmp_path, monkeypatch, size, parts):
+    np.save(tmp_path / "u.npy", np.zeros((3, 5)))
+    monkeypatch.setattr(disk, "_CONVERTED_BYTES", size)
+    rows = disk.open_rows(tmp_path / "u.npy", "u")
+    assert [last - first for first, last in rows._parts(0, 3)] == parts
+    rows.close()

@@ -53,7 +53,7 @@ def _number(case: Case, real: float, whole: int) -> complex:
 def sides_of(case: Case) -> list[tuple[str, str]]:
     """The boundary's kinds per axis."""
     if case.boundary == "sides":
-        return [("fixed", "constant"), ("nearest", "reflect"), ("mirror", "nearest"), ("wrap", "wrap")][: case.rank]
+        return [("fixed", "constant"), ("nearest", "mirror"), ("reflect", "constant"), ("wrap", "wrap")][: case.rank]
     if case.boundary == "along":
         return [("constant", "constant"), *[("nearest", "nearest")] * (case.rank - 1)]
     kind = "constant" if case.boundary == "per step" else case.boundary

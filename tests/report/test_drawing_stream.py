@@ -7,9 +7,12 @@ import pytest
 
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.report import drawing_stream
 from tilewright.report.drawing import draw_tiling
 from tilewright.report.drawing_stream import moment
 from tilewright.schedules import catalogue
+from tilewright.schedules.streaming import levels as stream_levels
 from tilewright.schedules.tiling import parse
 
 
@@ -49,3 +52,22 @@ def test_bands_levels_and_overlaps_are_named(tmp_path, monkeypatch, name):
     assert ("all levels stream this way" in words) == (built.rank > 1)
     if name != "fdtd2d":
         assert "t=4" in words
+
+
+def test_what_a_tile_reads_is_framed_for_every_stage(tmp_path, monkeypatch):
+    """The tile in the middle, whose own box stands out, and a dashed frame as far as its stages at its levels reach."""
+    boxes = []
+    monkeypatch.setattr(drawing_stream, "_box", lambda panel, x, y, **style: boxes.append((x, y, style)))
+    a, b = FieldBuilder("a"), FieldBuilder("b")
+    new = FieldBuilder("a", 1)
+    both = stencil("both", 2, {"a": b[-1, -2] + b[2, 1] + a[0, 0], "b": new[-1, -1] + new[1, 2] + b[0, 0]})
+    problem, tiling = make_problem(both, (96, 96), 32), parse("streaming:t=4,s=24x40")
+    draw_tiling(problem, tiling, tmp_path / "tiles.png")
+    ((across, down, _),) = ((x, y, s) for x, y, s in boxes if s.get("linestyle") == "--")
+    ((first, last), (top, bottom)) = next((x, y) for x, y, s in boxes if s.get("facecolor") == drawing_stream.KEPT)
+    pipeline = stream_levels.of_problem(problem)
+    levels, stages = tiling.time, range(len(pipeline.stages))
+    for axis, (low, high), frame in ((0, (top, bottom), down), (1, (first, last), across)):
+        below, above = ([side[axis].at(levels, s) for s in stages] for side in (pipeline.below, pipeline.above))
+        assert frame == (max(0, low - max(below)), min(96, high + max(above)))
+        assert len(set(below)) == len(set(above)) == 2

@@ -170,7 +170,10 @@ def test_kernels_get_addresses_of_their_type_alone():
     odd = np.zeros(x.nbytes + 1, np.uint8)[1:].view(float)
     dot = krylov._NAMED["dot"]
     assert dot.check([x, x], []) == [x.ctypes.data] * 2
-    assert dot.check([odd, x], []) == dot.check([x.astype(">f8"), x], []) == []
+    turned = x.astype(">f8")
+    turned.flags.writeable = False
+    assert dot.check([odd, x], []) == dot.check([turned, x], []) == []
+    assert krylov.dot(turned, x) == krylov.dot(x, x)  # what is only read is not copied back
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", ">f8"])

@@ -1,6 +1,7 @@
 """``tw.calibrate`` of a device: the whole path on the interpreter, whose times are its own and say so."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -162,3 +163,11 @@ def test_fits_recover_c_iter_from_exact_times():
         )
     found = calibrate_fits.fitted(instances)
     assert found.iteration == pytest.approx(3e-8, rel=0.02)
+
+
+def test_the_shortest_of_several_runs_counts_and_the_first_one_warms_up(monkeypatch):
+    times, closed = iter([1e-6, 7e-3, 5e-3, 6e-3]), []
+    session = SimpleNamespace(timed=lambda steps: next(times), close=lambda: closed.append(True))
+    monkeypatch.setattr(gpu, "GpuSession", lambda *_: session)
+    assert calibrate_gpu._least_seconds(None, make_problem(program("j2d5pt"), (16, 16), 4)) == 5e-3
+    assert closed == [True]

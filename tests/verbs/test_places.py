@@ -153,6 +153,7 @@ def test_a_tuned_plan_runs_with_values_per_step_and_says_what_its_kernel_takes(t
     _, header = plan.export(tmp_path / "k.c")
     text = header.read_text(encoding="utf-8")
     assert "of every index along axis 0 whether it is in 2:-1" in text
+    assert "each as it is in the middle; 0 and 0 for none" in text
     assert "numbers for every step" in text
 
 

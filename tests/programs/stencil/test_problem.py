@@ -11,6 +11,7 @@ from tilewright.programs.stencil.boundaries import Boundary, parse_boundary
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.programs.stencil.regions import inner_programs
 
 
 @pytest.fixture
@@ -166,3 +167,18 @@ def test_two_sides_of_an_axis_may_differ_in_the_sign_of_a_zero(low, high, expect
     assert (tw.run(compared, u, steps=1, boundary=edges, backend=backend) == expected).all()
     picture = tw.pipeline(compared, name="picture")
     assert (picture(u, boundary=edges, backend=backend) == expected).all()
+
+
+def test_conditions_along_rows_alone_have_one_middle():
+    u = FieldBuilder("u")
+    along = {axis: tw.inside[(slice(None),) * axis + (slice(3, -5),)] for axis in (0, 1)}
+    for conditions, axes in (
+        ([along[1]], [(1,)]),
+        ([along[0]], [(0,)]),
+        ([along[0], along[1]], [(0, 1), (0,)]),
+        ([], []),
+    ):
+        value = u[0, 0]
+        for each in conditions:
+            value = tw.where(each, value, u[0, 1])
+        assert [each for each, _ in inner_programs(stencil("cut", 2, {"u": value}))] == axes

@@ -19,6 +19,7 @@ from tilewright.plan import read_target
 from tilewright.planner import plans, remembered
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices import drivers
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom as kept
@@ -382,6 +383,8 @@ def test_a_plan_says_when_its_time_was_over():
     ask = {"shape": (5000,), "steps": 8, "candidates": 12, "progress": False}
     plan = tw.tune("j1d3pt", seconds=1e-3, **ask)
     assert plan.exhausted
+    assert "tuning goes on from here" in str(plan)
+    assert "stopped before its end: this is the best so far" in str(replace(plan, interrupted=True))
     assert plan.to_dict()["exhausted"]
     assert 1 <= plan.evaluated < 12
     assert "the time was over" in plan.explain()
@@ -401,3 +404,12 @@ def test_the_compiler_is_really_the_faulty_one(inject):
     inject(problem, {"none": "compile"})
     with pytest.raises(ToolchainError, match="injected"):
         toolchain.compile_shared(toolchain.toolchain(), emit_tiling(problem, NONE).text, strict=False)
+
+
+def test_of_several_devices_of_a_name_the_most_alike_says_what_is_stale(monkeypatch):
+    problem, here = make_problem(program("j2d5pt"), (150, 300), 16), kept.circumstances()
+    card = replace(here, device="card")
+    learned(problem, "none", card)
+    others = replace(card, version="0.0.1/1/000000000000"), card
+    monkeypatch.setattr(drivers, "present", lambda: others)
+    assert [each.stale for each in wisdom.known()] == [()]

@@ -23,6 +23,7 @@ from tilewright.workloads.annotated.nests.limit import TimeUpError, limited
 from tilewright.workloads.annotated.parse.c import parse_code
 from tilewright.workloads.annotated.parse.file import read_file
 from tilewright.workloads.annotated.search import ALGORITHMS, Deadline, ParameterSpace, search_loops
+from tilewright.workloads.annotated.verbs import annotate as annotate_module
 from tilewright.workloads.annotated.verbs import gpu as annotate_gpu
 from tilewright.workloads.annotated.verbs.annotate import annotate
 from tilewright.workloads.annotated.verbs.case import command_of
@@ -456,3 +457,16 @@ def test_refused_transforms_name_what_is_wrong(file):
     with pytest.raises(UsageError, match="the transforms are"):
         annotate(file(text), runs=1, seconds=300)
     assert IllegalTransformError.__mro__[1] is UsageError
+
+
+def test_the_analysis_ends_a_tenth_after_the_search(tmp_path, monkeypatch):
+    ends = []
+
+    def deadline(end):
+        ends.append(end)
+        return Deadline(end=0.0)  # there is no time for anything
+
+    monkeypatch.setattr(annotate_module, "Deadline", deadline)
+    with pytest.raises(UsageError):
+        annotate(tmp_path / "missing.c", seconds=100)
+    assert ends[1] - ends[0] == pytest.approx(10, abs=1)
