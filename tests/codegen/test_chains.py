@@ -73,3 +73,16 @@ def test_rows_follow_each_other_as_closely_as_they_may(program, behind):
 def test_rows_without_chains_are_vectors():
     problem = make_problem(tw.stencil(lambda u: 0.5 * (u.new[-1, 0] + u[0, 0])).program, (64, 64), 2)
     assert "_chains_" not in emit_tiling(problem, parse("none")).text
+
+
+def test_two_recurrences_in_a_step():
+    u, v = np.random.default_rng(5).random((2, 19, 23))
+    program = tw.stencil(
+        lambda u, v: (
+            0.5 * (u.new[0, -1] + u[1, 0]) - 0.25 * v[0, 1],
+            0.25 * (v.new[0, -1] + v.new[-1, 1] + u.new[0, 0]) + 0.125 * v[1, 1],
+        )
+    )
+    right, found = (tw.run(program, u, v, steps=3, backend=each, threads=1, strict=True) for each in ("numpy", "c"))
+    for ours, theirs in zip(found, right, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

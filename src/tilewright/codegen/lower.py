@@ -300,6 +300,8 @@ class SweepKernel:
                     self._row(number, (), row)
                     continue
                 with ExitStack() as loops:
+                    if len(self.program.statements) > 1:  # names of a statement are its own
+                        loops.enter_context(b.scope())
                     places: list[ir.Expr] = []
                     for name, span in zip(names[:-1], outer[:-1], strict=True):
                         places.append(loops.enter_context(b.loop(name, *span)))
