@@ -9,7 +9,7 @@ Contenders take turns, ours on one thread and on all; results are compared, and 
 - ``steps``: one step of Jacobi's method, and one sweep along an axis that reads new values (``.new``), beside loops in
   Numba, which has one thread for what is in order.
 - ``sweeps``: 1, 10 and 100 lexicographic sweeps of Gauss and Seidel, and those of two colours, beside loops in Numba.
-- ``pictures``: blur and edges of pictures of 8 bits, grey and RGB, beside OpenCV.
+- ``pictures``: blur of pictures of 8 bits, grey and RGB, beside OpenCV.
 """
 
 import argparse

@@ -117,9 +117,10 @@ def test_a_scatter_plot_has_what_is_predicted_across_and_what_was_measured_upwar
 def test_axes_of_a_sweep_begin_at_nothing_and_end_above_the_highest(tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(drawn, "save", lambda figure, path: figures.append(figure) or path)
-    rows = [{"factor": 1, "seconds": 2.0, "joules": 0.0, "efficiency": 0.5}, {"factor": 2} | dict.fromkeys(
-        ("seconds", "joules", "efficiency"), 0.0
-    )]  # fmt: skip
+    rows = [
+        {"factor": 1, "seconds": 2.0, "joules": 0.0, "efficiency": 0.5},
+        {"factor": 2, "seconds": 0.0, "joules": 0.0, "efficiency": 0.0},
+    ]
     result = {"rows": rows, "program": "heat2d", "machine": "h200", "vary": "clock"}
     drawn.draw_sweep(result, tmp_path / "s.png")
     assert [axes.get_ylim() for axes in figures[0].axes] == [(0, 2.16), (0, 1), (0, 0.54)]

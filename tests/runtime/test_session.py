@@ -153,3 +153,19 @@ def test_the_first_vector_of_a_row_starts_a_cache_line(name, boundary, first):
             assert session.newest(field)[..., first:].ctypes.data % 64 == 0
     finally:
         session.close()
+
+
+def test_rows_in_turn_that_share_sets_of_l1_are_computed_in_memory_of_their_own():
+    for columns, on_given in ((1000, True), (1024, False)):
+        problem, kernel = compiled_of("smith_waterman", (40, columns), "none", 1)
+        assert direct.applies(kernel, problem, Inputs(arrays=data(problem), scalars={})) is on_given
+
+
+def test_only_what_is_read_and_overwritten_is_copied(monkeypatch):
+    copied = []
+    monkeypatch.setattr(direct, "copy_jobs", lambda target, *_: copied.append(target) or [])
+    for name, count in (("smith_waterman", 0), ("j2d5pt", 0), ("wave2d", 1), ("fdtd2d", 3)):
+        problem, kernel = compiled_of(name, (40, 50), "none", 1)
+        copied.clear()
+        direct.execute(kernel, problem, Inputs(arrays=data(problem), scalars={}), 1)
+        assert len(copied) == count

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError, quoted
 
@@ -110,9 +111,14 @@ def format_seconds(seconds: float, *, keep: bool = False) -> str:
     ('1 ms', '1.00 s')
     """
     scales = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns"))
-    factor, unit = next(scale for scale in scales if float(f"{seconds:.2e}") >= scale[0])
+    factor, unit = _scale(seconds, scales)
     number = f"{seconds / (factor or 1e-9):{'#' if keep else ''}.3g}"
     return f"{number.rstrip('.')} {unit}"
+
+
+def _scale(number: float, scales: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """The first of falling scales that a number reaches as it is written, with three digits."""
+    return next(scale for scale in scales if float(f"{number:.2e}") >= scale[0])
 
 
 def format_rate(per_second: float, unit: str) -> str:
@@ -124,7 +130,7 @@ def format_rate(per_second: float, unit: str) -> str:
     '1 GCells/s'
     """
     scales = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (0.0, ""))
-    factor, prefix = next(scale for scale in scales if float(f"{per_second:.2e}") >= scale[0])
+    factor, prefix = _scale(per_second, scales)
     return f"{per_second / (factor or 1.0):.3g} {prefix}{unit}/s"
 
 

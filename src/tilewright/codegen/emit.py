@@ -140,7 +140,7 @@ def _cells(site: Site) -> tuple[ir.Function, ...]:
 
 
 def _statements(site: Site) -> tuple[ir.Function, ...]:
-    """What computes statements over rows and, but for recurrences, over boxes."""
+    """What computes statements over rows and, where no cell of a row waits for another, over boxes."""
     functions: list[ir.Function] = []
     for number, statement in enumerate(site.problem.program.statements):
         kernel = BoxKernel(site, number)

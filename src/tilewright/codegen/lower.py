@@ -290,18 +290,15 @@ class SweepKernel:
             self._stage((0,), start, ir.smallest(low + rows, last))
 
     def _cell_by_cell(self) -> None:
-        """The same for a program with a recurrence: one thread, in lexicographic order."""
+        """The same for a program with a recurrence: one thread, in lexicographic order but for rows in turn."""
         b, names = self.b, [f"x{axis}" for axis in range(self.site.rank - 1)]
         with b.loop(self.step.name, self.low, self.high):
             for number in (number for stage in self.program.stages for number in stage):
-                statement = self.program.statements[number]
-                *outer, row = self.site.bounds(statement)
+                *outer, row = self.site.bounds(self.program.statements[number])
                 if not outer:
                     self._row(number, (), row)
                     continue
                 with ExitStack() as loops:
-                    if len(self.program.statements) > 1:  # names of a statement are its own
-                        loops.enter_context(b.scope())
                     places: list[ir.Expr] = []
                     for name, span in zip(names[:-1], outer[:-1], strict=True):
                         places.append(loops.enter_context(b.loop(name, *span)))
@@ -316,7 +313,7 @@ class SweepKernel:
         start, end = span
         if count > 1:
             first = start
-            start = b.let("whole", first + ir.largest(end - first, 0) / count * count)
+            start = b.let(f"whole{number}", first + ir.largest(end - first, 0) / count * count)
             with b.loop(name, first, start, count) as place, asked():
                 b.call(chains_name(self.site, number), *self.site.params, self.step, *places, place, *row)
         with b.loop(name, start, end) as place, asked():

@@ -33,7 +33,7 @@ from tilewright.costs.work import streaming, tiles
 from tilewright.costs.work.families import tiles_of
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
-from tilewright.programs.stencil.dependences import needs_no_versions, overwrites_given
+from tilewright.programs.stencil.dependences import needs_no_versions, overwritten_fields
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.catalogue import families
@@ -388,7 +388,7 @@ def copy_seconds(setting: Setting) -> float:
     """
     problem = setting.facts.problem
     if needs_no_versions(problem):
-        values = sum(overwrites_given(problem.program, field) for field in problem.program.updated)
+        values = len(overwritten_fields(problem.program))
     else:
         values = setting.facts.levels + setting.facts.constants + setting.facts.fields
     return 3.0 * values * setting.facts.cells * setting.facts.itemsize * _byte_seconds(setting) / setting.rates.sm_count

@@ -6,7 +6,7 @@ writes. What it overwrites in place is copied to the result before.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +14,14 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
-from tilewright.programs.stencil.dependences import needs_no_versions, overwrites_given
+from tilewright.programs.stencil.dependences import chained_reads, needs_no_versions, overwritten_fields
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN
 from tilewright.runtime.call import address, overlap
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.index_tables import IndexTables, scalar_table
 from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
-from tilewright.runtime.points import MOST_BYTES, bytes_of
+from tilewright.runtime.points import MOST_BYTES, PointTables, bytes_of
 from tilewright.runtime.session import SHARED, Inputs, point_tables
 
 _MOST_WASTE = 1.5
@@ -48,9 +48,7 @@ def slots_of(needs: StencilLayout, problem: Problem) -> Slots:
 
 def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
     """Whether a kernel can work on the caller's arrays: rows one after the other, and results apart from inputs."""
-    if problem.steps == 0 or not (compiled.layout.direct or needs_no_versions(problem)):
-        return False
-    if not compiled.layout.direct and compiled.storage != PLAIN:
+    if problem.steps == 0 or not (compiled.layout.direct or _is_one_step(compiled, problem)):
         return False
     if inputs.points is not None and bytes_of(problem) * problem.steps > MOST_BYTES:
         return False
@@ -63,6 +61,15 @@ def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
     return not overlap(targets, arrays)
 
 
+def _is_one_step(compiled: CompiledKernel, problem: Problem) -> bool:
+    if not needs_no_versions(problem) or compiled.storage != PLAIN:
+        return False
+    # Rows of a recurrence that are computed in turn lie in the same sets of L1 where they are halves of a page apart,
+    # and do not fit there together; rows of a session's own memory are spread.
+    spread_out = problem.shape[-1] * problem.itemsize % (PAGE // 2) > 0
+    return spread_out or not any(map(chained_reads, problem.program.statements))
+
+
 def _is_plain(array: Array, problem: Problem) -> bool:
     return array.dtype == np.dtype(problem.dtype) and array.flags.c_contiguous and array.flags.aligned
 
@@ -71,8 +78,13 @@ def execute(
     compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
 ) -> dict[str, Array]:
     """Run a kernel to which :func:`applies` applies on the caller's arrays; returns the newest updated fields."""
-    if not compiled.layout.direct:
-        return _in_one_step(compiled, problem, inputs, threads, workspace or SHARED)
+    run = _in_bands if compiled.layout.direct else _in_one_step
+    return run(compiled, problem, inputs, threads, workspace or SHARED)
+
+
+def _in_bands(
+    compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, memory: Workspace
+) -> dict[str, Array]:
     program, needs, storage = problem.program, compiled.layout, compiled.storage
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
@@ -84,12 +96,8 @@ def execute(
     shapes = {field: storage.shape(field, problem.shape) for field in program.updated}
     cells = sum(map(math.prod, shapes.values()))
     check_memory(total + (0 if inputs.out else cells * problem.itemsize))
-    memory = workspace or SHARED
-    tables = point_tables(problem, inputs, workspace=memory)
-    results = {
-        field: memory.lend_grid(shape, problem.dtype) if inputs.out is None else inputs.out[field]
-        for field, shape in shapes.items()
-    }
+    points = point_tables(problem, inputs, workspace=memory)
+    results = _results(problem, inputs, shapes, memory)
     buffer = memory.take(max(total, PAGE))
     try:
         start = address(buffer)
@@ -102,20 +110,10 @@ def execute(
             starts.append(start if count else address(versions[field][0]))
             start += count * distance * problem.itemsize
         callers = [address(version) for field in program.fields for version in versions[field]]
-        packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
         pointers = [*starts, *callers, *(address(results[field]) for field in program.updated)]
-        team = compiled.team(threads)
-        sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
-        scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
-        rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
-        constants = [*map(address, rows), *index_tables.addresses, address(buffer) + own]
-        further: tuple[int, ...] = ()
-        if tables is not None:
-            numbers, further = tables.before(inputs.first, problem.steps)
-            constants += numbers
-        compiled.invoke(pointers, sizes, address(scalars) + each * inputs.first, constants, further)
-        if tables is not None:
-            tables.after(inputs.first, problem.steps)
+        memories = [*plan.strides[:-1], plan.distance, 1 + plan.lifted, 1]
+        tables = [*index_tables.addresses, address(buffer) + own]
+        _invoke(compiled, problem, inputs, threads, pointers, memories, tables, points)
     finally:
         memory.give(buffer)
     return results
@@ -124,36 +122,68 @@ def execute(
 def _in_one_step(
     compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, memory: Workspace
 ) -> dict[str, Array]:
-    program, needs, itemsize = problem.program, compiled.layout, problem.itemsize
+    program, needs = problem.program, compiled.layout
     boxes = {statement.field: problem.update_box(statement) for statement in program.statements}
-    check_memory(0 if inputs.out else len(boxes) * problem.cells * itemsize)
-    results, starts, distance = dict[str, Array](), list[int](), 0
+    check_memory(0 if inputs.out else len(boxes) * problem.cells * problem.itemsize)
+    results = _results(problem, inputs, dict.fromkeys(boxes, problem.shape), memory)
+    overwritten, distance = overwritten_fields(program), 0
+    starts = []
     for field, copies in zip(program.fields, needs.copies, strict=True):
-        levels, box = inputs.arrays[field], boxes.get(field)
-        if box is None:
-            starts.append(address(levels[0]))
-            continue
-        target = memory.lend_grid(problem.shape, problem.dtype) if inputs.out is None else inputs.out[field]
-        results[field] = target
-        if overwrites_given(program, field):
-            spread(copy_jobs(target, levels[min(copies, len(levels)) - 1], threads), threads)
-        if copies > 1:
-            for slab in frame(problem.shape, box):
+        levels, target = inputs.arrays[field], results.get(field)
+        if target is not None:
+            if field in overwritten:
+                spread(copy_jobs(target, levels[min(copies, len(levels)) - 1], threads), threads)
+            for slab in frame(problem.shape, boxes[field]):
                 np.copyto(target[slab], levels[0][slab])
-            distance = (address(target) - address(levels[0])) // itemsize
-        starts.append(address(target if copies == 1 else levels[0]))
-    tables = IndexTables(needs, problem, inputs.scalars, padded=False)
-    packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
-    sizes = [1, compiled.team(threads), *problem.shape, *packed, distance, 0, 0, *packed]
-    scalars, each = scalar_table(problem, inputs.scalars, inputs.first + 1)
-    rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
+            if copies == 2:
+                distance = (address(target) - address(levels[0])) // problem.itemsize
+        starts.append(address(levels[0] if target is None or copies == 2 else target))
+    index_tables = IndexTables(needs, problem, inputs.scalars, padded=False)
     buffer = memory.take(max(needs.scratch * threads, PAGE))
     try:
-        constants = [*map(address, rows), *tables.addresses, address(buffer)]
-        compiled.invoke(starts, sizes, address(scalars) + each * inputs.first, constants, ())
+        memories = [*_packed(problem), distance, 0, 0]
+        _invoke(compiled, problem, inputs, threads, starts, memories, [*index_tables.addresses, address(buffer)], None)
     finally:
         memory.give(buffer)
     return results
+
+
+def _results(
+    problem: Problem, inputs: Inputs, shapes: Mapping[str, tuple[int, ...]], memory: Workspace
+) -> dict[str, Array]:
+    return {
+        field: memory.lend_grid(shape, problem.dtype) if inputs.out is None else inputs.out[field]
+        for field, shape in shapes.items()
+    }
+
+
+def _packed(problem: Problem) -> list[int]:
+    """Distances of neighbours along the outer axes where rows lie one after the other."""
+    return [math.prod(problem.shape[axis + 1 :]) for axis in range(problem.program.rank - 1)]
+
+
+def _invoke(  # noqa: PLR0913, PLR0917  (what a call of a kernel is made of)
+    compiled: CompiledKernel,
+    problem: Problem,
+    inputs: Inputs,
+    threads: int,
+    pointers: Sequence[int],
+    memories: Sequence[int],  # of a call's sizes, those between the extents and the strides of the caller's arrays
+    tables: Sequence[int],  # addresses behind the rows of constants
+    points: PointTables | None,
+) -> None:
+    """Run all steps."""
+    sizes = [problem.steps, compiled.team(threads), *problem.shape, *memories, *_packed(problem)]
+    scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
+    rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in compiled.layout.constants]
+    constants = [*map(address, rows), *tables]
+    further: tuple[int, ...] = ()
+    if points is not None:
+        numbers, further = points.before(inputs.first, problem.steps)
+        constants += numbers
+    compiled.invoke(pointers, sizes, address(scalars) + each * inputs.first, constants, further)
+    if points is not None:
+        points.after(inputs.first, problem.steps)
 
 
 def _versions(

@@ -203,13 +203,13 @@ void tw_smith_waterman(int32_t *const *field, const int64_t *size, const int32_t
   const int64_t s0 = size[4];
   const int64_t slot = size[5];
   for (int64_t t = 0; t < steps && tw_wanted(&tw_own); ++t) {
-    const int64_t whole = ((tw_max((n0 - 1), 0) / 8) * 8) + 1;
-    for (int64_t x0 = 1; x0 < whole; x0 += 8) {
+    const int64_t whole0 = ((tw_max((n0 - 1), 0) / 8) * 8) + 1;
+    for (int64_t x0 = 1; x0 < whole0; x0 += 8) {
       if (tw_wanted(&tw_own)) {
         tw_smith_waterman_chains_0(field, size, scalar, constant, t, x0, 1, n1);
       }
     }
-    for (int64_t x0 = whole; x0 < n0; ++x0) {
+    for (int64_t x0 = whole0; x0 < n0; ++x0) {
       if (tw_wanted(&tw_own)) {
         tw_smith_waterman_cells_0(field, size, scalar, constant, t, x0, 1, n1);
       }

@@ -131,7 +131,6 @@ def test_every_dependence_of_the_catalogue_points_to_the_past():
         ("wave2d", (40, 40), 1, True),  # the older of two is overwritten
         ("fdtd2d", (40, 40), 1, True),  # fields that follow each other, in place
         ("smith_waterman", (40, 40), 1, True),
-        ("smith_waterman", (40, 1024), 1, False),  # rows in the same sets of L1
     ],
 )
 def test_a_single_step_needs_no_versions_but_of_two_fields(name, shape, steps, needs_none):

@@ -9,7 +9,6 @@ import tilewright as tw
 
 ARRAY, ILLEGAL, TRACE, USAGE = tw.ArrayError, tw.IllegalTilingError, tw.TraceError, tw.UsageError
 U = np.random.default_rng(5).random((23, 37)).astype("f")
-GRIDS = np.ones((3, 20, 20), "f")
 SMALL = np.ones((8, 8))
 GRIDS = np.zeros((4, 20, 30))
 PAIR = np.ones((20, 30)), np.ones((20, 30))

@@ -1,6 +1,7 @@
 """One statement over a box of cells at one time: the kernels that every tiling calls.
 
-Two functions per statement. ``cells`` computes part of one row cell by cell, reads outside the grid included.
+Two functions per statement, ``cells`` and ``box``, and ``chains`` for rows of a recurrence whose cells wait for each
+other. ``cells`` computes part of one row cell by cell, reads outside the grid included.
 ``box`` computes a box: whole vectors along the inside of every row, several rows at a time so that neighbouring rows
 share their loads. Ends of rows that are ends of the grid are vectors like the others, whose lanes outside are filled
 with the cells that they stand for; other ends are computed by ``cells``. Large sums over boxes are loops over their
@@ -164,9 +165,9 @@ class BoxKernel:
         way (loop skewing and unroll-and-jam). The new values that the next cells need stay in registers.
 
         Before, row after row:       After, of three rows, each a cell behind the one before it:
-            1 2 3 4 5 6                  1 2 4 7 …
-            7 8 9 …                        3 5 8
-                                             6 9
+            1  2  3  4                   1 3 6 9 …
+            5  6  7  8                   2 5 8 …
+            9 …                          4 7 …
         """
         site, places, code = self.site, self.places, self.code
         b, count, behind = ir.Builder(chains_name(site, self.of.number)), code.chains, code.behind

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tilewright.base.constants import PAGE
 from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.analysis import Dependence
@@ -51,32 +50,29 @@ def chained_reads(statement: Statement) -> tuple[Read, ...]:
     )
 
 
+def _overwritten(program: Program, read: Read) -> bool:
+    """Whether what is read lies where the same step writes the field's new version."""
+    return read.level != 1 and (1 - read.level) % program.analysis.copies[program.fields.index(read.field)] == 0
+
+
 def overwrites_its_input(program: Program, statement: Statement) -> bool:
     """Whether a statement's new version overwrites one that it reads (at the centre)."""
-    copies = program.analysis.copies[program.fields.index(statement.field)]
-    return any(
-        read.field == statement.field and read.level != 1 and (1 - read.level) % copies == 0 for read in statement.reads
-    )
+    return any(read.field == statement.field and _overwritten(program, read) for read in statement.reads)
 
 
-def overwrites_given(program: Program, field: str) -> bool:
-    """Whether a single step overwrites in place a version of a field that it was given, so that it needs a copy."""
-    return program.history(field) > 1 or program.analysis.copies[program.fields.index(field)] == 1
+def overwritten_fields(program: Program) -> frozenset[str]:
+    """Return the updated fields of which a step overwrites a version that a statement reads."""
+    reads = (read for statement in program.statements for read in statement.reads)
+    return frozenset(read.field for read in reads if read.field in program.updated and _overwritten(program, read))
 
 
-@fact
 def needs_no_versions(problem: Problem) -> bool:
     """Whether a run can do with the arrays that it is given and those of its results: of a single step.
 
     Each updated field has two versions at most, and one field alone has two: kernels know one distance between these.
     """
-    # Rows of a recurrence that are computed in turn lie in the same sets of L1 where they are halves of a page apart,
-    # and do not fit there together.
     copies = problem.program.analysis.copies
-    if problem.steps != 1 or problem.points or not set(copies) <= {1, 2} or copies.count(2) > 1:
-        return False
-    apart = problem.shape[-1] * problem.itemsize % (PAGE // 2)
-    return apart > 0 or not any(map(chained_reads, problem.program.statements))
+    return problem.steps == 1 and not problem.points and set(copies) <= {1, 2} and copies.count(2) <= 1
 
 
 def slopes(problem: Problem) -> tuple[Slope, ...]:
