@@ -35,7 +35,8 @@ import signal, sys, threading
 import numpy as np, tilewright as tw
 
 draw, steps = np.random.default_rng(0), 2**31 - 1
-u, line, letters = draw.random((300, 300)), draw.random(1000), draw.choice(list("ACGT"), 400_000)
+u, line = draw.random((300, 300)), draw.random(1000)
+letters = "".join(draw.choice(list("ACGT"), 400_000))  # before: NumPy takes a signal that comes while it lists letters
 seidel = tw.stencil(lambda u: 0.5 * (u.new[-1, 0] + u[1, 0]))
 cases = {
     "run": lambda: tw.run("heat2d", u, steps=steps, threads=1),
@@ -44,7 +45,7 @@ cases = {
     "batch": lambda: tw.run("heat2d", np.stack([u] * 4), steps=steps, axes=(1, 2)),
     "recurrence": lambda: tw.run(seidel, u, steps=steps),
     "gradient": lambda: tw.vjp("heat2d", u, steps=10**6),
-    "alignment": lambda: tw.align("".join(letters), "".join(letters[::-1])),
+    "alignment": lambda: tw.align(letters, letters[::-1]),
 }
 for name in tw.__all__:
     getattr(tw, name)  # modules are loaded before: Python itself cannot load again what a signal left half loaded
