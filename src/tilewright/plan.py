@@ -60,7 +60,8 @@ class Plan:
     target: Target
     schedule: CpuSchedule | GpuSchedule | None = None  # None for NumPy, which needs none
     strict: bool = False  # whether every operation keeps its order and its own rounding
-    # of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes
+    # what is computed where that is not the problem itself: a periodic grid in time tiles with its copies, or a program
+    # with inner expressions in fields of their own
     block: Extended | None = None
     evidence: str = "asked"  # why this tiling: ``asked``, ``measured``, ``wisdom`` (of an earlier tuning) or ``model``
 
@@ -76,5 +77,5 @@ class Plan:
 
     @property
     def computed(self) -> Problem:
-        """What the kernels compute: the problem, or that on the grid with its periodic copies."""
+        """What the kernels compute."""
         return self.problem if self.block is None else self.block.problem

@@ -1,6 +1,8 @@
 """How a problem is to be computed: what was asked for, else what tuning measured, else what the cost models expect."""
 
-from tilewright.base.errors import UsageError
+from contextlib import suppress
+
+from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.machines.machine import Machine, with_threads
@@ -15,7 +17,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling, as_tiling, parse
-from tilewright.tuning.choice import choose_blocks, choose_tiling, gpu_defaults, whole_run_seconds
+from tilewright.tuning.choice import choose_blocks, choose_tiling, computed_form, gpu_defaults, whole_run_seconds
 from tilewright.tuning.spaces.cpu_schedule import cpu_schedule
 from tilewright.tuning.spaces.periodic import plain_block
 
@@ -60,6 +62,8 @@ def batch_plan(
     if own is None:
         return None
     chosen, block = own
+    if block is not None and block.problem.program.once:
+        return None  # threads copy and compute steps, by one list for all grids
     schedule = cpu_schedule(problem if block is None else block.problem, chosen, strict=strict, batch=True)
     evidence = "asked" if request else "model"
     return Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence)
@@ -87,14 +91,25 @@ def _on_cpu(
     machine: Machine | None = None,
     storage: Storage = PLAIN,
 ) -> tuple[Tiling, Extended | None]:
-    """Return the tiling of a run on this processor, and the extended grid where it wraps and is tiled in time."""
+    """Return the tiling of a run on this processor, and what is computed where that is not the problem itself."""
     machine = machine or host()
-    blocks = choose_blocks(problem, machine, request, storage)
+    form = computed_form(problem, machine, storage)
+    if form is not problem:
+        with suppress(IllegalTilingError):  # a tiling that is asked for may be one of the problem as it is alone
+            tiling, block = _in_form(form, request, copies=copies, machine=machine, storage=storage)
+            return tiling, block or Extended(problem=form, around=((0, 0),) * problem.program.rank)
+    return _in_form(problem, request, copies=copies, machine=machine, storage=storage)
+
+
+def _in_form(
+    form: Problem, request: Tiling | None, *, copies: bool, machine: Machine, storage: Storage
+) -> tuple[Tiling, Extended | None]:
+    blocks = choose_blocks(form, machine, request, storage)
     if blocks is not None:
         return blocks.tiling, blocks.extended
     if request is not None:
-        return catalogue.legal(problem, request, storage), None
-    return choose_tiling(problem, machine, storage, copies=copies), None
+        return catalogue.legal(form, request, storage), None
+    return choose_tiling(form, machine, storage, copies=copies), None
 
 
 def _on_device(problem: Problem, target: Target, request: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:

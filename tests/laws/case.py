@@ -47,6 +47,18 @@ PROGRAMS = {
         "    high = np.maximum(u[-1, 0], a * u[0, 1])\n"
         "    return 0.5 * high + b * np.sqrt(abs(u[1, 0])) / (1.5 + u[0, -1] * u[0, -1])"
     ),
+    "nested": (
+        "def nested(u, a, b):\n"
+        "    def slope(i, j):\n"
+        "        rise = u[i, j + 1] - u[i, j - 1]\n"
+        "        return np.sqrt(1 + rise * rise) / (1.5 + u[i, j] * u[i, j])\n"
+        "    return a * u[0, 0] + b * (slope(-1, 0) + slope(1, 0) + slope(0, -2) - slope(0, 1))"
+    ),
+    "layered": (
+        "def layered(u, k, a, b):\n"
+        "    around = u[-1, 0] + u[0, 1]\n"
+        "    return a * u[0, 0] / (1.5 + k[0, 0] * k[0, 0]) + b * around / (1.25 + np.sqrt(abs(k[1, -1])))"
+    ),
     "star": (
         "def star(u, a, b):\n"
         "    around = 0.125 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]) + 0.0625 * (u[-2, 0] + u[2, 0])\n"
@@ -62,9 +74,10 @@ HISTORY = {
     "third": {"u": 3},
     "pair": {"u": 1, "v": 2},
     "material": {"u": 1, "k": 1},
+    "layered": {"u": 1, "k": 1},
 }
 """Levels of the fields, of programs with more than one array."""
-CONSTANT = {"material": ("k",)}
+CONSTANT = {"material": ("k",), "layered": ("k",)}
 SIZES = {
     "uneven": {1: (151,), 2: (23, 37), 3: (9, 11, 29), 4: (4, 5, 6, 9)},
     "wide": {1: (409,), 2: (9, 133), 3: (6, 7, 67), 4: (3, 4, 5, 19)},
@@ -192,7 +205,7 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"batch": _but("batch", "none"), "mask": "cells"}, "takes no every, callback, until, where"),
     ({"batch": _but("batch", "none"), "result": "series"}, "writes no series of states"),
     ({"points": "between", "dtype": WHOLE}, "no whole numbers as weights"),
-    ({"program": ("curved", "star"), "dtype": WHOLE}, "cannot hold"),
+    ({"program": ("curved", "nested", "layered", "star"), "dtype": WHOLE}, "cannot hold"),
     ({"program": "bits", "dtype": (*REAL, *COMPLEX)}, "works on the bits of whole numbers"),
     ({"program": "star", "size": "flat", "boundary": FACES}, "at least as many cells along an axis"),
     ({"boundary": FACES, "dtype": WHOLE}, "computes fractions|the factor .* does not fit"),

@@ -17,6 +17,7 @@ import pytest
 from tests.distributed.in_threads import threaded_mpi  # noqa: F401  (a fixture)
 
 from tilewright.runtime.devices import opencl
+from tilewright.tuning import choice
 
 from . import case_run
 from .case import DIMENSIONS, Case, drawn, every_pair, refused
@@ -73,6 +74,12 @@ def _other_libraries() -> None:
     for name in ("dask", "zarr", "ml_dtypes", "xarray"):
         pytest.importorskip(name)
     opencl.prepare_oclgrind()
+
+
+@pytest.fixture(autouse=True)
+def _computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few steps on small grids would not pay for what is computed of coefficients before the first one."""
+    monkeypatch.setattr(choice, "_seconds_once", lambda *_: 0.0)
 
 
 def every_pair_marked() -> list[object]:

@@ -20,8 +20,10 @@ from tilewright.codegen.print.base import MARK, blocks, in_comment
 from tilewright.codegen.print.dialects import host_head
 from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
 from tilewright.codegen.source import KernelSource
+from tilewright.programs.stencil import printing
 from tilewright.programs.stencil.expression import Index, Inside, Profile
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tiling import Tiling
 
 
@@ -49,9 +51,10 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
     extents = ", ".join(f"extent {axis}" for axis in range(rank))
     strides = ", ".join(f"stride {axis}" for axis in range(rank - 1))
     fields = [
-        f"     field[{i}]  {name}, {count} version{'s' * (count != 1)}"
+        f"     field[{i}]  {name}, {count} version{'s' * (count != 1)}{_origin(name, program)}"
         for i, (name, count) in enumerate(zip(program.fields, layout.copies, strict=True))
     ]
+    fields += [f"       {line}" for line in printing.lines(program.before)] if program.once else []
     scalars = [f"     scalar[{i}]  {name}" for i, name in enumerate(program.scalars)]
     if problem.varying:
         scalars.append(f"     and so on, {len(program.scalars)} numbers for every step of the call")
@@ -192,6 +195,13 @@ def _text(name: str, **words: str) -> str:
 
 def _array(kind: str, name: str, values: Sequence[object]) -> str:
     return f"static const {kind} {name}[] = {{{', '.join(map(str, values))}}};"
+
+
+def _origin(name: str, program: Program) -> str:
+    """Say what a field of a program's own starts from."""
+    if name not in program.inner:
+        return ""
+    return ", any values at the start" if name in program.updated else ", computed before the first step:"
 
 
 def _literal(value: float) -> str:

@@ -13,7 +13,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site
 from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape
-from tilewright.programs.stencil.powers import reduce_powers
+from tilewright.programs.stencil.powers import reduce_operators
 from tilewright.schedules.code import KernelCode
 
 
@@ -28,8 +28,8 @@ def in_any_order(tape: Tape, site: Site) -> Tape:
 
 
 def fuse(tape: Tape, dtype: ir.Element) -> Tape:
-    """Write short powers as products, and take divisions by roots together, where they are faster so."""
-    tape = tape if dtype.is_complex else reduce_powers(tape)
+    """Write short powers as products and some remainders as differences, and take divisions by roots together."""
+    tape = tape if dtype.is_complex else reduce_operators(tape, rounds=dtype.is_float)
     return fuse_roots(tape) if dtype.name == "float32" else tape
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilewright.base.dtypes import is_rounded
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import VectorUnits
 from tilewright.programs.stencil.dependences import chained_reads, plane_weights
 from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
-from tilewright.programs.stencil.powers import reduce_powers
+from tilewright.programs.stencil.powers import reduce_operators
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.sums import SumWork
@@ -64,7 +65,7 @@ def count_operations(tape: Tape, dtype: str) -> Operations:
     >>> count_operations(program("gradient2d").statements[0].tape, "float32")
     Operations(plain=13, divisions=2, functions=0, exponentials=0)
     """
-    ops = [node.op for node in reduce_powers(tape) if isinstance(node, Apply)]
+    ops = [node.op for node in reduce_operators(tape, rounds=is_rounded(dtype)) if isinstance(node, Apply)]
     functions = [op for op in ops if op in _EXPONENTIALS]
     specials = sum(op in SPECIAL for op in ops)
     wide = dtype in _WIDE
@@ -122,7 +123,7 @@ def serial_cycles(problem: Problem, machine: Machine, *, alone: bool = False) ->
 
 def _way(tape: Tape, start: Read, cycles: Callable[[str], float]) -> float:
     """Cycles from a read to the result; a product that is added to what is none is part of the addition."""
-    tape = reduce_powers(tape)
+    tape = reduce_operators(tape)
     sums = [node.args for node in tape if isinstance(node, Apply) and node.op in _SUMS]
     products = [[place for place in args if _product(tape[place])] for args in sums]
     added = {places[0] for places in products if len(places) == 1}

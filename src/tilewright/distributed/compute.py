@@ -107,7 +107,9 @@ class Computer:
         if isinstance(kernel, NumpyKernel):
             return kernel.start(whole, inputs, self.threads)
         # What devices and periodic copies keep cannot be changed from outside.
-        if not isinstance(kernel, CpuKernel) or kernel.plan.block is not None:
+        if not isinstance(kernel, CpuKernel) or (
+            kernel.plan.block and (kernel.plan.block.wider or kernel.plan.computed.program.once)
+        ):
             return None
         return kernel.start(whole, inputs, self.threads)
 

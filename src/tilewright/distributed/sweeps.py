@@ -34,10 +34,12 @@ from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import HUGE_PAGE, Array, Workspace, ask_for_huge_pages, copy_jobs, layout, spread
 from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.store.hosts import host
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import CpuSchedule
 from tilewright.schedules.family import Family, Parts
 from tilewright.schedules.tiling import Tiling, as_tiling
+from tilewright.tuning.choice import computed_form
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
 from tilewright.tuning.stencil import on_machine
@@ -76,6 +78,7 @@ def applies(problem: Problem, computer: Computer) -> bool:
         and problem.steps > 1
         and not wrapped_axes(problem)
         and max(problem.program.analysis.copies) <= 2
+        and computed_form(problem, host()) is problem  # tiles keep the versions of the problem's own fields
         and bool(_families(problem, computer))
     )
 

@@ -5,7 +5,7 @@ which a CPU's code may read and write the caller's own arrays.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import direct
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import Array, Workspace, check_memory
-from tilewright.runtime.session import Inputs, Session, point_tables
+from tilewright.runtime.session import SHARED, Inputs, Session, point_tables
 
 if TYPE_CHECKING:  # loaded by what opens a device
     from tilewright.runtime.devices import gpu
@@ -100,10 +100,10 @@ class CpuKernel:
 
     def copies_nothing(self, problem: Problem, inputs: Inputs) -> bool:
         """Whether ``run`` reads the caller's own arrays and writes the results where they stay."""
-        return self.halo(problem) is None and direct.applies(self.compiled, problem, inputs)
+        return _on_given_arrays(self.compiled, problem, inputs, self.halo(problem)) is not None
 
     def halo(self, problem: Problem) -> Extended | None:
-        """Return the periodic copies around a grid of a problem's shape, or None."""
+        """Return what is computed for a problem of another shape, or None where that is the problem itself."""
         return None if self.plan.block is None else self.plan.block.fitted(problem.shape)
 
 
@@ -113,21 +113,40 @@ def execute(
     inputs: Inputs,
     threads: int,
     workspace: Workspace | None = None,  # fresh memory by default
-    halo: Extended | None = None,  # periodic copies around a grid that wraps
+    halo: Extended | None = None,  # what is computed where that is not the problem itself
 ) -> dict[str, Array]:
     """Run a kernel; returns the newest version of every updated field.
 
     The inputs are only read; the interpreter's lock is free while the kernel runs, and any number of threads may run
     the same kernel at a time.
     """
-    if halo is None and direct.applies(compiled, problem, inputs):
-        return direct.execute(compiled, problem, inputs, threads, workspace)
+    given = _on_given_arrays(compiled, problem, inputs, halo)
+    if given is not None:
+        results = direct.execute(compiled, *given, threads, workspace)
+        return {field: results[field] for field in problem.program.updated}
     session = Session(compiled, problem, inputs, threads, halo=halo, workspace=workspace)
     try:
         session.advance(problem.steps, last=True)
         return session.results(inputs.out)
     finally:
         session.close()
+
+
+def _on_given_arrays(
+    compiled: CompiledKernel, problem: Problem, inputs: Inputs, halo: Extended | None
+) -> tuple[Problem, Inputs] | None:
+    """Return what a kernel computes and with which arrays, if it can work on the caller's own."""
+    if halo is not None:
+        if halo.wider:
+            return None
+        program = halo.problem.program
+        if program.once:
+            return None
+        own = [{name: SHARED.lend_grid(problem.shape, problem.dtype) for name in program.inner} for _ in range(2)]
+        problem = replace(halo.problem, steps=problem.steps)
+        arrays = {**inputs.arrays, **{name: (array,) for name, array in own[0].items()}}
+        inputs = replace(inputs, arrays=arrays, out=inputs.out and {**inputs.out, **own[1]})
+    return (problem, inputs) if direct.applies(compiled, problem, inputs) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.facts import fact
 from tilewright.base.intmath import round_up
+from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
@@ -30,6 +31,7 @@ from tilewright.runtime.points import Look, PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
 _SMALL = 2**20  # bytes up to which a run copies with one thread
+_SLAB = 2**18  # bytes of a field of which NumPy computes at a time
 _SPREAD_BYTES = 2**23  # bytes of halos from which on several threads fill them
 SHARED = Workspace(keep=2**29, offer=True)
 """Memory of earlier runs: taking it anew costs a page fault and a clearing per page, a tenth of a run of 100 steps, or
@@ -67,6 +69,8 @@ class Session:
         workspace: Workspace | None = None,  # that of earlier runs by default
     ) -> None:
         self.problem = problem
+        self._program = (problem if halo is None else halo.problem).program  # that of the kernel
+        self._fields, self._once = self._program.fields, self._program.once
         self.steps = 0  # steps done so far
         self._compiled, self._halo, storage = compiled, halo, compiled.storage
         self._threads = threads
@@ -77,7 +81,7 @@ class Session:
         self._layout, self._offsets = static.layout, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
-        self._exact = 0 if halo is None else halo.problem.steps
+        self._exact = 0 if halo is None else halo.block
         total = static.own + compiled.layout.scratch * threads
         results = sum(math.prod(storage.shape(field, problem.shape)) for field in static.updated)
         self._check(total + (0 if inputs.out else problem.itemsize * results))
@@ -98,7 +102,7 @@ class Session:
             if self._halo is not None:
                 if self._exact == 0:
                     self._refresh(self._history())
-                    self._exact = self._halo.problem.steps
+                    self._exact = self._halo.block
                 now = min(now, self._exact)
                 self._exact -= now
             steps -= now
@@ -124,7 +128,8 @@ class Session:
     def replace(self, field: str, values: Array) -> None:
         """Set every cell of a field that no statement updates, its periodic copies included."""
         self._copy([(self.newest(field), values)])
-        self._refresh(iter([(field, 0)]))
+        self._compute_once()
+        self._refresh(iter([(field, 0), *((name, 0) for name, _ in self._once)]))
 
     def begin(self, arrays: Mapping[str, Sequence[Array]], first: int = 0) -> None:
         """Start again from the same run's states after ``first`` steps: what no step changes stays as it is."""
@@ -135,6 +140,7 @@ class Session:
 
     def settle(self, first: int) -> None:
         """Take as the state what was put into every version that :meth:`newest` shows, of a session without arrays."""
+        self._compute_once()
         self._first, pairs = first, []
         for field, age, part, source in self._static.copies_in:
             if age > source or age >= self.problem.program.history(field):
@@ -171,7 +177,7 @@ class Session:
 
     def _slot(self, field: str, age: int) -> Array:
         """One version with its halo."""
-        number = self.problem.program.fields.index(field)
+        number = self._fields.index(field)
         copies = self._compiled.layout.copies[number]
         slot = (self._version - age - self._compiled.layout.states) % copies
         layout = self._static.layouts[number]
@@ -204,9 +210,7 @@ class Session:
         shifts = [each.slot * each.itemsize * turn for each, turn in zip(self._static.layouts, turned, strict=True)]
         starts = [
             self._address + offset + shift if copies else self._series[field]
-            for field, offset, copies, shift in zip(
-                self.problem.program.fields, self._offsets, needs.copies, shifts, strict=True
-            )
+            for field, offset, copies, shift in zip(self._fields, self._offsets, needs.copies, shifts, strict=True)
         ]
         threads = self._compiled.team(self._threads)
         distance = -layout.slot if odd else layout.slot
@@ -259,10 +263,26 @@ class Session:
         if not inputs.arrays:
             return
         self._put_in(inputs.arrays, self._static.copies_in)
+        self._compute_once()
         if self._halo is not None:
-            constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)
+            constant = ((field, 0) for field in self._fields if field not in self._halo.problem.program.updated)
             self._refresh(itertools.chain(constant, self._history()))
             self._copy_halo()
+
+    def _compute_once(self) -> None:
+        """Fill the fields that are made of coefficients, a slab of cells after the other, on several threads."""
+        if not self._once:
+            return
+        scalars = reference.typed_scalars(self.problem.dtype, self._scalars)
+        views = {field: self.newest(field) for field in self._fields}
+
+        def fill(rows: slice) -> None:
+            for name, values in reference.once(self._program, lambda field: views[field][rows], scalars):
+                views[name][rows] = values
+
+        bounds = [*range(0, self.problem.shape[0], _once_rows(self.problem)), self.problem.shape[0]]
+        jobs = [functools.partial(fill, slice(*pair)) for pair in itertools.pairwise(bounds)]
+        memory.spread(jobs, self._copiers)
 
     def _put_in(
         self,
@@ -327,6 +347,11 @@ class Session:
                     (low, extent - high) for (low, high), extent in zip(self._halo.around, older.shape, strict=True)
                 ]
                 self._copy([(older[slab], first[slab]) for slab in memory.frame(older.shape, tuple(span))])
+
+
+def _once_rows(problem: Problem) -> int:
+    """Rows of a slab in which values in between stay in a cache."""
+    return max(1, _SLAB * problem.shape[0] // max(1, problem.cells * problem.itemsize))
 
 
 def point_tables(
@@ -394,7 +419,7 @@ def _static(
     problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], parts: tuple[tuple[str, Layout], ...]
 ) -> _Static:
     layout, program = memory.layout(whole.shape, problem.itemsize), problem.program
-    layouts = tuple(dict(parts).get(field, layout) for field in program.fields)
+    layouts = tuple(dict(parts).get(field, layout) for field in whole.program.fields)
     offsets, total = [], _lead(whole, storage)
     for count, each in zip(copies, layouts, strict=True):
         offsets.append(total)
@@ -407,7 +432,7 @@ def _static(
         own=round_up(total, PAGE),
         histories=histories,
         updated=program.updated,
-        copies_in=tuple(_copies_in(problem, storage, copies, histories)),
+        copies_in=tuple(_copies_in(problem, storage, copies[: len(histories)], histories)),
     )
 
 

@@ -9,12 +9,14 @@ import math
 from dataclasses import replace
 
 from tilewright.base.errors import TilewrightError
+from tilewright.base.facts import fact
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import run_seconds, whole_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.staging import once_operations, with_inner_fields
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.family import Family, Legal
@@ -30,6 +32,7 @@ _FEWEST_STEPS = 3
 """Steps from which a run on a CPU that nobody has calibrated is tiled in time: two steps save one pass over memory at
 most, which is no more than the guessed speeds may be off, and took up to a tenth longer (``benchmarks/short_runs.py``).
 """
+_WORDS_PER_OPERATION = 3  # two are read and one is written
 _OF_FAMILY = 3  # tilings per family, so that there are others where a compiler finds that the first one spills
 
 
@@ -39,6 +42,27 @@ def choose_tiling(problem: Problem, machine: Machine, storage: Storage = PLAIN, 
     With ``copies`` the caller's arrays are copied in and out, where a family needs that. On a GPU it is the first of
     :func:`tilewright.tuning.choice.gpu_defaults`.
     """
+    return _choose(computed_form(problem, machine, storage), machine, storage, copies=copies)
+
+
+@fact
+def computed_form(problem: Problem, machine: Machine, storage: Storage = PLAIN) -> Problem:
+    """Return what a run computes on a grid: the problem, or where the model expects it to be faster, in another form.
+
+    That is with inner expressions in fields of their own (:mod:`tilewright.programs.stencil.staging`). In memory that
+    keeps or reads the states of all steps, where some cells alone are updated, and on GPUs it is the problem.
+    """
+    plain = storage.states or problem.regions or machine.kind == "gpu"
+    staged = None if plain else with_inner_fields(problem)
+    if staged is None:
+        return problem
+    forms = (problem, staged)
+    plain_seconds, seconds = (_whole_seconds(form, _choose(form, machine, storage), machine, storage) for form in forms)
+    return staged if seconds < plain_seconds else problem
+
+
+def _choose(problem: Problem, machine: Machine, storage: Storage = PLAIN, *, copies: bool = True) -> Tiling:
+    """Return the tiling of a problem in the form that is computed."""
     if machine.kind == "gpu":
         return gpu_defaults(problem, machine)[0].tiling
     setting = make_setting(problem, machine, storage=storage)
@@ -54,25 +78,36 @@ def choose_tiling(problem: Problem, machine: Machine, storage: Storage = PLAIN, 
 def choose_blocks(
     problem: Problem, machine: Machine, tiling: Tiling | None = None, storage: Storage = PLAIN
 ) -> PeriodicBlocks | None:
-    """Return how a periodic problem runs in time tiles, in blocks on an extended grid; None where it does not."""
+    """Return how a problem that wraps, in the form that is computed, runs in time tiles; None where it does not."""
     if storage.states or problem.regions or problem.points.faces:
         return None  # what was right of the copies around one state is not right of those around another
     if problem.steps < 2 or not wrapped_axes(problem) or (tiling and tiling.family.untiled):
         return None
     if tiling is None:
-        return plan_blocks(problem, machine, lambda block: choose_tiling(block, machine, copies=False))
+        return plan_blocks(problem, machine, lambda block: _choose(block, machine, copies=False))
     return plan_blocks(problem, machine, lambda block: catalogue.legal(block, tiling), always=True)
 
 
 def whole_run_seconds(problem: Problem, tiling: Tiling, machine: Machine, storage: Storage = PLAIN) -> float:
     """Return what the model expects of a whole run, copies of the arrays and of periodic sides included."""
+    return _whole_seconds(computed_form(problem, machine, storage), tiling, machine, storage)
+
+
+def _whole_seconds(problem: Problem, tiling: Tiling, machine: Machine, storage: Storage) -> float:
     blocks = choose_blocks(problem, machine, tiling, storage)
     if blocks is None:
         ratio = arithmetic_ratio(problem, tiling, machine)
         costs = time_model.predict(problem, tiling, machine, arithmetic=ratio, storage=storage)
     else:
         costs = blocks.costs
-    return float(whole_seconds(tiling.family, costs.seconds, make_setting(problem, machine, storage=storage)))
+    seconds = costs.seconds + _seconds_once(problem, machine)
+    return float(whole_seconds(tiling.family, seconds, make_setting(problem, machine, storage=storage)))
+
+
+def _seconds_once(problem: Problem, machine: Machine) -> float:
+    """Return the time of what is computed of coefficients before the first step: NumPy passes over memory each time."""
+    words = _WORDS_PER_OPERATION * once_operations(problem.program)
+    return words * problem.cells * problem.itemsize / machine.dram_bandwidth.value
 
 
 @functools.lru_cache(maxsize=256)

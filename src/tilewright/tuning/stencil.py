@@ -23,7 +23,7 @@ from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as choices
-from tilewright.tuning.choice import choose_blocks
+from tilewright.tuning.choice import choose_blocks, computed_form
 from tilewright.tuning.ranking import best_tiling, families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio
@@ -38,8 +38,9 @@ def on_machine(
     problem: Problem, machine: Machine, *, model: str = "exact", scope: str | None = None
 ) -> "StencilWorkload":
     """Return a problem on a machine."""
-    setting = make_setting(problem, machine, scope)
-    return StencilWorkload(problem=problem, machine=machine, model=model, scope=scope, setting=setting)
+    form = computed_form(problem, machine) if model == "exact" and scope is None else problem
+    setting = make_setting(form, machine, scope)
+    return StencilWorkload(problem=problem, form=form, machine=machine, model=model, scope=scope, setting=setting)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class StencilWorkload:
     """A stencil's problem on a machine."""
 
     problem: Problem
+    form: Problem  # in which it is computed
     machine: Machine
     model: str  # ``exact``, or ``published`` for the papers' equations as printed
     scope: str | None  # who shares the bandwidth
@@ -70,7 +72,7 @@ class StencilWorkload:
     @property
     def cell_bytes(self) -> int:
         """Bytes of memory per cell: every copy of every field."""
-        return sum(self.problem.program.analysis.copies) * self.problem.itemsize
+        return sum(self.form.program.analysis.copies) * self.form.itemsize
 
     def changed(self, machine: Machine, shape: tuple[int, ...], steps: int) -> "StencilWorkload":
         """Return the same program, elsewhere, at another size."""
@@ -91,10 +93,10 @@ class StencilWorkload:
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:
         """Return a tiling, the model's choice by default, with its costs; a grid that wraps runs in blocks."""
         plain = self.model == "exact" and self.scope is None
-        blocks = choose_blocks(self.problem, self.machine, tiling) if plain else None
+        blocks = choose_blocks(self.form, self.machine, tiling) if plain else None
         if blocks is not None:
             return blocks.tiling, blocks.costs
-        problem, model = self.problem, self.model
+        problem, model = self.form, self.model
         chosen = best_tiling(problem, self.setting, model) if tiling is None else tilings.legal(problem, tiling)
         ratio = arithmetic_ratio(problem, chosen, self.machine)
         return chosen, time_model.predict(
@@ -115,7 +117,7 @@ class StencilWorkload:
         """Return the tilings of all legal families within a share of the best, best first."""
         band = np.inf if within is None else within
         plain = self.model == "exact" and self.scope is None
-        blocks = choose_blocks(self.problem, self.machine) if plain and not self.setting.cpu else None
+        blocks = choose_blocks(self.form, self.machine) if plain and not self.setting.cpu else None
         tilings = self._ranked(metric, (band, top), coarse=points == "coarse")
         if blocks is not None:
             tilings = self._with_blocks(blocks, tilings, metric, (band, top))
@@ -124,7 +126,7 @@ class StencilWorkload:
     def _ranked(self, metric: str, quota: tuple[float, int | None], *, coarse: bool) -> list[tuple[Tiling, Costs]]:
         """Return what is within a share of the best of all families, at most so many, best first."""
         band, top = quota
-        families = families_of(self.problem, self.setting, self.model)
+        families = families_of(self.form, self.setting, self.model)
         pool = [self._band(family, metric, quota, coarse=coarse) for family in families]
         limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
         priced: list[tuple[float, int, Tiling, Costs]] = []
@@ -152,7 +154,7 @@ class StencilWorkload:
         return [every[place] for place in order.tolist() if cost[place] <= (1.0 + band) * cost[order[0]]][:top]
 
     def _blocks(self, tiling: Tiling) -> PeriodicBlocks | None:
-        return None if tiling.family.untiled else choose_blocks(self.problem, self.machine, tiling)
+        return None if tiling.family.untiled else choose_blocks(self.form, self.machine, tiling)
 
     def _band(
         self, family: Family, metric: str, quota: tuple[float, int | None], *, coarse: bool
@@ -195,7 +197,7 @@ class StencilWorkload:
         setting = self.setting
         if setting.cpu or setting.facts.block is not None or not tiling.family.streams:
             return setting
-        plain = make_problem(self.problem.program, setting.facts.shape, setting.facts.steps, self.problem.dtype)
+        plain = make_problem(self.form.program, setting.facts.shape, setting.facts.steps, self.form.dtype)
         return replace(setting, facts=facts_of(plain, cpu=False))
 
     def most_tiles(self, tiling: Tiling) -> int:

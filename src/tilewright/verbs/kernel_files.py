@@ -51,6 +51,13 @@ class KernelText:
         (plan,) = plans(self.problem, read_target(dialect), self.tiling, strict=self.strict)
         return plan
 
+    def _on_cpu(self) -> Problem:
+        """Return what a kernel in C computes: periodic copies are not among it."""
+        plan = self.decision
+        if plan is None or plan.target.backend != "c":
+            (plan,) = plans(self.problem, read_target("c"), self.tiling, strict=self.strict)
+        return self.problem if plan.block is None or plan.block.wider else plan.computed
+
     @staticmethod
     def device_source(decision: Plan) -> KernelSource[DeviceLayout]:
         """Return the kernels for a GPU, without the banner."""
@@ -63,9 +70,10 @@ class KernelText:
         if target.suffix not in DIALECTS:
             raise UsageError(f"kernels are exported to a file that ends in {', '.join(DIALECTS)}, got {target.name!r}")
         if target.suffix == ".c":
-            unit = emit_tiling(self.problem, self.tiling, strict=self.strict)
+            form = self._on_cpu()
+            unit = emit_tiling(form, self.tiling, strict=self.strict)
             kernels = {target: self.banner() + unit.text}
-            return kernels if alone else kernels | {target.with_suffix(".h"): header(unit, self.problem, self.tiling)}
+            return kernels if alone else kernels | {target.with_suffix(".h"): header(unit, form, self.tiling)}
         dialect = DIALECTS[target.suffix]
         decision = self.on_device(dialect)
         source = self.device_source(decision)

@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.expression import Apply, apply, flatten
-from tilewright.programs.stencil.powers import reduce_powers
+from tilewright.programs.stencil.powers import reduce_operators
 from tilewright.programs.stencil.program import FieldBuilder
 from tilewright.programs.stencil.reference import evaluate
 
@@ -98,7 +98,7 @@ def test_floating_point_has_negative_powers_of_whole_numbers():
 
 def test_short_powers_are_products_quotients_and_roots():
     for exponent in [*range(-8, 9), *(half / 2 for half in range(-15, 16, 2)), 4.0]:
-        tape = reduce_powers(flatten(apply("pow", U[0], exponent)))
+        tape = reduce_operators(flatten(apply("pow", U[0], exponent)))
         assert not any(isinstance(node, Apply) and node.op == "pow" for node in tape), exponent
         for number in (0.3, 1.0, 2.5, 7.0):
             assert evaluate(tape, lambda read, x=number: np.float64(x), {}) == pytest.approx(
@@ -109,4 +109,40 @@ def test_short_powers_are_products_quotients_and_roots():
 @pytest.mark.parametrize("exponent", [2.3, 8.5, -9, 1 / 3, 1j, math.inf, math.nan])
 def test_other_powers_stay(exponent):
     tape = flatten(apply("pow", U[0], exponent))
-    assert reduce_powers(tape) == tape
+    assert reduce_operators(tape) == tape
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 4.0, 1024])
+def test_remainders_of_powers_of_two_take_no_division(divisor):
+    tape = flatten(apply("remainder", U[0], divisor))
+    numbers = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.75, -3.25, 1e-30, -1e-30, 2.0**40 + 3, -7e5, math.inf, math.nan]
+    for dtype in (np.float32, np.float64):
+        values = np.array(numbers, dtype)
+        with np.errstate(invalid="ignore"):
+            found = evaluate(reduce_operators(tape), lambda read, x=values: x, {})
+            expected = np.remainder(values, dtype(divisor))
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found[:-2]), np.signbit(expected[:-2]))
+    whole = np.array([0, 1, -1, 5, -1025, 2**31 - 1], np.int32)
+    found = evaluate(reduce_operators(tape, rounds=False), lambda read: whole, {})
+    np.testing.assert_array_equal(found, np.remainder(whole, int(divisor)))
+    kept = {"remainder", "div", "floor_divide"} & {
+        node.op for node in reduce_operators(tape) if isinstance(node, Apply)
+    }
+    assert not kept
+
+
+@pytest.mark.parametrize("divisor", [3, -2, 0, 0.5, 2048, math.inf, math.nan, True + 2j])
+def test_other_remainders_stay(divisor):
+    tape = flatten(apply("remainder", U[0], divisor))
+    assert reduce_operators(tape) == tape
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "float16"])
+def test_colours_of_cells_are_those_of_numpy(dtype):
+    colours = tw.stencil(lambda u: u[0, 0] + (tw.index(0) + tw.index(1)) % 2 + 2 * (u[0, 0] % 4))
+    u = np.arange(15 * 37).reshape(15, 37).astype(dtype) % 50
+    for backend in ("c", "numpy"):
+        np.testing.assert_array_equal(
+            tw.run(colours, u, steps=2, backend=backend), tw.run(colours, u, steps=2, backend="numpy", strict=True)
+        )

@@ -5,6 +5,7 @@ step times a number of steps, filled with copies, the same steps run with ``fixe
 the edges creeps inwards by the reach per step and stops short of the grid proper. Then the copies are refreshed.
 """
 
+import sys
 from dataclasses import dataclass, replace
 
 from tilewright.base.facts import fact
@@ -16,10 +17,20 @@ from tilewright.programs.stencil.problem import Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extended:
-    """A problem on a grid with periodic copies around it."""
+    """What is computed for a problem that is not computed as it is: fields behind its own, copies around its grid."""
 
-    problem: Problem  # on the larger grid; its steps are those of one block
-    around: tuple[tuple[int, int], ...]  # cells below and above the grid proper, per axis
+    problem: Problem  # on the larger grid; with copies around it its steps are those of one block
+    around: tuple[tuple[int, int], ...]  # cells below and above the grid proper, per axis; of a grid alone none
+
+    @property
+    def block(self) -> int:
+        """Steps until the copies are stale."""
+        return self.problem.steps if self.wider else sys.maxsize
+
+    @property
+    def wider(self) -> bool:
+        """Whether there are copies around the grid."""
+        return any(map(any, self.around))
 
     def fitted(self, shape: tuple[int, ...]) -> "Extended":
         """Return the same copies around a grid of another shape."""

@@ -141,15 +141,22 @@ class Problem(Facts):
     def margins(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """Per axis the cells below and above that a statement does not update, in a grid of any shape.
 
-        Those with a read outside a ``fixed`` side.
+        Those with a read outside a ``fixed`` side, or one of what an inner expression has no value of.
         """
+        read_fields = {read.field for read in statement.reads} if self.program.inner else ()
+        inner = {
+            each.field: self.margins(each)
+            for each in self.program.statements
+            if each.field in read_fields and each.field in self.program.inner
+        }
         margins = []
         for axis in range(self.program.rank):
             low = high = 0
             for read in statement.reads:
                 below, above = self.sides(read.field)[axis]
-                low = max(low, -read.offset[axis] if below.kind == "fixed" else 0)
-                high = max(high, read.offset[axis] if above.kind == "fixed" else 0)
+                unset = inner[read.field][axis] if read.field in inner else (0, 0)
+                low = max(low, unset[0] - read.offset[axis] if below.kind == "fixed" else 0)
+                high = max(high, unset[1] + read.offset[axis] if above.kind == "fixed" else 0)
             margins.append((low, high))
         return tuple(margins)
 

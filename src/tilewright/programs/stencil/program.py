@@ -17,6 +17,8 @@ MAX_RANK = 4
 MAX_REACH = 64
 STEP = "tw_t"
 """The scalar that is the step's number, :data:`tilewright.t`: every run gives it the numbers 0, 1, 2 and so on."""
+INNER = "tw_inner"
+"""Start of the names of fields that hold values of a step's own expressions: no run is given them or returns them."""
 
 LEVELS = "there are u.prev and u.prev2, the steps before, and u.new, the values of this step"
 
@@ -49,6 +51,8 @@ class Program(Facts):
             that differ in them alone are equal.
         subdomains: Updated fields that are 0 but at the ends of an axis, as their statements say: a run takes and keeps
             their cells there alone. Neither are these part of what is computed.
+        once: Fields that no run is given but computes of its coefficients before the first step, and of what, at the
+            cell itself (:mod:`tilewright.programs.stencil.staging`); no part of what a step computes either.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Program(Facts):
     summary: str = ""
     defaults: tuple[tuple[str, complex], ...] = field(default=(), compare=False)
     subdomains: tuple[tuple[str, Subdomain], ...] = field(default=(), compare=False)
+    once: tuple[tuple[str, Tape], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the names that become those of variables in generated code.
@@ -83,6 +88,16 @@ class Program(Facts):
         """Names of the fields that a step computes, in field order."""
         written = {statement.field for statement in self.statements}
         return tuple(name for name in self.fields if name in written)
+
+    @functools.cached_property
+    def inner(self) -> tuple[str, ...]:
+        """Fields of its own expressions, behind all others (:mod:`tilewright.programs.stencil.staging`)."""
+        return tuple(name for name in self.fields if name.startswith(INNER))
+
+    @functools.cached_property
+    def before(self) -> "Program":
+        """What computes the fields of :attr:`once`."""
+        return replace(self, statements=tuple(Statement(field=name, tape=tape) for name, tape in self.once), once=())
 
     @functools.cached_property
     def reach(self) -> tuple[tuple[int, int], ...]:

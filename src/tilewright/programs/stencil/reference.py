@@ -13,7 +13,7 @@ from tilewright.programs.stencil.boundaries import Boundary, Sides
 from tilewright.programs.stencil.expression import Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.program import Program, Statement
 
 Array = npt.NDArray[Any]
 Box = tuple[tuple[int, int], ...]  # per axis the first cell and the end
@@ -177,6 +177,13 @@ def run(
             state = step(problem, state, typed, added=added(number), number=number)
             stepped()
     return {field: state[field][0] for field in problem.program.updated}
+
+
+def once(program: Program, read: Callable[[str], Any], scalars: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that are computed before the first step, of what is read of others, the earlier ones too."""
+    for name, tape in program.once:
+        with np.errstate(all="ignore"):
+            yield name, evaluate(tape, lambda node: read(node.field), scalars)  # type: ignore[union-attr]
 
 
 def typed_scalars(dtype: str, scalars: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.choice import choose_blocks
+from tilewright.tuning.choice import choose_blocks, computed_form
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.select import DEGREE
 from tilewright.tuning.select import cost as metric_cost
@@ -32,6 +32,7 @@ def family_spaces(
     the length that the model prefers, their costs those of all blocks. With ``every``, all legal families, to be
     measured; else those whose models were validated.
     """
+    problem = computed_form(problem, machine) if model == "exact" else problem
     spaces = _spaces_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
     block = _block(problem, machine, every=every)
     if block is not None:

@@ -46,7 +46,7 @@ def of_case(
     from tilewright.verbs.bottleneck import explain
     from tilewright.verbs.energy.energy import compared
 
-    problem, machine = work.problem, work.machine
+    problem, machine = work.form, work.machine
     filled = tuple(_filled_tiling(work, each) if place < _FILLED else each for place, each in enumerate(candidates))
     try:
         prediction = predicted(work, parse(filled[0].tiling))
@@ -74,8 +74,8 @@ def of_case(
 
 def _families(work: StencilWorkload) -> tuple[StudiedTiling, ...]:
     """Return the best tiling of every family by predicted time, best first."""
-    setting, tilings = make_setting(work.problem, work.machine), []
-    for family in families_of(work.problem, setting, work.model):
+    setting, tilings = make_setting(work.form, work.machine), []
+    for family in families_of(work.form, setting, work.model):
         sizes, result = evaluated(setting, family, work.model)
         index = choices.best(result.seconds, sizes)
         if index is not None and result.joules is not None and np.isfinite(result.seconds[index]):

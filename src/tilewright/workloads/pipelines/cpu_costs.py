@@ -17,7 +17,7 @@ from tilewright.costs.breakdown import Times
 from tilewright.costs.operations import count_operations, hard_cycles
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.expression import Apply, flops
-from tilewright.programs.stencil.powers import reduce_powers
+from tilewright.programs.stencil.powers import reduce_operators
 from tilewright.workloads.pipelines.fusions import Group
 from tilewright.workloads.pipelines.problem import Halo, PipelineProblem, PipelineStencil
 from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
@@ -162,5 +162,5 @@ def _reads(stencils: Sequence[PipelineStencil], rows: int) -> tuple[set[tuple[st
 def _operation_cycles(stencil: PipelineStencil, machine: Machine, dtype: str) -> float:
     count = count_operations(stencil.tape, dtype)
     selects = sum(isinstance(node, Apply) and node.op in _SELECT for node in stencil.tape)
-    plain = flops(reduce_powers(stencil.tape)) - count.divisions - count.functions + 2 * selects
+    plain = flops(reduce_operators(stencil.tape)) - count.divisions - count.functions + 2 * selects
     return plain * machine.flop_cycles.value + hard_cycles(count, machine)
