@@ -62,8 +62,6 @@ def batch_plan(
     if own is None:
         return None
     chosen, block = own
-    if block is not None and block.problem.program.once:
-        return None  # threads copy and compute steps, by one list for all grids
     schedule = cpu_schedule(problem if block is None else block.problem, chosen, strict=strict, batch=True)
     evidence = "asked" if request else "model"
     return Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence)
@@ -76,6 +74,8 @@ def _one_each(
     """Return the tiling of one thread, if a share of its time is less than that of all threads on a grid."""
     alone, team = with_threads(machine, 1), with_threads(machine, threads)
     chosen, block = _on_cpu(problem, request, copies=True, machine=alone)
+    if block is not None and block.problem.program.once:  # threads copy and compute steps, by one list for all grids
+        chosen, block = _in_form(problem, request, copies=True, machine=alone, storage=PLAIN)
     if threads > 1:
         together, _ = _on_cpu(problem, request, copies=True, machine=team)
         if whole_run_seconds(problem, together, team) <= rounds * whole_run_seconds(problem, chosen, alone):

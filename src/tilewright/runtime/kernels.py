@@ -139,14 +139,23 @@ def _on_given_arrays(
     if halo is not None:
         if halo.wider:
             return None
-        program = halo.problem.program
-        if program.once:
-            return None
-        own = [{name: SHARED.lend_grid(problem.shape, problem.dtype) for name in program.inner} for _ in range(2)]
         problem = replace(halo.problem, steps=problem.steps)
-        arrays = {**inputs.arrays, **{name: (array,) for name, array in own[0].items()}}
-        inputs = replace(inputs, arrays=arrays, out=inputs.out and {**inputs.out, **own[1]})
-    return (problem, inputs) if direct.applies(compiled, problem, inputs) else None
+    if not direct.applies(compiled, problem, inputs):
+        return None
+    return problem, inputs if halo is None else _with_own(problem, inputs)
+
+
+def _with_own(problem: Problem, inputs: Inputs) -> Inputs:
+    """Add the arrays of a program's own fields; what one holds that is computed before the first step."""
+    program, arrays = problem.program, {field: versions[0] for field, versions in inputs.arrays.items()}
+    scalars = reference.typed_scalars(problem.dtype, inputs.scalars)
+    arrays.update(reference.once(program, arrays.__getitem__, scalars))
+    between, results = (
+        {name: SHARED.lend_grid(problem.shape, problem.dtype) for name in program.inner if name in program.updated}
+        for _ in range(2)
+    )
+    own = {name: (array,) for name, array in (arrays | between).items() if name in program.inner}
+    return replace(inputs, arrays={**inputs.arrays, **own}, out=inputs.out and {**inputs.out, **results})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from tilewright.costs.time import run_seconds, whole_seconds
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.staging import once_operations, with_inner_fields
+from tilewright.programs.stencil.staging import of_one_step, once_operations, with_inner_fields
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.family import Family, Legal
@@ -49,13 +49,15 @@ def choose_tiling(problem: Problem, machine: Machine, storage: Storage = PLAIN, 
 def computed_form(problem: Problem, machine: Machine, storage: Storage = PLAIN) -> Problem:
     """Return what a run computes on a grid: the problem, or where the model expects it to be faster, in another form.
 
-    That is with inner expressions in fields of their own (:mod:`tilewright.programs.stencil.staging`). In memory that
+    That is with inner expressions in fields of their own, and one step with what it would overwrite in one
+    (:mod:`tilewright.programs.stencil.staging`). In memory that
     keeps or reads the states of all steps, where some cells alone are updated, and on GPUs it is the problem.
     """
     plain = storage.states or problem.regions or machine.kind == "gpu"
+    alone = None if plain else of_one_step(problem)
     staged = None if plain else with_inner_fields(problem)
-    if staged is None:
-        return problem
+    if alone is not None or staged is None:
+        return alone or problem
     forms = (problem, staged)
     plain_seconds, seconds = (_whole_seconds(form, _choose(form, machine, storage), machine, storage) for form in forms)
     return staged if seconds < plain_seconds else problem

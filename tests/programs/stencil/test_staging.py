@@ -13,9 +13,10 @@ from tilewright.machines.files import load
 from tilewright.plan import Target
 from tilewright.planner import plans
 from tilewright.programs.stencil import catalogue, reference
-from tilewright.programs.stencil.expression import reads
+from tilewright.programs.stencil.dependences import overwritten_fields
+from tilewright.programs.stencil.expression import Read, reads
 from tilewright.programs.stencil.problem import Problem, make_problem
-from tilewright.programs.stencil.staging import with_inner_fields
+from tilewright.programs.stencil.staging import of_one_step, with_inner_fields
 from tilewright.runtime.store.hosts import host
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.choice import choose_tiling, computed_form, whole_run_seconds
@@ -194,6 +195,25 @@ def test_coefficients_beyond_a_side_or_of_one_step_are_computed_where_they_are()
     stepped_ = tw.stencil(lambda u, k, a: u[0, 0] / (1 + np.exp(-a * k[0, 0])))
     assert with_inner_fields(make_problem(stepped_.program, (20, 30), 9)) is not None
     assert with_inner_fields(make_problem(stepped_.program, (20, 30), 9, varying=("a",))) is None
+
+
+def test_one_step_overwrites_nothing_that_it_reads() -> None:
+    along_rows = tw.stencil(lambda u, a: u[0, 0] - a * u.new[0, -1])
+    (plan,) = plans(make_problem(along_rows.program, (30, 41), 1, "float16"), Target(backend="c"))
+    assert plan.computed.program.once == (("tw_inner0", (Read("u", 0, (0, 0)),)),)
+    assert not overwritten_fields(plan.computed.program)
+    u = np.random.default_rng(7).random((30, 41))
+    expected = tw.run(along_rows, u, a=0.3, steps=1, backend="numpy", strict=True)
+    before, over = u.copy(), u.copy()
+    np.testing.assert_array_equal(tw.run(along_rows, u, a=0.3, steps=1, strict=True), expected)
+    np.testing.assert_array_equal(u, before)
+    tw.run(along_rows, over, a=0.3, steps=1, strict=True, out=over)
+    np.testing.assert_array_equal(over, expected)
+    turned = np.asfortranarray(u)
+    np.testing.assert_array_equal(tw.run(along_rows, turned, a=0.3, steps=1, strict=True), expected)
+    assert of_one_step(make_problem(along_rows.program, (30, 41), 2)) is None
+    assert of_one_step(make_problem(catalogue.program("jacobi2d"), (30, 41), 1)) is None
+    assert of_one_step(make_problem(catalogue.program("wave2d"), (30, 41), 1)) is None
 
 
 def test_an_exported_kernel_says_which_field_it_needs_none_of(tmp_path: Path) -> None:

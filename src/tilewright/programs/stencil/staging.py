@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.facts import fact
 from tilewright.programs.stencil.boundaries import FACES, FIXED, Sides
+from tilewright.programs.stencil.dependences import overwritten_fields
 from tilewright.programs.stencil.expression import (
     Apply,
     Const,
@@ -49,6 +50,35 @@ def with_inner_fields(problem: Problem) -> Problem | None:
         return None  # a field of 16 bits or of whole numbers would round what values in between are not rounded to
     found = _with_fields(problem.program, problem.boundaries, problem.varying)
     return None if found is None else replace(problem, program=found[0], boundaries=found[1])
+
+
+def of_one_step(problem: Problem) -> Problem | None:
+    """Return a problem of one step that overwrites nothing it reads; None where it does not anyway, or cannot.
+
+    Before: ``u = u[0] - u.new[-1]``, in place. After: ``u = inner[0] - u.new[-1]``, and ``inner`` is what ``u`` was: a
+    caller's array is that, and nothing is copied.
+    """
+    program, fields = problem.program, sorted(overwritten_fields(problem.program))
+    several = any(program.history(field) > 1 for field in program.updated)
+    if problem.steps != 1 or problem.points or program.inner or several or not fields:
+        return None
+    names = {field: f"{INNER}{number}" for number, field in enumerate(fields)}
+    changed = tuple(
+        replace(
+            each,
+            tape=tuple(
+                replace(node, field=names[node.field])
+                if isinstance(node, Read) and node.level == 0 and node.field in names
+                else node
+                for node in each.tape
+            ),
+        )
+        for each in program.statements
+    )
+    centre = (0,) * program.rank
+    once = tuple((name, (Read(field, 0, centre),)) for field, name in names.items())
+    form = replace(program, fields=(*program.fields, *names.values()), statements=changed, once=once)
+    return replace(problem, program=form, boundaries=(*problem.boundaries, *map(problem.sides, fields)))
 
 
 @fact
