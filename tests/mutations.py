@@ -164,7 +164,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.rmtree(folder, ignore_errors=True)
-        for name in ("src", "tests", "examples", "docs", "benchmarks", "reproduce"):
+        for name in ("src", "tests", "examples", "docs", "benchmarks", "reproduce", ".ci", ".github"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md", "mkdocs.yml", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"):
             shutil.copy(ROOT / name, folder / name)
