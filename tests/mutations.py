@@ -166,8 +166,9 @@ class Copy:
         shutil.rmtree(folder, ignore_errors=True)
         for name in ("src", "tests", "examples", "docs", "benchmarks", "reproduce", ".ci", ".github"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "README.md", "mkdocs.yml", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"):
-            shutil.copy(ROOT / name, folder / name)
+        for pattern in ("pyproject.toml", "mkdocs.yml", "LICENSE", "CITATION.cff", "*.md"):
+            for path in ROOT.glob(pattern):
+                shutil.copy(path, folder / path.name)
         compiled = [
             sys.executable,
             "-m",

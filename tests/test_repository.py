@@ -1,12 +1,16 @@
 """What stands beside the package for those who host, cite or report on it agrees with the package."""
 
+import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 
 
 def test_hosted_ci_runs_the_script_in_every_version_that_is_promised():
@@ -22,3 +26,25 @@ def test_hosted_ci_runs_the_script_in_every_version_that_is_promised():
     *_, last = job["steps"]
     assert last == {"run": "bash .ci/run", "env": {"PYTHON": "python${{ matrix.python }}"}}
     assert "${PYTHON:-python3} " in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_citation_says_what_the_package_says_of_itself():
+    assert {"cff-version", "message", "title", "authors"} <= CITATION.keys()  # what the format demands
+    assert CITATION["title"] == PROJECT["name"]
+    assert CITATION["abstract"] == PROJECT["description"]
+    assert CITATION["license"] == PROJECT["license"]
+    assert CITATION["authors"] == PROJECT["authors"]
+    assert CITATION["keywords"] == PROJECT["keywords"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_readme_names_a_work_with_its_pages_and_the_commands_that_show_it(number):
+    work = CITATION["references"][number - 1]
+    names = [author["family-names"] for author in work["authors"]]
+    (item,) = re.findall(rf"^- \[{number}\] (.+\n(?:  .+\n)*)", README, flags=re.MULTILINE)
+    said = " ".join(item.split())
+    assert f"*{work['title']}*".lower() in said.lower()
+    assert all(each in said for each in [*names, str(work.get("year", "")), work.get("doi", "")])
+    pages = set(re.findall(r"\]\((docs/\w+\.md)\)", said))
+    rows = re.findall(rf"^\|[^|]+\| \[{number}\] {names[0]}\b.+\((docs/\w+\.md)", README, flags=re.MULTILINE)
+    assert pages == set(rows)

@@ -223,7 +223,7 @@ def test_readme_begins_with_a_result_a_speed_and_a_reason():
     assert "Two threads for each; only tilewright tiles time." in first
 
 
-ROW = r"^\| ([^|]+) \| \[[1-4]\] \| `([^`]+)` \| \[[^]]+\]\((docs/[^)]+)\) \|$"
+ROW = r"^\| ([^|]+) \| \[[1-4]\] [^|]+ \| `([^`]+)` \| \[[^]]+\]\((docs/[^)]+)\) \|$"
 WORKFLOWS = re.findall(ROW, README, flags=re.MULTILINE)
 """The papers' workflows: what, its first command, its page."""
 
