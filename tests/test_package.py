@@ -78,7 +78,8 @@ def test_the_source_archive_makes_the_same_wheel(wheel, tmp_path):
     (unpacked,) = (each for each in tmp_path.iterdir() if each.is_dir())
     assert {each.name for each in unpacked.iterdir()} == {
         "src", "tests", "docs", "examples", "benchmarks", "reproduce", ".ci", ".github", ".gitignore", "README.md",
-        "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "PKG-INFO", "mkdocs.yml", "pyproject.toml",
+        "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "LICENSE", "PKG-INFO", "mkdocs.yml",
+        "pyproject.toml",
     }  # fmt: skip
     (again,) = WheelBuilder(str(unpacked)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     with zipfile.ZipFile(again) as archive:

@@ -48,3 +48,33 @@ def test_readme_names_a_work_with_its_pages_and_the_commands_that_show_it(number
     pages = set(re.findall(r"\]\((docs/\w+\.md)\)", said))
     rows = re.findall(rf"^\|[^|]+\| \[{number}\] {names[0]}\b.+\((docs/\w+\.md)", README, flags=re.MULTILINE)
     assert pages == set(rows)
+
+
+SOURCE = {
+    path.relative_to(ROOT / "src" / "tilewright").as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "src" / "tilewright").rglob("*.py"))
+}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        (r"(?:pickle|dill|marshal|joblib|torch)\.loads?\(", ["runtime/workers/pool.py", "runtime/workers/worker.py"]),
+        (r"allow_pickle=True", []),
+        (r"(?<![\w.])(?:eval|exec|compile|__import__)\(", []),
+        (r"\.exec_module\(", ["verbs/load.py"]),
+        (r"shell=True|os\.(?:system|popen)\(|getoutput\(", []),
+        (r"\"(?:/\w+)*/sh\"", ["runtime/toolchains/cpu.py"]),
+        (r"^\s*(?:import|from) (?:socket|ssl|urllib|http|ftplib|smtplib|xmlrpc|requests)\b", []),
+    ],
+)
+def test_only_the_files_that_the_page_on_security_knows_run_what_they_read(pattern, files):
+    assert len(SOURCE) > 300
+    assert [name for name, text in SOURCE.items() if re.search(pattern, text, flags=re.MULTILINE)] == files
+
+
+def test_the_page_on_security_names_tests_that_exist():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)`", text)
+    assert len(named) >= 5
+    assert not [each for each in named if not (ROOT / each).exists()]
