@@ -37,7 +37,7 @@ def test_the_ten_files_for_a_weekend_are_as_long_as_said_and_hold_what_is_to_see
     for _, file, said, sentence in rows:
         text = (ROOT / file).read_text(encoding="utf-8")
         lengths.append(len(text.splitlines()))
-        assert lengths[-1] == pytest.approx(int(said), rel=0.15), file
+        assert lengths[-1] == pytest.approx(int(said), rel=0.2), file
         names = re.findall(r"`(\w+)`", sentence)
         assert names, file
         assert all(re.search(rf"^ *(?:def|class) {name}\b", text, flags=re.MULTILINE) for name in names), file
