@@ -93,7 +93,7 @@ def _on_cpu(
 ) -> tuple[Tiling, Extended | None]:
     """Return the tiling of a run on this processor, and what is computed where that is not the problem itself."""
     machine = machine or host()
-    form = computed_form(problem, machine, storage)
+    form = computed_form(problem, machine, storage, copies=copies)
     if form is not problem:
         with suppress(IllegalTilingError):  # a tiling that is asked for may be one of the problem as it is alone
             tiling, block = _in_form(form, request, copies=copies, machine=machine, storage=storage)

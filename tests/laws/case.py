@@ -225,6 +225,11 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"program": "sweep", "engine": LARGE}, "its grid cannot be cut"),
     ({"engine": "ranks", "size": "flat", "program": _with_rank(2)}, "fewer than the 2 ranks"),
     ({"family": "streaming", "size": "flat", "program": _with_rank(2, 3)}, "a streaming tiling needs at least"),
+    ({"family": "streaming", "size": "tiny", "program": "solid"}, "a streaming tiling needs at least"),
+    (
+        {"family": "streaming", "size": "flat", "program": "line", "engine": "ranks"},
+        "a streaming tiling needs at least",
+    ),
     (
         {
             "family": "streaming",

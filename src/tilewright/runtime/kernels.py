@@ -137,7 +137,7 @@ def _on_given_arrays(
 ) -> tuple[Problem, Inputs] | None:
     """Return what a kernel computes and with which arrays, if it can work on the caller's own."""
     if halo is not None:
-        if halo.wider:
+        if halo.wider or problem.steps > halo.block:
             return None
         problem = replace(halo.problem, steps=problem.steps)
     if not direct.applies(compiled, problem, inputs):

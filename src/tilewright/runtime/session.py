@@ -101,7 +101,8 @@ class Session:
             now = steps if self._points is None else min(steps, self._points.most)
             if self._halo is not None:
                 if self._exact == 0:
-                    self._refresh(self._history())
+                    self._compute_once()
+                    self._refresh(itertools.chain(self._history(), ((name, 0) for name, _ in self._once)))
                     self._exact = self._halo.block
                 now = min(now, self._exact)
                 self._exact -= now

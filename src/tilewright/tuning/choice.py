@@ -42,11 +42,11 @@ def choose_tiling(problem: Problem, machine: Machine, storage: Storage = PLAIN, 
     With ``copies`` the caller's arrays are copied in and out, where a family needs that. On a GPU it is the first of
     :func:`tilewright.tuning.choice.gpu_defaults`.
     """
-    return _choose(computed_form(problem, machine, storage), machine, storage, copies=copies)
+    return _choose(computed_form(problem, machine, storage, copies=copies), machine, storage, copies=copies)
 
 
 @fact
-def computed_form(problem: Problem, machine: Machine, storage: Storage = PLAIN) -> Problem:
+def computed_form(problem: Problem, machine: Machine, storage: Storage = PLAIN, *, copies: bool = True) -> Problem:
     """Return what a run computes on a grid: the problem, or where the model expects it to be faster, in another form.
 
     That is with inner expressions in fields of their own, and one step with what it would overwrite in one
@@ -54,7 +54,7 @@ def computed_form(problem: Problem, machine: Machine, storage: Storage = PLAIN) 
     keeps or reads the states of all steps, where some cells alone are updated, and on GPUs it is the problem.
     """
     plain = storage.states or problem.regions or machine.kind == "gpu"
-    alone = None if plain else of_one_step(problem)
+    alone = of_one_step(problem) if copies and not plain else None  # else further steps may follow
     staged = None if plain else with_inner_fields(problem)
     if alone is not None or staged is None:
         return alone or problem

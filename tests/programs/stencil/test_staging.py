@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.driver import make
 from tilewright.machines.files import load
 from tilewright.plan import Target
 from tilewright.planner import plans
@@ -17,6 +18,7 @@ from tilewright.programs.stencil.dependences import overwritten_fields
 from tilewright.programs.stencil.expression import Read, reads
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.staging import of_one_step, with_inner_fields
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.store.hosts import host
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.choice import choose_tiling, computed_form, whole_run_seconds
@@ -147,7 +149,7 @@ def test_gpus_and_numpy_compute_the_problem_itself() -> None:
 def test_a_tiling_of_the_problem_alone_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = make_problem(TILTED.program, (500, 500), 20)
     steep = replace(staged(problem), regions=(("u", ((8, -8), (8, -8))),))
-    monkeypatch.setattr("tilewright.planner.computed_form", lambda problem, *_: steep)
+    monkeypatch.setattr("tilewright.planner.computed_form", lambda *_, **__: steep)
     (plan,) = plans(problem, Target(backend="c"), parse("streaming:t=2,s=64x500"))
     assert plan.computed is problem
     assert plan.tiling.family == "streaming"
@@ -211,6 +213,13 @@ def test_one_step_overwrites_nothing_that_it_reads() -> None:
     np.testing.assert_array_equal(over, expected)
     turned = np.asfortranarray(u)
     np.testing.assert_array_equal(tw.run(along_rows, turned, a=0.3, steps=1, strict=True), expected)
+    inputs = Inputs(arrays={"u": (u.astype("float16"),)}, scalars={"a": 0.3})
+    session = make(plan).start(plan.problem, inputs, threads=1)
+    session.advance(2)
+    session.advance(1)
+    three = tw.run(along_rows, u.astype("float16"), a=0.3, steps=3, backend="numpy", strict=True)
+    np.testing.assert_allclose(session.newest("u").astype(float), three.astype(float), rtol=2e-3)
+    session.close()
     assert of_one_step(make_problem(along_rows.program, (30, 41), 2)) is None
     assert of_one_step(make_problem(catalogue.program("jacobi2d"), (30, 41), 1)) is None
     assert of_one_step(make_problem(catalogue.program("wave2d"), (30, 41), 1)) is None

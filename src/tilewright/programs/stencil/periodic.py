@@ -12,6 +12,7 @@ from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.boundaries import FIXED
 from tilewright.programs.stencil.dependences import distances
+from tilewright.programs.stencil.expression import reads
 from tilewright.programs.stencil.problem import Problem
 
 
@@ -24,8 +25,10 @@ class Extended:
 
     @property
     def block(self) -> int:
-        """Steps until the copies are stale."""
-        return self.problem.steps if self.wider else sys.maxsize
+        """Steps until the copies, or what was made of the first state, are stale."""
+        program = self.problem.program
+        stale = any(read.field in program.updated for _, tape in program.once for read in reads(tape))
+        return self.problem.steps if self.wider or stale else sys.maxsize
 
     @property
     def wider(self) -> bool:

@@ -343,7 +343,10 @@ class DifferentiatedRun:
     def _kernel(self, problem: Problem, storage: Storage = PLAIN) -> Kernel:
         key = (*_key(problem), storage)
         if key not in self._kernels:
-            self._kernels[key] = prepared(problem, self._target, None, strict=self._strict, storage=storage)
+            several = problem.steps > 1  # a kernel of one step is called for one step after the other
+            self._kernels[key] = prepared(
+                problem, self._target, None, strict=self._strict, copies=several, storage=storage
+            )
         return self._kernels[key]
 
     def _computed(self, problem: Problem, inputs: Inputs, steps: int, *, newest: bool = False) -> State:
