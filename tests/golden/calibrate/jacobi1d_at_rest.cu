@@ -16,8 +16,11 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
       {
         TW_LOCAL float *const to = chip;
         TW_UNROLL_BY(4)
-        for (int x = (i0 - 16); x < 528; x += 256) {
-          to[(x + 16)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+        for (int x_first = (-16); x_first < 528; x_first += 256) {
+          const int x = (x_first + i0);
+          if ((x < 528)) {
+            to[(x + 16)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+          }
         }
       }
     }
@@ -25,8 +28,11 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
       {
         TW_LOCAL float *const to = (chip + 544);
         TW_UNROLL_BY(4)
-        for (int x = (i0 - 16); x < 0; x += 256) {
-          to[(x + 16)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+        for (int x_first = (-16); x_first < 0; x_first += 256) {
+          const int x = (x_first + i0);
+          if ((x < 0)) {
+            to[(x + 16)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+          }
         }
       }
     }
@@ -34,8 +40,11 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
       {
         TW_LOCAL float *const to = (chip + 544);
         TW_UNROLL_BY(4)
-        for (int x = (i0 + 512); x < 528; x += 256) {
-          to[(x + 16)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+        for (int x_first = 512; x_first < 528; x_first += 256) {
+          const int x = (x_first + i0);
+          if ((x < 528)) {
+            to[(x + 16)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+          }
         }
       }
     }

@@ -15,22 +15,31 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
     {
       TW_LOCAL float *const to = chip;
       TW_UNROLL_BY(4)
-      for (int x = (i0 - 1); x < 5; x += 256) {
-        to[(x + 1)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+      for (int x_first = (-1); x_first < 5; x_first += 256) {
+        const int x = (x_first + i0);
+        if ((x < 5)) {
+          to[(x + 1)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+        }
       }
     }
     {
       TW_LOCAL float *const to = (chip + 6);
       TW_UNROLL_BY(4)
-      for (int x = (i0 - 1); x < 0; x += 256) {
-        to[(x + 1)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+      for (int x_first = (-1); x_first < 0; x_first += 256) {
+        const int x = (x_first + i0);
+        if ((x < 0)) {
+          to[(x + 1)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+        }
       }
     }
     {
       TW_LOCAL float *const to = (chip + 6);
       TW_UNROLL_BY(4)
-      for (int x = (i0 + 4); x < 5; x += 256) {
-        to[(x + 1)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+      for (int x_first = 4; x_first < 5; x_first += 256) {
+        const int x = (x_first + i0);
+        if ((x < 5)) {
+          to[(x + 1)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+        }
       }
     }
     TW_BARRIER_MEMORY();

@@ -20,33 +20,51 @@ TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw
       {
         TW_LOCAL float *const to = chip;
         TW_UNROLL_BY(4)
-        for (int x = (i0 - 1); x < 5; x += 4) {
-          TW_GLOBAL const float *const line = ((f0 + (((tw_wide)(turn2 % 2)) * slot)) + (((tw_wide)(left + x)) * s0));
-          TW_UNROLL_BY(1)
-          for (int q1 = (i1 + 3); q1 < 11; q1 += 32) {
-            to[(((x + 1) * 11) + (((q1 + ring) >= 11) ? ((q1 + ring) - 11) : (q1 + ring)))] = line[((z1 - 2) + q1)];
+        for (int x_first = (-1); x_first < 5; x_first += 4) {
+          const int x = (x_first + i0);
+          if ((x < 5)) {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)(turn2 % 2)) * slot)) + (((tw_wide)(left + x)) * s0));
+            TW_UNROLL_BY(1)
+            for (int q1_first = 3; q1_first < 11; q1_first += 32) {
+              const int q1 = (q1_first + i1);
+              if ((q1 < 11)) {
+                to[(((x + 1) * 11) + (((q1 + ring) >= 11) ? ((q1 + ring) - 11) : (q1 + ring)))] = line[((z1 - 2) + q1)];
+              }
+            }
           }
         }
       }
       {
         TW_LOCAL float *const to = (chip + 66);
         TW_UNROLL_BY(4)
-        for (int x = (i0 - 1); x < 0; x += 4) {
-          TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((turn2 + 1) % 2)) * slot)) + (((tw_wide)(left + x)) * s0));
-          TW_UNROLL_BY(1)
-          for (int q1 = (i1 + 3); q1 < 11; q1 += 32) {
-            to[(((x + 1) * 11) + (((q1 + ring) >= 11) ? ((q1 + ring) - 11) : (q1 + ring)))] = line[((z1 - 2) + q1)];
+        for (int x_first = (-1); x_first < 0; x_first += 4) {
+          const int x = (x_first + i0);
+          if ((x < 0)) {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((turn2 + 1) % 2)) * slot)) + (((tw_wide)(left + x)) * s0));
+            TW_UNROLL_BY(1)
+            for (int q1_first = 3; q1_first < 11; q1_first += 32) {
+              const int q1 = (q1_first + i1);
+              if ((q1 < 11)) {
+                to[(((x + 1) * 11) + (((q1 + ring) >= 11) ? ((q1 + ring) - 11) : (q1 + ring)))] = line[((z1 - 2) + q1)];
+              }
+            }
           }
         }
       }
       {
         TW_LOCAL float *const to = (chip + 66);
         TW_UNROLL_BY(4)
-        for (int x = (i0 + 4); x < 5; x += 4) {
-          TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((turn2 + 1) % 2)) * slot)) + (((tw_wide)(left + x)) * s0));
-          TW_UNROLL_BY(1)
-          for (int q1 = (i1 + 3); q1 < 11; q1 += 32) {
-            to[(((x + 1) * 11) + (((q1 + ring) >= 11) ? ((q1 + ring) - 11) : (q1 + ring)))] = line[((z1 - 2) + q1)];
+        for (int x_first = 4; x_first < 5; x_first += 4) {
+          const int x = (x_first + i0);
+          if ((x < 5)) {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((turn2 + 1) % 2)) * slot)) + (((tw_wide)(left + x)) * s0));
+            TW_UNROLL_BY(1)
+            for (int q1_first = 3; q1_first < 11; q1_first += 32) {
+              const int q1 = (q1_first + i1);
+              if ((q1 < 11)) {
+                to[(((x + 1) * 11) + (((q1 + ring) >= 11) ? ((q1 + ring) - 11) : (q1 + ring)))] = line[((z1 - 2) + q1)];
+              }
+            }
           }
         }
       }
@@ -61,39 +79,42 @@ TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw
           const int low = (0 - grow);
           const int high = (grow + 4);
           TW_UNROLL_BY(1)
-          for (int y1 = i1; y1 < 8; y1 += 32) {
-            const int own = ((y1 - row) + 2);
-            const int cm1 = ((((own - 1) + ring) >= 11) ? (((own - 1) + ring) - 11) : ((own - 1) + ring));
-            const int cp0 = (((own + ring) >= 11) ? ((own + ring) - 11) : (own + ring));
-            const int cp1 = ((((own + 1) + ring) >= 11) ? (((own + 1) + ring) - 11) : ((own + 1) + ring));
-            TW_UNROLL_BY(1)
-            for (int x = (i0 + low); x < high; x += 4) {
-              const float r0 = u0[((((x - 1) + 1) * 11) + cp0)];
-              const float r1 = u0[(((x + 1) * 11) + cm1)];
-              const float r2 = u0[(((x + 1) * 11) + cp0)];
-              const float r3 = u0[(((x + 1) * 11) + cp1)];
-              const float r4 = u0[((((x + 1) + 1) * 11) + cp0)];
-              const float t0 = r0;
-              const float t1 = r1;
-              const float t2 = (t0 + t1);
-              const float t3 = r2;
-              const float t4 = (t2 + t3);
-              const float t5 = r3;
-              const float t6 = (t4 + t5);
-              const float t7 = r4;
-              const float t8 = (t6 + t7);
-              const float t10 = (t8 * 0.2f);
-              u0_new[(((x + 1) * 11) + cp0)] = t10;
-            }
-            const int all = ((row + 2) >= 2);
-            const int later = tw_min((row + 2), (1 - (row + 2)));
-            const int kept0 = (all ? high : tw_min(high, tw_max(low, (0 - later))));
-            const int kept1 = (all ? high : tw_min(high, tw_max(low, (later + 4))));
-            TW_GLOBAL float *const out = (((f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot)) + (((tw_wide)left) * s0)) + (z1 + (y1 - row)));
-            TW_UNROLL_BY(1)
-            for (int x = (i0 + low); x < high; x += 4) {
-              if (((x < kept0) | (x >= kept1))) {
-                out[(((tw_wide)x) * s0)] = u0_new[(((x + 1) * 11) + cp0)];
+          for (int y1_first = 0; y1_first < 8; y1_first += 32) {
+            const int y1 = (y1_first + i1);
+            if ((y1 < 8)) {
+              const int own = ((y1 - row) + 2);
+              const int cm1 = ((((own - 1) + ring) >= 11) ? (((own - 1) + ring) - 11) : ((own - 1) + ring));
+              const int cp0 = (((own + ring) >= 11) ? ((own + ring) - 11) : (own + ring));
+              const int cp1 = ((((own + 1) + ring) >= 11) ? (((own + 1) + ring) - 11) : ((own + 1) + ring));
+              TW_UNROLL_BY(1)
+              for (int x = (i0 + low); x < high; x += 4) {
+                const float r0 = u0[((((x - 1) + 1) * 11) + cp0)];
+                const float r1 = u0[(((x + 1) * 11) + cm1)];
+                const float r2 = u0[(((x + 1) * 11) + cp0)];
+                const float r3 = u0[(((x + 1) * 11) + cp1)];
+                const float r4 = u0[((((x + 1) + 1) * 11) + cp0)];
+                const float t0 = r0;
+                const float t1 = r1;
+                const float t2 = (t0 + t1);
+                const float t3 = r2;
+                const float t4 = (t2 + t3);
+                const float t5 = r3;
+                const float t6 = (t4 + t5);
+                const float t7 = r4;
+                const float t8 = (t6 + t7);
+                const float t10 = (t8 * 0.2f);
+                u0_new[(((x + 1) * 11) + cp0)] = t10;
+              }
+              const int all = ((row + 2) >= 2);
+              const int later = tw_min((row + 2), (1 - (row + 2)));
+              const int kept0 = (all ? high : tw_min(high, tw_max(low, (0 - later))));
+              const int kept1 = (all ? high : tw_min(high, tw_max(low, (later + 4))));
+              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot)) + (((tw_wide)left) * s0)) + (z1 + (y1 - row)));
+              TW_UNROLL_BY(1)
+              for (int x = (i0 + low); x < high; x += 4) {
+                if (((x < kept0) | (x >= kept1))) {
+                  out[(((tw_wide)x) * s0)] = u0_new[(((x + 1) * 11) + cp0)];
+                }
               }
             }
           }
@@ -134,24 +155,27 @@ TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw
           TW_UNROLL_BY(1)
           for (int x = (i0 - grow); x < (grow + 4); x += 4) {
             TW_UNROLL_BY(1)
-            for (int y1 = i1; y1 < 8; y1 += 32) {
-              const int x0 = (left + x);
-              const int x1 = (z1 + (y1 - row));
-              if (((((x0 >= 1) & (x0 < (n0 - 1))) & (x1 >= 1)) & (x1 < (n1 - 1)))) {
-                const float t0 = u0[(((((x0 - 1) - left) + 1) * 11) + (((((x1 - z1) + 2) + ring) >= 11) ? ((((x1 - z1) + 2) + ring) - 11) : (((x1 - z1) + 2) + ring)))];
-                const float t1 = u0[((((x0 - left) + 1) * 11) + ((((((x1 - 1) - z1) + 2) + ring) >= 11) ? (((((x1 - 1) - z1) + 2) + ring) - 11) : ((((x1 - 1) - z1) + 2) + ring)))];
-                const float t2 = (t0 + t1);
-                const float t3 = u0[((((x0 - left) + 1) * 11) + (((((x1 - z1) + 2) + ring) >= 11) ? ((((x1 - z1) + 2) + ring) - 11) : (((x1 - z1) + 2) + ring)))];
-                const float t4 = (t2 + t3);
-                const float t5 = u0[((((x0 - left) + 1) * 11) + ((((((x1 + 1) - z1) + 2) + ring) >= 11) ? (((((x1 + 1) - z1) + 2) + ring) - 11) : ((((x1 + 1) - z1) + 2) + ring)))];
-                const float t6 = (t4 + t5);
-                const float t7 = u0[(((((x0 + 1) - left) + 1) * 11) + (((((x1 - z1) + 2) + ring) >= 11) ? ((((x1 - z1) + 2) + ring) - 11) : (((x1 - z1) + 2) + ring)))];
-                const float t8 = (t6 + t7);
-                const float t10 = (t8 * 0.2f);
-                const float v = t10;
-                u0_new[(((x + 1) * 11) + (((((y1 - row) + 2) + ring) >= 11) ? ((((y1 - row) + 2) + ring) - 11) : (((y1 - row) + 2) + ring)))] = v;
-                if ((((row + 2) >= row1) | ((x < (0 - tw_min((row + 2), (1 - (row + 2))))) | (x >= (tw_min((row + 2), (1 - (row + 2))) + 4))))) {
-                  (f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot))[((((tw_wide)x0) * s0) + x1)] = v;
+            for (int y1_first = 0; y1_first < 8; y1_first += 32) {
+              const int y1 = (y1_first + i1);
+              if ((y1 < 8)) {
+                const int x0 = (left + x);
+                const int x1 = (z1 + (y1 - row));
+                if (((((x0 >= 1) & (x0 < (n0 - 1))) & (x1 >= 1)) & (x1 < (n1 - 1)))) {
+                  const float t0 = u0[(((((x0 - 1) - left) + 1) * 11) + (((((x1 - z1) + 2) + ring) >= 11) ? ((((x1 - z1) + 2) + ring) - 11) : (((x1 - z1) + 2) + ring)))];
+                  const float t1 = u0[((((x0 - left) + 1) * 11) + ((((((x1 - 1) - z1) + 2) + ring) >= 11) ? (((((x1 - 1) - z1) + 2) + ring) - 11) : ((((x1 - 1) - z1) + 2) + ring)))];
+                  const float t2 = (t0 + t1);
+                  const float t3 = u0[((((x0 - left) + 1) * 11) + (((((x1 - z1) + 2) + ring) >= 11) ? ((((x1 - z1) + 2) + ring) - 11) : (((x1 - z1) + 2) + ring)))];
+                  const float t4 = (t2 + t3);
+                  const float t5 = u0[((((x0 - left) + 1) * 11) + ((((((x1 + 1) - z1) + 2) + ring) >= 11) ? (((((x1 + 1) - z1) + 2) + ring) - 11) : ((((x1 + 1) - z1) + 2) + ring)))];
+                  const float t6 = (t4 + t5);
+                  const float t7 = u0[(((((x0 + 1) - left) + 1) * 11) + (((((x1 - z1) + 2) + ring) >= 11) ? ((((x1 - z1) + 2) + ring) - 11) : (((x1 - z1) + 2) + ring)))];
+                  const float t8 = (t6 + t7);
+                  const float t10 = (t8 * 0.2f);
+                  const float v = t10;
+                  u0_new[(((x + 1) * 11) + (((((y1 - row) + 2) + ring) >= 11) ? ((((y1 - row) + 2) + ring) - 11) : (((y1 - row) + 2) + ring)))] = v;
+                  if ((((row + 2) >= row1) | ((x < (0 - tw_min((row + 2), (1 - (row + 2))))) | (x >= (tw_min((row + 2), (1 - (row + 2))) + 4))))) {
+                    (f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot))[((((tw_wide)x0) * s0) + x1)] = v;
+                  }
                 }
               }
             }

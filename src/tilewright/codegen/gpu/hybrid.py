@@ -14,8 +14,8 @@ Source: Prajapati et al. 2017, sections 3 and 4; Grosser et al. 2014.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField, chip_of
@@ -346,11 +346,24 @@ class HybridKernel:
         inner = (ir.Var(f"z{axis}") + self._in_row(axis) for axis in range(1, self.rank))
         return (_LEFT + _X + further, *inner)
 
-    def _strided(self, name: str, span: Span, axis: int, unroll: int = 1) -> AbstractContextManager[ir.Expr]:
+    @contextmanager
+    def _strided(self, name: str, span: Span, axis: int, unroll: int = 1) -> Iterator[None]:
         """A loop of one thread over its share of a range along an axis."""
-        count = self.schedule.threads[axis]
-        low = ir.Var(f"i{axis}") + span[0] if count > 1 else span[0]
-        return self.b.loop(name, low, span[1], count, unroll=unroll)
+        b, (low, high), count = self.b, span, self.schedule.threads[axis]
+        own = ir.Var(f"i{axis}")
+        with ExitStack() as nest:
+            if count == 1:
+                nest.enter_context(b.loop(name, low, high, unroll=unroll))
+            elif isinstance(low, int) and isinstance(high, int):
+                # All threads take as many turns: half the machine code of loops that each thread enters elsewhere; and
+                # PoCL 3.0 puts a barrier into the first loop of a branch with barriers.
+                first = nest.enter_context(b.loop(f"{name}_first", low, high, count, unroll=unroll))
+                place = b.let(name, first + own)
+                if (high - low) % count:
+                    nest.enter_context(b.when(place < high))
+            else:
+                nest.enter_context(b.loop(name, own + low, high, count, unroll=unroll))
+            yield
 
     # Places on chip.
 

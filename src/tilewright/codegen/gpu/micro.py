@@ -109,11 +109,23 @@ def _quiet(node: ir.Stmt) -> tuple[ir.Stmt, ...]:
     if isinstance(node, ir.Store) and (_space(node.base) is ir.AddressSpace.GLOBAL or _loads(node.value)):
         return (ir.If(MOVING, (node,)),)
     if isinstance(node, ir.For | ir.Scope):
-        moves = [part for part in node.body if not isinstance(part, ir.Let)]
-        if moves and all(isinstance(part, ir.If) and part.condition == MOVING for part in moves):
-            body = tuple(each for part in node.body for each in (part.then if isinstance(part, ir.If) else (part,)))
+        match node.body:
+            case (ir.Let() as place, ir.If(otherwise=()) as inside) if inside.condition != MOVING:
+                then = _unconditional(inside.then)  # a thread's turn, the last of which may lie beyond the loop's end
+                body = then and (place, replace(inside, then=then))
+            case _:
+                body = _unconditional(node.body)
+        if body:
             return (ir.If(MOVING, (replace(node, body=body),)),)
     return (node,)
+
+
+def _unconditional(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Return statements without the condition that all they do stands under; none where something does not."""
+    moves = [part for part in body if not isinstance(part, ir.Let)]
+    if not moves or not all(isinstance(part, ir.If) and part.condition == MOVING for part in moves):
+        return ()
+    return tuple(each for part in body for each in (part.then if isinstance(part, ir.If) else (part,)))
 
 
 def _space(address: ir.Expr) -> ir.AddressSpace | None:
