@@ -201,6 +201,38 @@ def races_reported():
     opencl.prepare_oclgrind()
 
 
+@pytest.fixture(scope="session")
+def pocl(tmp_path_factory):
+    """PoCL's device by its number, such as ``opencl:1``: work-groups are compiled to loops, in vectors and threads."""
+    from tilewright.base.errors import TilewrightError
+    from tilewright.runtime.devices import opencl
+
+    os.environ.setdefault("POCL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "pocl"))
+    try:
+        platforms = [device.platform.name for device in opencl.devices()]
+    except TilewrightError as error:
+        pytest.skip(str(error))
+    numbers = [number for number, name in enumerate(platforms) if name.startswith("Portable Computing")]
+    if not numbers:
+        pytest.skip("there is no PoCL: pip install pocl-binary-distribution")
+    return f"opencl:{numbers[0]}"
+
+
+@pytest.fixture(params=["oclgrind", "pocl"])
+def opencl_device(request, capfd):
+    """A device of an implementation of OpenCL; of the interpreter, which reports races and accesses out of bounds."""
+    from tilewright.runtime.devices import opencl
+
+    if request.param == "pocl":
+        yield opencl.select(request.getfixturevalue("pocl").partition(":")[2])
+        return
+    pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
+    yield opencl.select("oclgrind")
+    said = "".join(capfd.readouterr()).lower()
+    assert "race" not in said
+    assert "invalid" not in said
+
+
 @pytest.fixture(autouse=True, scope="session")
 def verified():
     """Whatever IR a test prints is verified first."""

@@ -143,12 +143,12 @@ def test_a_fault_in_the_kernel_is_found(capfd, monkeypatch, old, new):
         return dataclasses.replace(source, text=source.text.replace(old, new))
 
     monkeypatch.setattr(table_gpu, "emit_gpu_table", broken)
-    table_gpu._kernel.cache_clear()
+    table_gpu._source.cache_clear()
     try:
         with pytest.raises(AssertionError):
             same(capfd, "smith_waterman", (23, 31), "orthogonal:t=5,s=12,sub=3", "int32")
     finally:
-        table_gpu._kernel.cache_clear()
+        table_gpu._source.cache_clear()
 
 
 @pytest.mark.parametrize("name", names())

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_over
+from tilewright.codegen.source import KernelSource
 from tilewright.runtime.call import addresses, compiled, scratch
-from tilewright.runtime.devices.device import Device
+from tilewright.runtime.devices import call
 from tilewright.runtime.devices.drivers import open_device
 from tilewright.workloads.tables.lower.cpu import emit_table, work_bytes
 from tilewright.workloads.tables.lower.gpu import ABOVE, BESIDE, emit_gpu_table
@@ -55,10 +56,10 @@ def _values(program: Recurrence, result: str, tables: Sequence[Array], last: Arr
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(
-    device: Device, dialect: str, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape
-) -> Any:  # noqa: ANN401
-    return device.build(emit_gpu_table(program, dtype, floating, shape, dialect))[0]
+def _source(
+    program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape, dialect: str
+) -> KernelSource[None]:
+    return emit_gpu_table(program, dtype, floating, shape, dialect)
 
 
 def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, result: str) -> tuple[Any, int, float]:
@@ -66,7 +67,7 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
     device, shape, rows = open_device(plan.target), schedule.shape, schedule.tiling.time
     assert shape is not None  # noqa: S101  (a device's schedule has one)
     program = plan.program
-    kernel = _kernel(device, plan.target.backend, program, plan.dtype, plan.floating, shape)
+    source = _source(program, plan.dtype, plan.floating, shape, plan.target.backend)
     outputs, threads = (result == "table", result == "sum"), shape.threads
     tall, wide = ceil_div(data.shape[0], rows), ceil_div(data.shape[1], threads * shape.sub)
     edges, last, folded = _arrays(program, data, (ABOVE, BESIDE), tall * threads, tables=outputs[0])
@@ -82,27 +83,15 @@ def fill_on_device(plan: TablePlan, schedule: TableSchedule, data: TableData, re
     matrices = [data.arrays[each.name] for each in program.inputs if each.kind == "matrix"]
     room = sum(each.nbytes for each in matrices) if shape.chip else 0
     sizes = [np.int32(extent) for each in matrices for extent in each.shape]
-    buffers: list[Any] = []
-    try:
-        for each in arrays:
-            buffers.append(device.allocate(each.nbytes))
-            device.write(buffers[-1], 0, each)
-
-        def work() -> None:
-            head = (*map(np.int32, data.shape), np.int32(rows))
-            for wave in range(tall + wide - 1):
-                first = max(0, wave - wide + 1)
-                numbers = (*head, np.int32(wave), np.int32(first), *map(np.int32, outputs), *sizes)
-                groups = min(tall, wave + 1) - first
-                device.start(kernel, (groups, threads), (*buffers, *numbers), room)
-
-        seconds = device.timed(work)
-        numbers = (*(range(2, 3 * len(program.tables), 3) if outputs[0] else ()), len(edges), len(edges) + 1)
-        *tables, last, folded = (_read(device, buffers[number], arrays[number]) for number in numbers)
-        return _values(program, result, tables, last, folded), threads, seconds
-    finally:
-        for buffer in buffers:
-            device.release(buffer)
+    head, launches = (*map(np.int32, data.shape), np.int32(rows)), list[call.Launch]()
+    for wave in range(tall + wide - 1):
+        first = max(0, wave - wide + 1)
+        numbers = (*head, np.int32(wave), np.int32(first), *map(np.int32, outputs), *sizes)
+        launches.append((0, min(tall, wave + 1) - first, (*arrays, *numbers)))
+    tables = arrays[2 : 3 * len(program.tables) : 3]
+    results = [*(tables if outputs[0] else ()), last, folded]
+    seconds = call.run(device, source, launches, results, room)
+    return _values(program, result, tables, last, folded), threads, seconds
 
 
 def _arrays(
@@ -121,10 +110,3 @@ def _arrays(
         arrays += [above, beside, np.empty(data.shape if tables else (1, 1), dtype=data.dtype)]
     arrays += [np.ascontiguousarray(data.arrays[each.name]) for each in program.inputs]
     return arrays, np.zeros(1, data.dtype), np.full(parts, program.semiring.zero(data.dtype), data.dtype)
-
-
-def _read(device: Device, buffer: Any, like: Array) -> Array:  # noqa: ANN401
-    array = np.empty_like(like)
-    device.read(buffer, 0, array)
-    device.finish()
-    return array
