@@ -24,6 +24,8 @@ FACTOR = 0.7
 """That of robin's condition."""
 STEP = 1e-6
 """Of the differences that a gradient is compared with."""
+OPENCL = "opencl:oclgrind"
+"""The device of cases on OpenCL's devices."""
 
 
 def fields_of(case: Case) -> dict[str, int]:
@@ -127,7 +129,7 @@ def given(case: Case) -> str:
         lines.append(f"edge = {text if case.boundary == 'per step' else f'({text}).astype({case.dtype!r})'}")
     options = {"steps": case.steps, "dtype": case.dtype, "boundary": _boundary(case), "threads": case.threads}
     options |= {"strict": case.strict} | ({} if case.result == "gradient" else {"tiling": tiling_of(case)})
-    options["backend"] = "opencl:oclgrind" if case.target == "opencl" else case.target
+    options["backend"] = OPENCL if case.target == "opencl" else case.target
     written = [f"{name}={each if name == 'boundary' else repr(each)}" for name, each in options.items()]
     if case.batch != "none":
         written.append(f"axes={axes}")
