@@ -8,9 +8,10 @@ from tests.sampling import some
 
 import tilewright as tw
 from tilewright.cli.app import COMMANDS
-from tilewright.inputs import files as data
 from tilewright.programs.stencil.catalogue import names, program
+from tilewright.runtime import samples
 from tilewright.runtime.kernels import CpuKernel
+from tilewright.runtime.samples import random_arrays
 from tilewright.runtime.warn import forget_warnings
 
 SMALL = {1: "3000", 2: "70x90", 3: "20x24x28"}
@@ -194,17 +195,17 @@ def test_the_same_seed_gives_the_same_data(cli, tmp_path):
 
 
 def test_random_data_are_never_zeros_and_coefficients_are_small():
-    u, k = data.random_arrays(program("heat2d_var"), (50, 60), "float32", 0)
+    u, k = random_arrays(program("heat2d_var"), (50, 60), "float32", 0)
     assert u.max() > 0.9
     assert 0 < k.max() <= 0.25
-    (counts,) = data.random_arrays(program("jacobi1d"), (1000,), "int32", 0)
+    (counts,) = random_arrays(program("jacobi1d"), (1000,), "int32", 0)
     assert set(counts) == set(range(10))
 
 
 def test_random_data_need_their_fields_and_one_more_of_memory(monkeypatch):
     asked = []
-    monkeypatch.setattr(data, "check_memory", asked.append)
-    data.random_arrays(program("heat2d_var"), (50, 60), "float64", 0)
+    monkeypatch.setattr(samples, "check_memory", asked.append)
+    random_arrays(program("heat2d_var"), (50, 60), "float64", 0)
     assert asked == [50 * 60 * 8 * 3]
 
 

@@ -5,7 +5,7 @@ groups in threads. Grids are larger than those of the interpreter: a launch has 
 """
 
 import itertools
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from tilewright.workloads.pipelines import fusions
 from tilewright.workloads.pipelines.problem import compute, make_pipeline_problem
 
 from . import case, case_run
-from .case import DIMENSIONS, TILINGS, Case, every_pair, refusals
+from .case import DIMENSIONS, TILINGS, Case, every_pair, runs
 from .case_run import judge
 
 SHAPES = {1: (4099,), 2: (131, 257), 3: (19, 35, 67)}
@@ -59,7 +59,7 @@ def every_family_and_boundary() -> list[Case]:
         more = [{"tile": 1}, {"points": "between"}, {"mask": "cells"}] if family != "none" else [{"result": "gradient"}]
         options = [{}, *(more if boundary in {"mirror", "constant"} else [])]
         found += [replace(plain, dtype=dtype, **each) for each, dtype in zip(options, dtypes, strict=False)]
-    return [each for each in found if not refusals(each)]
+    return [each for each in found if runs(asdict(each))]
 
 
 def cases() -> list[object]:

@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import is_number, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape, parse_number, parse_shape
 from tilewright.inputs.series import Recorder, level_names, load
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.formats.files import is_archive, read_archive, read_planes, write_archive
 from tilewright.runtime.formats.series import is_series
-from tilewright.runtime.memory import check_memory
+from tilewright.runtime.samples import random_arrays
 
 Array = npt.NDArray[Any]
 Levels = Array | tuple[Array, ...]  # one array, or several time levels of a field, newest first
 Planes = tuple[tuple[Levels, ...], ...]  # one tuple of arrays per plane, each with one entry per field
-_LARGEST_INTEGER = 10
-_COEFFICIENTS = 0.25
 
 
 def planes(
@@ -130,43 +127,6 @@ def _at_rest(program: Program, field: str, array: Array) -> Levels:
     return array if history == 1 else (array,) * history
 
 
-def random_arrays(program: Program, shape: tuple[int, ...], dtype: str, seed: int) -> tuple[Array, ...]:
-    """Return random data for every field, never zeros.
-
-    Numbers from 0 to 1, a quarter of that in fields that are never updated (coefficients), whole numbers from 0 to 9
-    for integer types.
-
-    >>> from tilewright.programs.stencil.catalogue import program
-    >>> random_arrays(program("jacobi1d"), (3,), "float32", 0)[0].dtype
-    dtype('float32')
-    """
-    if len(shape) != program.rank:
-        plural = "s" * (program.rank > 1)
-        raise UsageError(
-            f"{program.name!r} has {program.rank} dimension{plural}, got the shape {format_shape(shape)}",
-            f"write --shape {format_shape((256,) * program.rank)}",
-        )
-    kind = _numeric_type(dtype)
-    cells = int(np.prod(shape, dtype=object))
-    check_memory(cells * kind.itemsize * (len(program.fields) + 1))
-    generator = np.random.default_rng(seed)
-    arrays = []
-    for field in program.fields:
-        if kind.kind in "iu":
-            arrays.append(generator.integers(0, _LARGEST_INTEGER, shape, dtype=kind))
-            continue
-        narrow = np.float32 if kind.itemsize <= np.dtype(np.float32).itemsize else np.float64
-        values = generator.random(shape, dtype=narrow).astype(kind, copy=False)
-        arrays.append(values if field in program.updated else values * kind.type(_COEFFICIENTS))
-    return tuple(arrays)
-
-
-def random_profiles(program: Program, shape: tuple[int, ...], seed: int) -> dict[str, Array]:
-    """Return random numbers from 0 to a quarter for every profile of a program, by name."""
-    generator = np.random.default_rng(seed)
-    return {name: _COEFFICIENTS * generator.random(shape[axis]) for name, axis in program.profiles.items()}
-
-
 def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     """Read the scalars that a user sets as ``name=value``.
 
@@ -189,13 +149,3 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     if missing:
         raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"give --set {missing[0]}=VALUE")
     return values
-
-
-def _numeric_type(dtype: str) -> np.dtype[Any]:
-    try:
-        kind = numpy_type(dtype)
-    except UsageError:
-        kind = np.dtype(object)
-    if not is_number(kind) or kind.kind == "b":
-        raise UsageError(f"the dtype is a number's type, got {dtype!r}", "write float32, int32 or uint8, for example")
-    return kind

@@ -184,7 +184,8 @@ class GpuKernel:
         """Take memory of the device for a run and fill it; arrays of the inputs may lie there already."""
         from tilewright.runtime.devices import gpu
 
-        return gpu.GpuSession(self.program, problem, inputs, self.plan.block)
+        block = self.plan.block
+        return gpu.GpuSession(self.program, problem, inputs, None if block is None else block.fitted(problem.shape))
 
     def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
         """Run all steps and copy the results to the host."""

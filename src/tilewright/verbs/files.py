@@ -22,6 +22,7 @@ from tilewright.runtime.formats.files import check_output, is_archive, read_plan
 from tilewright.runtime.formats.pictures import depth_of, is_picture, picture_bits
 from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.memory import Array, check_memory
+from tilewright.runtime.samples import random_arrays
 from tilewright.runtime.session import point_tables
 from tilewright.verbs.options import RunFiles, RunOptions, refuse
 from tilewright.verbs.running.grids.engine import computed
@@ -390,7 +391,7 @@ def _arrays_of_ranks(options: RunOptions, files: RunFiles, program: Program, com
 
     def draw() -> None:
         if comm.Get_rank() == 0:
-            drawn.extend(data.random_arrays(program, shape, dtype, files.seed))
+            drawn.extend(random_arrays(program, shape, dtype, files.seed))
 
     rank_arrays.together(comm, draw)
     every = [rank_arrays.Array(shape, dtype, comm=comm, topology=dims) for _ in program.fields]

@@ -97,6 +97,11 @@ class CudaDevice:
         return kernels
 
     @property
+    def doubtful(self) -> bool:
+        """Whether its compiler may be any, which NVRTC is not."""
+        return False
+
+    @property
     def compiler(self) -> str:
         """The compiler of its kernels, with its version."""
         return f"NVRTC {nvrtc.version()} for {self.architecture}"

@@ -151,6 +151,10 @@ class Device(Protocol):
         """Compile a text; returns a handle per kernel. Raises a ToolchainError."""
 
     @property
+    def doubtful(self) -> bool:
+        """Whether its compiler may be any, so that its code is compared with NumPy before it is used."""
+
+    @property
     def compiler(self) -> str:
         """The compiler of its kernels, with its version."""
 

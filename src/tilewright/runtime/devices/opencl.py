@@ -111,6 +111,11 @@ class OpenClDevice:
         )
 
     @property
+    def doubtful(self) -> bool:
+        """Whether its compiler may be any, so that its code is compared with NumPy first; an interpreter has none."""
+        return not self.interpreted
+
+    @property
     def double(self) -> bool:
         """Whether it computes in double precision."""
         return "cl_khr_fp64" in self._device.extensions or self.interpreted

@@ -23,7 +23,6 @@ from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, sp
 from tilewright.costs.energy.price import Usage
 from tilewright.costs.published import energy as published
 from tilewright.driver import prepare
-from tilewright.inputs.files import random_arrays, random_profiles
 from tilewright.machines.machine import PARAMETERS, Machine
 from tilewright.machines.parameters import Quantity
 from tilewright.plan import Target, read_target
@@ -32,6 +31,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.report import energy as tables
 from tilewright.runtime import power
 from tilewright.runtime.devices.drivers import open_device
+from tilewright.runtime.samples import random_arrays, random_profiles
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning import stencil
 from tilewright.verbs.predict import MachineLike, as_machine

@@ -114,6 +114,7 @@ def run(
         UsageError: If a name, an option or a scalar cannot be used.
         IllegalTilingError: If the tiling breaks a dependence.
         ToolchainError: If ``backend="c"`` and there is no compiler that works.
+        WrongResultError: If the compiler of an OpenCL device makes of it what computes something else on a small grid.
 
     Examples:
         >>> import numpy as np

@@ -15,11 +15,11 @@ from tilewright.base.dtypes import limits
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
 from tilewright.driver import make
-from tilewright.inputs.arrays import Array, Given
-from tilewright.inputs.files import random_arrays, random_profiles
+from tilewright.inputs.arrays import Array
 from tilewright.plan import Plan
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime import checks
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs, Session
@@ -28,9 +28,6 @@ from tilewright.schedules.tiling import Tiling
 MINIMUM_SECONDS = 0.1  # a sample is repeated until its repeats take this long together
 MOST_REPEATS = 64  # however short, a sample is repeated no more often than this
 CHECK_OPERATIONS = 3e7  # operations that the check on a small problem may cost the reference
-_SEED = 20
-_SMALLEST = 7
-_NO_SIZE = 37  # extent of the small problem along an axis that the tiling does not cut
 _SAFETY = 16.0
 
 
@@ -48,15 +45,7 @@ def build(plan: Plan) -> Resources | None:
 def check(plan: Plan, scalars: Scalars) -> None:
     """Compare a candidate, planned for :func:`small_problem`, with the NumPy reference: whole and cut tiles."""
     problem = plan.problem
-    results = _kernel(plan).run(problem, _draw(problem, scalars).inputs(_blank_grids(problem)), plan.target.threads)
-    exact, allowed = _reference(problem, scalars)
-    for field, result in results.items():
-        error, is_within = rounding.worst_excess(result, exact[field], allowed[field])
-        if not is_within:
-            raise WrongResultError(
-                f"{str(plan.tiling)!r} is off by up to {error:.3g} in {field!r} on a small problem, "
-                "more than rounding explains"
-            )
+    checks.compare(_kernel(plan), problem, _draw(problem, scalars), _reference(problem, scalars))
 
 
 def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
@@ -65,7 +54,7 @@ def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
     All steps count as a whole run, copies of arrays included; fewer, and any on a GPU, without copies, which have no
     part in the further steps.
     """
-    kernel, inputs, threads = _kernel(plan), _data(plan, scalars).inputs(), plan.target.threads
+    kernel, inputs, threads = _kernel(plan), _data(plan, scalars), plan.target.threads
     warm_up = min(steps, 2 * plan.tiling.time)
     if isinstance(kernel, GpuKernel):
         return _device_sample(kernel, inputs, warm_up, steps)
@@ -107,9 +96,9 @@ def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
     """
     problem, given = plan.problem, _data(plan, scalars)
     kernel = _kernel(second)
-    expected = kernel.run(problem, given.inputs(), second.target.threads)
+    expected = kernel.run(problem, given, second.target.threads)
     allowed = _tolerances(kernel, plan, given, expected)
-    results = _kernel(plan).run(problem, given.inputs(_blank_grids(problem)), plan.target.threads)
+    results = _kernel(plan).run(problem, replace(given, out=checks.blank_grids(problem)), plan.target.threads)
     for field, result in results.items():
         with np.errstate(all="ignore"):
             bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
@@ -122,45 +111,19 @@ def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
 
 
 def small_problem(problem: Problem, tiling: Tiling) -> Problem:
-    """Return a small problem that a tiling cuts into several tiles where the reference can afford it.
-
-    Per axis two tiles and a rest, one and a half tiles in time, none more than the user's problem has; then the
-    longest extent shrinks until the reference is quick.
-    """
-    program = problem.program
-    sizes = tiling.space or (_NO_SIZE,) * program.rank
-    steps = min(problem.steps, tiling.time + tiling.time // 2 + 3)
-    reaches = [max(pair) for pair in program.reach]
-    least = [2 * reach + _SMALLEST for reach in reaches]
-    lengths = [
-        max(low, 2 * size + 2 * reach * tiling.time + 5) for low, size, reach in zip(least, sizes, reaches, strict=True)
-    ]
-    extents = [min(want, extent) for want, extent in zip(lengths, problem.shape, strict=True)]
-    afford = CHECK_OPERATIONS / max(1, steps * (program.flops + program.loads))
-    while float(np.prod([float(extent) for extent in extents])) > afford:
-        axis = max(range(len(extents)), key=lambda i: extents[i] / least[i])
-        if extents[axis] <= least[axis]:
-            break
-        extents[axis] = max(least[axis], extents[axis] * 4 // 5)
-    return replace(problem, shape=tuple(extents), steps=steps)
+    """Return what a candidate is checked on."""
+    return checks.small_problem(problem, tiling, CHECK_OPERATIONS)
 
 
 @functools.lru_cache(maxsize=2)
-def _draw(problem: Problem, scalars: Scalars) -> Given:
-    arrays = random_arrays(problem.program, problem.shape, problem.dtype, _SEED)
-    return Given(
-        program=problem.program,
-        versions={field: (array,) for field, array in zip(problem.program.fields, arrays, strict=True)},
-        scalars={**dict(scalars), **random_profiles(problem.program, problem.shape, _SEED)},
-        shape=problem.shape,
-        dtype=problem.dtype,
-    )
+def _draw(problem: Problem, scalars: Scalars) -> Inputs:
+    return checks.draw(problem, dict(scalars))
 
 
 @functools.lru_cache(maxsize=4)
 def _reference(problem: Problem, scalars: Scalars) -> tuple[dict[str, Array], dict[str, Array]]:
-    given = _draw(problem, scalars)
-    return rounding.bound(problem, given.versions, given.scalars)
+    inputs = _draw(problem, scalars)
+    return rounding.bound(problem, inputs.arrays, inputs.scalars)
 
 
 @functools.lru_cache(maxsize=64)
@@ -168,7 +131,7 @@ def _kernel(plan: Plan) -> Kernel:
     return make(plan)
 
 
-def _data(plan: Plan, scalars: Scalars) -> Given:
+def _data(plan: Plan, scalars: Scalars) -> Inputs:
     """The data of the user's problem: the same whatever the number of steps."""
     return _draw(replace(plan.problem, steps=0), scalars)
 
@@ -193,14 +156,7 @@ def _advance(session: Session, steps: int) -> None:
         session.close()
 
 
-def _blank_grids(problem: Problem) -> dict[str, Array]:
-    """Make arrays for the results of a candidate: memory of earlier runs may hold the right ones already."""
-    dtype = np.dtype(problem.dtype)
-    value = np.iinfo(dtype).max if dtype.kind in "iu" else np.nan
-    return {field: np.full(problem.shape, value, dtype) for field in problem.program.updated}
-
-
-def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
+def _tolerances(kernel: Kernel, plan: Plan, given: Inputs, expected: dict[str, Array]) -> dict[str, float | Array]:
     """How far two schedules of the user's problem may lie apart, per field."""
     problem = plan.problem
     if not problem.rounds:
@@ -208,10 +164,10 @@ def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Ar
     eps = float(limits(problem.dtype).eps)
     nudged = {
         field: tuple(_nudge(array, eps) for array in versions) if field in problem.program.updated else versions
-        for field, versions in given.versions.items()
+        for field, versions in given.arrays.items()
     }
-    moved = kernel.run(problem, replace(given, versions=nudged).inputs(), plan.target.threads)
-    largest = max(float(np.max(np.abs(versions[0]))) for versions in given.versions.values())
+    moved = kernel.run(problem, replace(given, arrays=nudged), plan.target.threads)
+    largest = max(float(np.max(np.abs(versions[0]))) for versions in given.arrays.values())
     per_step = rounding.FACTOR * eps * (problem.program.flops + problem.program.loads)
     allowed: dict[str, float | Array] = {}
     for field, value in expected.items():
