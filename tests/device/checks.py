@@ -13,6 +13,15 @@ from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import cuda
 from tilewright.runtime.devices.arrays import DeviceArray
+from tilewright.schedules.code import GroupBlock
+from tilewright.sparse import device as sparse
+from tilewright.sparse.dia import Dia, length
+from tilewright.sparse.krylov import reference
+from tilewright.sparse.lower.vectors import CATALOGUE
+from tilewright.workloads.chains.device import fused_product
+from tilewright.workloads.pipelines import device as pipelines
+from tilewright.workloads.pipelines import fusions
+from tilewright.workloads.pipelines.problem import compute, make_pipeline_problem
 
 SHAPES = {1: (1000,), 2: (70, 90), 3: (24, 26, 40)}
 STEPS = 9
@@ -241,3 +250,34 @@ def looks_and_points_of_device_arrays_agree():
         with pytest.warns(match="not finite from step 4 on"):
             done = tw.run(growing, given, steps=40, every=8, boundary="wrap", record=True, backend="cuda")
         assert done.steps_done == 8
+
+
+def workloads_agree():
+    """Products, diagonals, vectors, a pipeline and a table are called on a device and agree with NumPy."""
+    device, draw = cuda.select(), np.random.default_rng(2)
+    first, second, third = (draw.standard_normal(shape) for shape in ((67, 30), (30, 45), (45, 50)))
+    for fusion in ("left", "right"):
+        block = GroupBlock(tile=(16, 24), cells=(2, 3), depth=5)
+        product, _ = fused_product(device, fusion, (first, second, third), block)
+        np.testing.assert_allclose(product, first @ second @ third, rtol=0, atol=1e-11)
+    diagonals = {offset: draw.standard_normal(length((150, 210), offset)) for offset in (-40, -1, 0, 2, 60)}
+    matrix, x = Dia.from_diagonals(diagonals, (150, 210)), draw.standard_normal(210)
+    np.testing.assert_allclose(sparse.multiply(device, matrix, x, threads=64, unroll=2), matrix @ x, atol=1e-12)
+    what = CATALOGUE["axpy_norm2"]
+    vectors = [draw.standard_normal(1001) for _ in what.vectors]
+    wanted, totals = reference(what, vectors, (0.5,))
+    sums = sparse.apply(device, what, vectors, (0.5,), threads=64)
+    np.testing.assert_allclose(sums, totals, rtol=1e-11)
+    for mine, other in zip(vectors, wanted, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+    program = tw.pipeline("sobel").program
+    problem = make_pipeline_problem(program, (40, 70), "float32", "mirror")
+    given = {grid: draw.random(problem.shape, np.float32) for grid in program.inputs}
+    found = pipelines.execute(device, problem, fusions.full(program), (4, 16, 2, 1), given, ())
+    pictures = compute(problem, [*given.values()], {})
+    for grid in program.outputs:
+        np.testing.assert_allclose(found[grid], pictures[grid], rtol=1e-5, atol=2e-6)
+    for result in ("table", "last"):
+        rows = [draw.integers(0, 4, size) for size in (50, 70)]
+        table = tw.fill("edit_distance", *rows, result=result, backend="numpy")
+        assert np.array_equal(tw.fill("edit_distance", *rows, result=result, backend="cuda"), table)

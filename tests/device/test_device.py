@@ -74,6 +74,10 @@ def test_repeated_launches_are_graphs(card):
     checks.repeated_launches_agree()
 
 
+def test_other_workloads(card):
+    checks.workloads_agree()
+
+
 def test_options_of_device_arrays(card):
     checks.options_of_device_arrays_agree()
 

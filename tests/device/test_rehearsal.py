@@ -68,6 +68,10 @@ def test_repeated_launches(driver):
     assert [name for name, _ in driver.calls].count("cuGraphLaunch") >= 12
 
 
+def test_other_workloads():
+    checks.workloads_agree()
+
+
 def test_options_of_device_arrays():
     checks.options_of_device_arrays_agree()
 
