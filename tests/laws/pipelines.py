@@ -92,7 +92,9 @@ def pipeline_case(seed: int, index: int) -> PipelineCase:
     shape = [draw.randint(1, most) for most in limit]
     kinds = {p: draw.choice(("float32", "float64")) for p in pipeline.inputs}
     one = draw.choice(("float32", "float64"))
-    dtypes = [draw.choice(("uint8", "int16")) if "to_float32" in _first(pipeline, grid) else one for grid in kinds]
+    dtypes = [
+        draw.choice(("uint8", "uint16", "int16")) if "to_float32" in _first(pipeline, grid) else one for grid in kinds
+    ]
     try:
         problem = make_pipeline_problem(pipeline, shape, dtypes, _border(draw, pipeline, rank))
     except Exception as error:
@@ -129,7 +131,7 @@ def _pipe(draw: random.Random, rank: int, *, whole: bool) -> Callable[..., Any]:
         if whole and own.random() < 0.6:
             scaled = _apply(own, rank, [outputs[0]])
             outputs[0] = scaled.astype(
-                own.choice(("uint8", "int16", "int32")), own.choice(("nearest", "floor", "truncate"))
+                own.choice(("uint8", "uint16", "int16", "int32")), own.choice(("nearest", "floor", "truncate"))
             )
         return tuple(outputs)
 

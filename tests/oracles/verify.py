@@ -414,11 +414,16 @@ class _Checker:
         found = self.expr(base)
         if not isinstance(found, Pointer):
             raise self.fail(f"a value of type {found} is indexed")
-        if found.to != kind and not (isinstance(kind, Vector) and found.to == kind.element):
+        if found.to != kind and not (isinstance(kind, Vector) and self.converts(found.to, kind.element)):
             raise self.fail(f"a {kind} is taken from, or put to, where a {found} points")
         if not isinstance(place := self.expr(index), Index | Native):
             raise self.fail(f"a value of type {place} is an index")
         return found
+
+    def converts(self, memory: Type, held: Element) -> bool:
+        """Whether numbers that lie in memory are a vector's, or become them by a conversion."""
+        real = isinstance(memory, Element) and not (memory.is_complex or memory.is_narrow or held.is_complex)
+        return memory == held or (not self.gpu and real and memory.parts == held.parts and not held.is_narrow)
 
     def call(self, node: Call | Intrinsic) -> Type | None:
         kinds = [self.expr(arg) for arg in node.args]

@@ -16,11 +16,18 @@ def converted(b: ir.Builder, value: ir.Expr, target: ir.Element, rounding: str) 
     least, most = (ir.Real(bound, target) for bound in (low, high))
     if not source.is_float:
         return _clamped(value, source, target)
-    whole = b.let("whole", value.apply(_ROUND[rounding], source))
+    whole = b.let("whole", rounded(value, source, target, rounding))
     # The bounds as numbers that the source's type has: the first ones beyond the target's.
     above = whole >= float(high + 1) if target.bits >= source.bits else whole >= float(high)
-    rounded = ir.select(whole <= float(low), least, whole.to(target))
-    return ir.select(value.differs(value), ir.Real(0, target), ir.select(above, most, rounded))
+    inside = ir.select(whole <= float(low), least, whole.to(target))
+    return ir.select(value.differs(value), ir.Real(0, target), ir.select(above, most, inside))
+
+
+def rounded(value: ir.Expr, source: ir.Element, target: ir.Element, rounding: str) -> ir.Expr:
+    """Round a number, or those of a vector, that is to be one of another type: nothing to do but for whole ones."""
+    if target.is_float or not source.is_float:
+        return value
+    return value.apply(_ROUND[rounding], ir.type_of(value))
 
 
 def _clamped(value: ir.Expr, source: ir.Element, target: ir.Element) -> ir.Expr:

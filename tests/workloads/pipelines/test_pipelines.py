@@ -149,7 +149,7 @@ def test_mistakes_are_one_sentence():
     for call, message in (
         (lambda: blur(np.zeros((2, 2, 2), np.float32)), "2 dimensions"),
         (lambda: blur(np.zeros((0, 3), np.float32)), "at least 1 cell"),
-        (lambda: blur(np.zeros((3, 3), np.uint16)), "uint16"),
+        (lambda: blur(np.zeros((3, 3), np.uint32)), "uint32"),
         (lambda: blur(image, out=np.zeros((2, 2), np.float32)), "out="),
         (lambda: tw.image.blur(np.zeros((3, 3), np.int32)), "image / 255"),
         (lambda: tw.image.sobel(np.zeros((3, 3, 2), np.uint8)), "3 or 4 channels last"),

@@ -213,7 +213,10 @@ class Shift(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Load(Expr):
-    """The value at ``base[index]``; a vector starts there, at any alignment."""
+    """The value at ``base[index]``; a vector starts there, at any alignment.
+
+    Real numbers of another type than the vector's are converted. (CPU)
+    """
 
     base: Expr
     index: Expr

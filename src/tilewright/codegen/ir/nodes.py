@@ -94,7 +94,11 @@ class ConstArray:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """``base[index] = value``; a vector starts there, at any alignment."""
+    """``base[index] = value``; a vector starts there, at any alignment.
+
+    Where numbers of another type lie than the vector's, its own are converted, fractions towards zero; whole numbers
+    saturate, and NaN becomes 0. (CPU)
+    """
 
     base: Expr
     index: Expr

@@ -260,6 +260,23 @@ class _Printer(Printer):
             value = f"tw_store_{SUFFIX[kind.element.name]}({value})"
         return super().stored(place, value, kind)
 
+    def _load(self, node: ir.Load) -> str:
+        convert = self._conversion("from", node.base, node.type)
+        return f"{convert}({self.expr(node.base)} + {self.expr(node.index)})" if convert else super()._load(node)
+
+    def _store(self, node: ir.Store, pad: str) -> None:
+        if convert := self._conversion("into", node.base, node.type):
+            place, value = f"{self.expr(node.base)} + {self.expr(node.index)}", self.bare(node.value)
+            self.lines.append(f"{pad}{convert}({place}, {value});")
+        else:
+            super()._store(node, pad)
+
+    def _conversion(self, way: str, base: ir.Expr, kind: ir.Type) -> str:
+        """The function that loads or stores a vector where numbers of another type lie, if they do."""
+        if type(kind) is not ir.Vector or (memory := ir.pointee(base)) == kind.element:
+            return ""
+        return self._helper(f"{way}_{memory}", kind.element.name)
+
     def by_call(self, node: Op) -> bool:
         """Products and quotients of complex numbers by complex ones: C's own look for what is not finite."""
         return node.op in _COMPLEX_CALLS and all(map(_is_complex, node.args))

@@ -25,11 +25,13 @@ _WIDTHS = (64, 32, 16)  # bytes of vectors, as ``TW_BYTES`` is one of them
 _TAKEN = {"swap": (1, 0), "real": (0, 0), "imag": (1, 1)}
 """Which part of each number a vector function takes in place of the real and of the imaginary one."""
 _MIXED = ("beside_", "outside_")  # starts of the names of vectors that are put together from the lanes of two
+_CONVERTED = ("from_", "into_")  # starts of the names of loads and stores that convert
 _ALIGNED = (4, 8)  # bytes of the elements that instructions move by across two vectors
 _INSTRUCTIONS = {"maximum": "pmaxs", "minimum": "pmins", "adds": "padds", "subs": "psubs", "any_gt": "cmp"}
 """What processors have one instruction for, of whole numbers in vectors, and C many."""
 _RAW = {8: "char", 16: "short", 32: "int"}
 _EVERY = {8: "unsigned long long", 16: "unsigned int", 32: "unsigned short"}
+_WHOLE = 32  # bits of the whole numbers that conversions of fewer bits go through
 _MOST_SATURATED = 16  # bits of numbers that processors add with saturation
 
 
@@ -57,6 +59,8 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]], *, 
         parts.append(_twice_macros())
     if any(name.startswith(_MIXED) or (name in _TAKEN and vector) for name, _, vector in functions):
         parts.append(_filled("mix", {}))
+    if any(name.startswith(_CONVERTED) for name, _, _ in functions):
+        parts.append(_filled("halves", {}))
     picked = {dtype for name, dtype, vector in functions if vector and name != "past"}
     parts += [_filled("pick", _words(dtype)) for dtype in sorted(picked)]
     polynomial = [] if strict else [each for each in functions if each[2] and _is_polynomial(*each[:2])]
@@ -152,6 +156,8 @@ def _define_vector(name: str, dtype: str, words: Mapping[str, str]) -> str:
         return _instruction(name, kind, words)
     if name.startswith(_MIXED):
         return _mixed(name, dtype)
+    if name.startswith(_CONVERTED):
+        return _converted(name, dtype, words)
     block = f"{name} vector"
     if kind.is_complex and name in FUNCTIONS:
         block = f"by_number{pair}"
@@ -186,6 +192,21 @@ def _instruction(name: str, kind: ir.Element, words: Mapping[str, str]) -> str:
     plain = _filled("plain saturated" if saturates else "plain extremum", words).rstrip("\n")
     block = "no instruction" if saturates and kind.bits > _MOST_SATURATED else "instruction"
     return _filled(block, {**words, "plain": plain})
+
+
+def _converted(name: str, dtype: str, words: Mapping[str, str]) -> str:
+    """A load of a vector from where numbers of another type lie, or a store."""
+    way, memory = name.split("_")
+    kind, other = ir.element(dtype), ir.element(memory)
+    words = {**words, "from": C_ELEMENTS[memory], "a": SUFFIX[memory], "bytes": str(kind.bytes)}
+    halves = " halves" if kind.is_float and other.is_integer and other.bits < _WHOLE else ""
+    if way == "into" and other.is_integer:
+        low, high = other.range
+        if kind.is_integer:
+            low, high = max(low, kind.range[0]), min(high, kind.range[1])
+        words |= {"low": f"({low + 1} - 1)", "high": str(high)}
+        halves = halves or (" lanes" if kind.is_float else " whole")
+    return _filled(f"{way}{halves}", words)
 
 
 def _by_width(lines: Callable[[int], Iterable[str]]) -> list[str]:

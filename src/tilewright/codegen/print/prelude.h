@@ -339,6 +339,83 @@ static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
   return r;
 #endif
 }
+//: halves
+/* gcc converts half a register of whole numbers one by one, AVX2 in an instruction */
+#if TW_BYTES == 32 && defined(__AVX2__) && !defined(__clang__)
+typedef char tw_8x16 __attribute__((vector_size(16)));
+typedef short tw_16x8 __attribute__((vector_size(16)));
+typedef int tw_32x4 __attribute__((vector_size(16)));
+typedef int tw_32x8 __attribute__((vector_size(32)));
+typedef long long tw_64x2 __attribute__((vector_size(16)));
+typedef int tw_row4 __attribute__((aligned(1), may_alias));
+typedef long long tw_row8 __attribute__((aligned(1), may_alias));
+typedef long long tw_row16 __attribute__((vector_size(16), aligned(1), may_alias));
+#define TW_ROW4(at) (tw_32x4){*(const tw_row4 *)(at)}
+#define TW_ROW8(at) (tw_64x2){*(const tw_row8 *)(at)}
+#define TW_FROM_u8_4(at) __builtin_ia32_pmovzxbd256((tw_8x16)TW_ROW8(at))
+#define TW_FROM_u8_8(at) __builtin_ia32_pmovzxbd128((tw_8x16)TW_ROW4(at))
+#define TW_FROM_u16_4(at) __builtin_ia32_pmovzxwd256((tw_16x8)*(const tw_row16 *)(at))
+#define TW_FROM_u16_8(at) __builtin_ia32_pmovzxwd128((tw_16x8)TW_ROW8(at))
+#define TW_FROM_i16_4(at) __builtin_ia32_pmovsxwd256((tw_16x8)*(const tw_row16 *)(at))
+#define TW_FROM_i16_8(at) __builtin_ia32_pmovsxwd128((tw_16x8)TW_ROW8(at))
+#define TW_PACKED(how, x) __builtin_ia32_##how(__builtin_ia32_vextractf128_si256(x, 0), __builtin_ia32_vextractf128_si256(x, 1))
+static inline void tw_into_u8_f32(void *to, tw_32x8 x) {
+  const tw_16x8 words = TW_PACKED(packssdw128, x);
+  *(tw_row8 *)to = ((tw_64x2)__builtin_ia32_packuswb128(words, words))[0];
+}
+static inline void tw_into_u16_f32(void *to, tw_32x8 x) { *(tw_row16 *)to = (tw_64x2)TW_PACKED(packusdw128, x); }
+#define TW_INTO_u8_f32 tw_into_u8_f32
+#define TW_INTO_u16_f32 tw_into_u16_f32
+#endif
+//: from
+static inline @v @called(const @from *from) {
+  typedef @from row __attribute__((vector_size(TW_BYTES / sizeof(@T) * sizeof(@from)), aligned(sizeof(@from)), may_alias));
+  return __builtin_convertvector(*(const row *)from, @v);
+}
+//: from halves
+static inline @v @called(const @from *from) {
+  typedef int32_t whole __attribute__((vector_size(TW_BYTES / sizeof(@T) * 4)));
+#ifdef TW_FROM_@a_@bytes
+  return __builtin_convertvector((whole)TW_FROM_@a_@bytes(from), @v);
+#else
+  typedef @from row __attribute__((vector_size(TW_BYTES / sizeof(@T) * sizeof(@from)), aligned(sizeof(@from)), may_alias));
+  return __builtin_convertvector(__builtin_convertvector(*(const row *)from, whole), @v);
+#endif
+}
+//: into
+static inline void @called(@from *to, @v value) {
+  typedef @from row __attribute__((vector_size(TW_BYTES / sizeof(@T) * sizeof(@from)), aligned(sizeof(@from)), may_alias));
+  *(row *)to = __builtin_convertvector(value, row);
+}
+//: into whole
+static inline void @called(@from *to, @v value) {
+  typedef @from row __attribute__((vector_size(TW_BYTES / sizeof(@T) * sizeof(@from)), aligned(sizeof(@from)), may_alias));
+  const @v least = (@v){} + (@T)@low, most = (@v){} + (@T)@high;
+  value = tw_pick_@s(value < least, least, tw_pick_@s(value > most, most, value));
+  *(row *)to = __builtin_convertvector(value, row);
+}
+//: into halves
+static inline void @called(@from *to, @v value) {
+  typedef int32_t whole __attribute__((vector_size(TW_BYTES / sizeof(@T) * 4)));
+  const @v most = (@v){} + (@T)@high;
+#ifdef TW_INTO_@a_@s
+  /* the second one where it is not a number, which is the least whole one */
+  TW_INTO_@a_@s(to, __builtin_convertvector(__builtin_ia32_minps256(most, value), whole));
+#else
+  typedef @from row __attribute__((vector_size(TW_BYTES / sizeof(@T) * sizeof(@from)), aligned(sizeof(@from)), may_alias));
+  const @v least = (@v){} + (@T)@low;
+  value = tw_pick_@s(value < least, least, tw_pick_@s(value > most, most, value));
+  value = tw_pick_@s(value == value, value, (@v){});
+  *(row *)to = __builtin_convertvector(__builtin_convertvector(value, whole), row);
+#endif
+}
+//: into lanes
+static inline void @called(@from *to, @v value) {
+  for (int64_t i = 0; i < @lanes; ++i) {
+    const @from inside = value[i] <= (@T)@low ? @low : (@from)value[i];
+    to[i] = value[i] != value[i] ? 0 : value[i] >= (@T)@high ? @high : inside;
+  }
+}
 //: by_lane
 static inline @v @called(@v a) {
   @v r;

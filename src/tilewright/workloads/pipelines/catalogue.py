@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tilewright.base.arguments import checked
+from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import UsageError, meant
 from tilewright.programs.stencil.expression import Value, apply, as_value
 from tilewright.workloads.pipelines.builder import GridBuilder, PipelineBuilder, scalar
@@ -221,11 +222,13 @@ def canny_as_scikit(sigma: float, weighted: bool) -> Pipeline:
 
 
 @functools.lru_cache(maxsize=16)
-def blur_as_scipy(sigma: float) -> Pipeline:
-    """Return a Gaussian blur that filters columns first, as SciPy does."""
+def blur_as_scipy(sigma: float, dtype: str = "float64") -> Pipeline:
+    """Return a Gaussian blur that filters columns first, as SciPy does; of whole numbers in float32, rounded."""
     weights = gaussian_weights(sigma, _radius(None, sigma)[0])
-    b = PipelineBuilder("blur_as_scipy")
-    return b.finish((_gaussian(b, b.input("image"), weights, axes=(0, 1)),))
+    b = PipelineBuilder("blur")
+    image = b.input("image")
+    soft = _gaussian(b, image if is_rounded(dtype) else image.astype("float32"), weights, axes=(0, 1))
+    return b.finish((soft if is_rounded(dtype) else soft.astype(dtype),))
 
 
 def unsharp(radius: int | None = None, sigma: float | None = None) -> Pipeline:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.costs.breakdown import Times
@@ -20,10 +22,12 @@ from tilewright.programs.stencil.expression import Apply, flops
 from tilewright.programs.stencil.powers import reduce_operators
 from tilewright.workloads.pipelines.fusions import Group
 from tilewright.workloads.pipelines.problem import Halo, PipelineProblem, PipelineStencil
-from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
+from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, computed_in, plan_rows, ring_bytes
 
 _SELECT = frozenset({"where", "and", "or", "not"})
 """Operators that are no arithmetic in the papers' count but take an instruction or two each."""
+_LOAD_CONVERSION, _STORE_CONVERSION = 2, 7
+"""Instructions, beside the load or the store, of vectors of another type than their rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,27 +129,36 @@ def count_group(problem: PipelineProblem, group: Group, rows: int, machine: Mach
     """Count what a group takes, once for all widths."""
     at_once = 1 if problem.pipeline.rank == 3 else rows
     plan = plan_rows(problem, group, at_once)
-    passes = tuple(_count_pass(problem, step, at_once, machine) for step in plan.passes)
+    passes = tuple(_count_pass(problem, plan, step, at_once, machine) for step in plan.passes)
     return GroupCounts(problem=problem, machine=machine, plan=plan, passes=passes)
 
 
-def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machine) -> PassCounts:
+def _count_pass(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int, machine: Machine) -> PassCounts:
     stencils = problem.pipeline.members(step.stencils)
-    size = max(problem.itemsize(stencils[0].inputs[0]), problem.itemsize(stencils[0].output))
-    reads, pointers = _reads(stencils, rows)
+    kind = computed_in(problem, stencils[0])
+    size = np.dtype(kind).itemsize
+    reads, lines = _reads(stencils, rows)
+    pointers = len(lines)
+    widened = sum(problem.dtype(plan.kept(read[0])) != kind for read in reads) / rows
+    narrowed = sum(problem.dtype(stencil.output) != kind for stencil in stencils)
+    converted = (_LOAD_CONVERSION * widened + _STORE_CONVERSION * narrowed) * machine.flop_cycles.value
     aligned = sum(1 for read in reads if read[2] == 0)
     loads = (aligned + 2.0 * (len(reads) - aligned)) / rows
-    cycles = (loads + len(stencils)) * machine.load_cycles.value
+    cycles = (loads + len(stencils)) * machine.load_cycles.value + converted
+    moved = sum(problem.itemsize(plan.kept(line[0])) for line in lines) / rows
+    moved += sum(problem.itemsize(stencil.output) for stencil in stencils)
     return PassCounts(
         halo=step.halo,
         lanes=max(1.0, machine.vector_width.value * 4 / size),
         cycles=cycles + sum(_operation_cycles(stencil, machine, problem.dtype(stencil.output)) for stencil in stencils),
-        lines=pointers / rows + len(stencils),
+        lines=moved / size,
         call=(machine.row_pass_cycles.value + machine.row_pointer_cycles.value * pointers) / rows,
     )
 
 
-def _reads(stencils: Sequence[PipelineStencil], rows: int) -> tuple[set[tuple[str, tuple[int, ...], int]], int]:
+def _reads(
+    stencils: Sequence[PipelineStencil], rows: int
+) -> tuple[set[tuple[str, tuple[int, ...], int]], set[tuple[str, tuple[int, ...]]]]:
     """Distinct vectors that a pass loads for its blocked rows, and the rows they lie in."""
     own = {stencil.output for stencil in stencils}
     vectors = set()
@@ -156,7 +169,7 @@ def _reads(stencils: Sequence[PipelineStencil], rows: int) -> tuple[set[tuple[st
             for row in range(rows):
                 outer = (read.offset[0] + row, *read.offset[1:-1])
                 vectors.add((read.field, outer, read.offset[-1]))
-    return vectors, len({(field, outer) for field, outer, _ in vectors})
+    return vectors, {(field, outer) for field, outer, _ in vectors}
 
 
 def _operation_cycles(stencil: PipelineStencil, machine: Machine, dtype: str) -> float:

@@ -2,7 +2,8 @@
 
 import math
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.inputs.arrays import as_array
-from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary, sides_of
 from tilewright.runtime.call import compiled, or_by_numpy, packed, scratch
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
 from tilewright.verbs.options import ImageOptions, refuse
@@ -25,6 +26,7 @@ from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
 
 Array = npt.NDArray[Any]
+_TYPES = ("float32", "float64", "uint8", "uint16")  # of pictures
 OPERATIONS = ("blur", "canny", "sobel")
 _WHITE = 255
 _BYTE, _DOUBLE, _PLACE = (ir.element(name) for name in ("uint8", "float64", "int64"))
@@ -58,16 +60,10 @@ def blur(
         >>> blur(np.full((4, 6, 3), 200, dtype=np.uint8)).dtype
         dtype('uint8')
     """
-    values, limit = _picture(image)
-    how = pipeline("blur", sigma=sigma)
-    if values.ndim == 2:
-        soft: Array = how(values, boundary=boundary, **options)
-    else:
-        planes = map(np.ascontiguousarray, np.moveaxis(values, -1, 0))
-        soft = np.stack([how(plane, boundary=boundary, **options) for plane in planes], axis=-1)
-    if limit is None:
-        return soft
-    return np.rint(soft * np.float32(limit)).astype(np.uint8 if limit == _WHITE else np.uint16)
+    values = _picture(image)
+    blurred = StencilPipeline(catalogue.blur_as_scipy(sigma, str(values.dtype)), interleaved=values.ndim == 3)
+    result: Array = blurred(values, boundary=_counted(boundary or "reflect", values.dtype), **options)
+    return result
 
 
 @checked
@@ -145,8 +141,8 @@ def _suppression(values: Array, sigma: float, boundary: BoundarySpec | None, opt
     return result
 
 
-def _picture(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
-    """Return a picture in floating point, transparency included, and the largest whole number of its type, if any."""
+def _picture(image: Any) -> Array:  # noqa: ANN401
+    """Return a picture as it is, transparency included."""
     values = as_array(image, "image")
     flat = values.ndim == 2 or (values.ndim == 3 and values.shape[-1] in {3, 4})
     if not flat or 0 in values.shape:
@@ -154,20 +150,32 @@ def _picture(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
             f"a picture is grey, of two dimensions of at least 1 cell, or colour, with 3 or 4 channels last, "
             f"got {values.shape}"
         )
-    if values.dtype in {np.dtype("uint8"), np.dtype("uint16")}:
-        limit = int(np.iinfo(values.dtype).max)
-        return values.astype(np.float32) / np.float32(limit), limit
-    if values.dtype not in {np.dtype("float32"), np.dtype("float64")}:
+    if str(values.dtype) not in _TYPES:
         raise ArrayError(
             f"a picture is float32, float64, uint8 or uint16, got {values.dtype}",
             "divide it by the largest value: image / 255",
         )
-    return values, None
+    return values
+
+
+def _counted(boundary: BoundarySpec, dtype: np.dtype[Any]) -> BoundarySpec:
+    """Return the boundaries of a picture, whose constants are of numbers from 0 to 1, in counts of its type."""
+    if dtype.kind == "f":
+        return boundary
+    spec = parse_boundary(boundary) if isinstance(boundary, str) else boundary
+    if isinstance(spec, Mapping):
+        counted = {grid: _counted(each, dtype) for grid, each in spec.items()}
+        return {**counted, "G2": counted.get("image", "reflect")}  # the image in another type
+    limit = np.iinfo(dtype).max
+    return tuple(tuple(replace(side, value=side.value * limit) for side in pair) for pair in sides_of(2, spec))
 
 
 def _grey(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
     """Return the luminance in floating point, and the largest whole number of the picture's type, if any."""
-    values, limit = _picture(image)
+    values, limit = _picture(image), None
+    if values.dtype.kind == "u":
+        limit = int(np.iinfo(values.dtype).max)
+        values = values.astype(np.float32) / np.float32(limit)
     if values.ndim == 2:
         return values, limit
     return luminance(values[..., 0], values[..., 1], values[..., 2]).astype(values.dtype), limit

@@ -6,9 +6,10 @@ A problem is a pipeline on grids, with a shape, element types and borders; :func
 kernels must match.
 """
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,14 @@ from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import UsageError, one_of
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, parse_boundary, sides_of
-from tilewright.programs.stencil.expression import Placed, Read, Tape, flops, reads
+from tilewright.programs.stencil.expression import Node, Placed, Read, Tape, flops, reads
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import MAX_CELLS
 from tilewright.programs.stencil.program import refuse_bits
 from tilewright.programs.stencil.reference import evaluate, pad
 
 Array = npt.NDArray[Any]
-DTYPES = ("uint8", "int16", "int32", "float32", "float64")  # element types of grids
+DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")  # element types of grids
 ROUNDINGS = ("nearest", "floor", "truncate")
 """How a conversion to whole numbers rounds; ``nearest`` takes ties to the even number, as NumPy's ``rint``."""
 BORDERS = ("constant", "nearest", "reflect", "mirror", "wrap")
@@ -146,6 +147,9 @@ class PipelineProblem:
     shape: tuple[int, ...]  # extents of every grid, outermost first
     dtypes: tuple[str, ...]  # element type per grid, in the order of ``pipeline.grids``
     borders: tuple[Sides, ...]  # what reads outside yield, per grid
+    # values of a cell that lie side by side, each with neighbours of its own: the last axis, and what its reads add to
+    # a place, count values
+    channels: int = 1
 
     def dtype(self, grid: str) -> str:
         """Element type of a grid."""
@@ -181,8 +185,10 @@ def make_pipeline_problem(
     shape: Sequence[int],
     dtype: str | Sequence[str] = "float32",
     border: BoundarySpec = "reflect",
+    channels: int = 1,
 ) -> PipelineProblem:
     """Make a checked problem; there may be a ``dtype`` per input, and a border per axis, side or grid."""
+    pipeline = spread(pipeline, channels)
     extents = tuple(int(extent) for extent in shape)
     if len(extents) != pipeline.rank or any(extent < 1 for extent in extents):
         raise UsageError(
@@ -193,13 +199,29 @@ def make_pipeline_problem(
     types = pipeline.dtypes(kinds)
     problem = PipelineProblem(
         pipeline=pipeline,
-        shape=extents,
+        shape=(*extents[:-1], extents[-1] * channels),
+        channels=channels,
         dtypes=tuple(types[grid] for grid in pipeline.grids),
         borders=_borders(pipeline, border),
     )
     if problem.cells > MAX_CELLS:
         raise UsageError(f"a grid may have at most 2^46 cells, got {format_shape(extents)}")
     return problem
+
+
+@functools.lru_cache(maxsize=64)
+def spread(pipeline: Pipeline, channels: int) -> Pipeline:
+    """Return a pipeline for cells of several values that lie side by side."""
+
+    def moved(node: Node) -> Node:
+        if not isinstance(node, Read):
+            return node
+        return replace(node, offset=(*node.offset[:-1], node.offset[-1] * channels))
+
+    if channels == 1:
+        return pipeline
+    stencils = tuple(replace(each, tape=tuple(map(moved, each.tape))) for each in pipeline.stencils)
+    return replace(pipeline, stencils=stencils)
 
 
 def _borders(pipeline: Pipeline, border: BoundarySpec) -> tuple[Sides, ...]:
@@ -235,7 +257,7 @@ def compute(problem: PipelineProblem, arrays: Sequence[Array], scalars: Mapping[
 def _apply(
     problem: PipelineProblem, stencil: PipelineStencil, grids: Mapping[str, Array], scalars: Mapping[str, float]
 ) -> Array:
-    padded = {grid: pad(grids[grid], stencil.reach(grid), problem.sides(grid)) for grid in stencil.inputs}
+    padded = {grid: _padded(problem, grids[grid], stencil.reach(grid), problem.sides(grid)) for grid in stencil.inputs}
     kind = np.dtype(problem.dtype(stencil.inputs[0]))
 
     def read(node: Read | Placed) -> Array:
@@ -254,6 +276,16 @@ def _apply(
     if stencil.convert:
         return convert(np.asarray(value), dtype, stencil.rounding)
     return np.array(np.broadcast_to(value, problem.shape), dtype=dtype)
+
+
+def _padded(problem: PipelineProblem, array: Array, reach: Halo, sides: Sides) -> Array:
+    """Extend an array cell by cell."""
+    if problem.channels == 1:
+        return pad(array, reach, sides)
+    *outer, (low, high) = reach
+    whole = (*outer, (low // problem.channels, high // problem.channels), (0, 0))
+    cells = pad(array.reshape(*array.shape[:-1], -1, problem.channels), whole, (*sides, sides[-1]))
+    return cells.reshape(*cells.shape[:-2], -1)
 
 
 def convert(values: Array, dtype: str, rounding: str) -> Array:

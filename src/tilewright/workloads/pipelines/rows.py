@@ -3,7 +3,9 @@
 A *tile* is a band of rows (planes in 3D) by a strip of columns. Inside it the rows advance together, ``rows`` at a
 time: every stencil runs a few rows behind what it reads (its *lag*), so an intermediate grid needs a ring of a few rows
 instead of a tile of its own. Tiles overlap by the halos of :mod:`tilewright.workloads.pipelines.fusions`. Stencils that
-read each other only at the cell itself and run at the same lag are computed in one *pass* over a row.
+read each other only at the cell itself and run at the same lag are computed in one *pass* over a row. A conversion of
+an input is part of the loads of what reads it, another one of the stores of the pass that it joins: vectors are of the
+type that is computed in, rows of the type that is kept.
 
 Borders add reach: a row outside that stands for one inside (``reflect``, ``mirror``) lies on the cell's other
 side.
@@ -11,11 +13,14 @@ side.
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilewright.base.constants import CACHE_LINE
+from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.units import format_shape
 from tilewright.workloads.pipelines.fusions import Group, GroupPlan, longest_paths, plan_group
-from tilewright.workloads.pipelines.problem import Halo, PipelineProblem
+from tilewright.workloads.pipelines.problem import Halo, PipelineProblem, PipelineStencil, convert
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +59,15 @@ class RowPlan:
     group: GroupPlan  # what it reads and writes
     passes: tuple[Pass, ...]  # its passes in order
     grids: tuple[RowGrid, ...]  # its grids: inputs, then what it computes
+    converted: tuple[tuple[str, str], ...]  # grids that are inputs in another type, with these inputs
 
     def grid(self, name: str) -> RowGrid:
         """One grid of the group."""
         return next(grid for grid in self.grids if grid.name == name)
+
+    def kept(self, name: str) -> str:
+        """The grid in whose rows one lies."""
+        return dict(self.converted).get(name, name)
 
 
 def plan_rows(problem: PipelineProblem, group: Group, rows: int) -> RowPlan:
@@ -65,15 +75,57 @@ def plan_rows(problem: PipelineProblem, group: Group, rows: int) -> RowPlan:
     plan = plan_group(problem.pipeline, group)
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")
-    lags, halos = _lags(problem, plan), halos_of(problem, plan)
+    lags, halos, converted = _lags(problem, plan), halos_of(problem, plan), _converted_inputs(problem, plan)
+    behind: dict[str, int] = {}
+    for stencil in problem.pipeline.members(group):
+        for name in stencil.inputs:
+            row = lags[stencil.output] + problem.reach(stencil, name)[0][0]
+            kept = converted.get(name, name)
+            behind[kept] = max(behind.get(kept, row), row)
     grids = []
     for name in problem.pipeline.grids:
-        if name in halos:
+        if name in halos and name not in converted:
             lag = lags.get(name, 0)
-            readers = problem.pipeline.members(problem.pipeline.readers(name, group))
-            behind = max((lags[each.output] + problem.reach(each, name)[0][0] for each in readers), default=lag)
-            grids.append(RowGrid(name=name, halo=halos[name], lag=lag, depth=behind - lag + rows))
-    return RowPlan(group=plan, passes=_passes(problem, group, lags, halos), grids=tuple(grids))
+            depth = behind.get(name, lag) - lag + rows
+            grids.append(RowGrid(name=name, halo=halos[name], lag=lag, depth=depth))
+    computed = tuple(i for i in group if problem.pipeline.stencils[i].output not in converted)
+    passes = _passes(problem, computed, lags, halos)
+    return RowPlan(group=plan, passes=passes, grids=tuple(grids), converted=tuple(converted.items()))
+
+
+def _converted_inputs(problem: PipelineProblem, plan: GroupPlan) -> dict[str, str]:
+    """Conversions of a group's inputs that cost nothing but a load, with what they convert.
+
+    Every vector of them is loaded once, as they are read in one column, and what lies outside is what lies outside of
+    the input.
+    """
+    members = problem.pipeline.members(plan.stencils)
+    converted = {}
+    for stencil in members:
+        source, target = stencil.inputs[0], stencil.output
+        kind, sides = problem.dtype(source), problem.sides(source)
+        if (
+            stencil.convert
+            and source in plan.inputs
+            and target not in plan.outputs
+            and computed_in(problem, stencil) == problem.dtype(target)
+            and sides == problem.sides(target)
+            and all(_holds(kind, side.value) for pair in sides for side in pair if side.kind == "constant")
+            and not any(read.offset[-1] for each in members for read in each.reads if read.field == target)
+        ):
+            converted[target] = source
+    return converted
+
+
+def _holds(dtype: str, value: complex) -> bool:
+    return bool(convert(np.asarray(value), dtype, "nearest") == value)
+
+
+def computed_in(problem: PipelineProblem, stencil: PipelineStencil) -> str:
+    """Return the element type of a stencil's vectors: a conversion's wider one, which is loaded as or stored from."""
+    source, target = problem.dtype(stencil.inputs[0]), problem.dtype(stencil.output)
+    widens = np.can_cast(source, target) or (not is_rounded(source) and is_rounded(target))
+    return target if stencil.convert and widens else source
 
 
 def streamable(problem: PipelineProblem, group: Group) -> str:
@@ -115,7 +167,7 @@ def halos_of(problem: PipelineProblem, plan: GroupPlan) -> dict[str, Halo]:
 
 
 def _passes(problem: PipelineProblem, group: Group, lags: dict[str, int], halos: dict[str, Halo]) -> tuple[Pass, ...]:
-    """Put every stencil in the last pass that it may join; conversions stay alone."""
+    """Put every stencil in the last pass that it may join."""
     passes: list[list[int]] = []
     kinds: list[tuple[object, ...]] = []
     home: dict[str, int] = {}
@@ -123,11 +175,11 @@ def _passes(problem: PipelineProblem, group: Group, lags: dict[str, int], halos:
         earliest = 0
         for grid in stencil.inputs:
             if grid in home:
+                at_hand = problem.dtype(grid) == computed_in(problem, stencil)
                 centred = all(sum(pair) == 0 for pair in stencil.reach(grid))
-                earliest = max(earliest, home[grid] + (0 if centred else 1))
-        kind = (lags[stencil.output], halos[stencil.output], problem.dtype(stencil.inputs[0]), stencil.convert)
-        alike = (k for k in range(earliest, len(passes)) if kinds[k] == kind and not stencil.convert)
-        place = next(alike, len(passes))
+                earliest = max(earliest, home[grid] + (0 if centred and at_hand else 1))
+        kind = (lags[stencil.output], halos[stencil.output], computed_in(problem, stencil))
+        place = next((k for k in range(earliest, len(passes)) if kinds[k] == kind), len(passes))
         if place == len(passes):
             passes.append([])
             kinds.append(kind)

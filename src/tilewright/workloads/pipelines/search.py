@@ -18,6 +18,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.costs.arrays import BlockShapes
 from tilewright.machines.machine import Machine
+from tilewright.machines.numbers import vector_units
 from tilewright.report.progress import waiting
 from tilewright.workloads.pipelines.cpu_costs import RowCosts, count_group
 from tilewright.workloads.pipelines.fusions import Fusion, Group, cheapest, groups
@@ -124,7 +125,9 @@ class Strips:
         widest = -(-self.problem.shape[-1] // 64) * 64
         widths = sorted({min(width, widest) for width in (WIDTHS[1:4:2] if self.coarse else WIDTHS)})
         flat = self.problem.pipeline.rank == 2
-        for rows in (ROWS[2:3] if self.coarse else ROWS) if flat else (1,):
+        # A row's sum and what is added to it are in registers together, those of all rows in turn.
+        held = [rows for rows in ROWS if 2 * rows < vector_units(self.machine).registers]
+        for rows in (ROWS[2:3] if self.coarse else held) if flat else (1,):
             counted = count_group(self.problem, group, rows, self.machine)
             for width, lines in itertools.product(widths, (1,) if flat else LINES):
                 yield counted.costs(RowTile(width=width, rows=rows, lines=lines))

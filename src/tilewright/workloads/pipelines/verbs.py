@@ -1,5 +1,6 @@
 """``tw.pipeline``: pipelines of stencils, fused by the cost model and run on the caller's arrays."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,10 +35,11 @@ class StencilPipeline:
 
     Attributes:
         program: The traced pipeline.
+        interleaved: Whether arrays have an axis more, the last one, of values that are computed each for itself.
     """
 
-    def __init__(self, program: Pipeline) -> None:
-        self.program = program
+    def __init__(self, program: Pipeline, *, interleaved: bool = False) -> None:
+        self.program, self.interleaved = program, interleaved
 
     @checked
     def __call__(
@@ -77,9 +79,9 @@ class StencilPipeline:
         iterations = whole_number(iterations, "iterations", 1, 2**62, "of at least 1")
         if iterations > 1:
             _check_iterated(problem)
-        targets = _targets(problem, out)
+        targets = _targets(problem, inputs[0].shape, out)
         current = [
-            by_cells(array, problem.dtype(grid), rows=True, forward=True)
+            by_cells(array.reshape(problem.shape), problem.dtype(grid), rows=True, forward=True)
             for array, grid in zip(inputs, self.program.inputs, strict=True)
         ]
         count = thread_count(threads)
@@ -88,7 +90,8 @@ class StencilPipeline:
             results = run(problem, current, values, fusion=fusion, strict=strict, backend=backend, threads=count)
             current = [*results, *current[len(results) :]]
         final = []
-        for target, result in zip(targets, results, strict=True):
+        for target, row_result in zip(targets, results, strict=True):
+            result = row_result.reshape(inputs[0].shape)
             if target is not None:
                 np.copyto(target, result)
             final.append(like(result, arrays[0]) if target is None else target)
@@ -117,7 +120,7 @@ class StencilPipeline:
     def _checked(
         self, arrays: Sequence[Any], boundary: BoundarySpec | None, scalars: Mapping[str, float]
     ) -> tuple[list[Array], PipelineProblem, list[float]]:
-        program = self.program
+        program, axes = self.program, self.program.rank + self.interleaved
         if len(arrays) != len(program.inputs):
             raise UsageError(
                 f"pipeline {program.name!r} takes {len(program.inputs)} array{'s' * (len(program.inputs) > 1)} "
@@ -126,9 +129,9 @@ class StencilPipeline:
             )
         inputs = [as_array(array, title) for array, title in zip(arrays, program.titles, strict=True)]
         for array, title in zip(inputs, program.titles, strict=True):
-            if array.ndim != program.rank or array.shape != inputs[0].shape or 0 in array.shape:
+            if array.ndim != axes or array.shape != inputs[0].shape or 0 in array.shape:
                 raise ArrayError(
-                    f"{title!r} of {program.name!r} must have {program.rank} dimensions of at least 1 cell, all arrays "
+                    f"{title!r} of {program.name!r} must have {axes} dimensions of at least 1 cell, all arrays "
                     f"one shape, got {array.shape}"
                 )
             if str(array.dtype) not in DTYPES:
@@ -136,7 +139,8 @@ class StencilPipeline:
                     f"{title!r} must be one of {', '.join(DTYPES)}, got {array.dtype}", "convert it with array.astype"
                 )
         types = tuple(str(array.dtype) for array in inputs)
-        problem = make_pipeline_problem(program, inputs[0].shape, types, boundary or "reflect")
+        cells, channels = inputs[0].shape[: program.rank], math.prod(inputs[0].shape[program.rank :])
+        problem = make_pipeline_problem(program, cells, types, boundary or "reflect", channels)
         return inputs, problem, _values(program, scalars)
 
     def __repr__(self) -> str:
@@ -174,7 +178,7 @@ def _check_iterated(problem: PipelineProblem) -> None:
         )
 
 
-def _targets(problem: PipelineProblem, out: Any) -> list[Any]:  # noqa: ANN401
+def _targets(problem: PipelineProblem, shape: tuple[int, ...], out: Any) -> list[Any]:  # noqa: ANN401
     count = len(problem.pipeline.outputs)
     targets = [None] * count if out is None else list(out) if isinstance(out, tuple | list) else [out]
     if len(targets) != count:
@@ -184,10 +188,10 @@ def _targets(problem: PipelineProblem, out: Any) -> list[Any]:  # noqa: ANN401
             continue
         if (
             not isinstance(target, np.ndarray)
-            or target.shape != problem.shape
+            or target.shape != shape
             or target.dtype.newbyteorder("=") != problem.dtype(grid)
         ):
-            raise ArrayError(f"out= must be a NumPy array of shape {problem.shape} and type {problem.dtype(grid)}")
+            raise ArrayError(f"out= must be a NumPy array of shape {shape} and type {problem.dtype(grid)}")
     return targets
 
 

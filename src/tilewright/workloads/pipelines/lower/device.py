@@ -58,7 +58,7 @@ def emit_gpu_group(
     """Write the kernel of a group of stencils to fuse; the block is (T_y, T_x, N_y, N_x)."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
-    if problem.pipeline.rank != 2 or len(block) != len(_BLOCK) or min(block) < 1:
+    if problem.pipeline.rank != 2 or problem.channels != 1 or len(block) != len(_BLOCK) or min(block) < 1:
         raise UsageError(f"a GPU kernel is for two dimensions and a block ({', '.join(_BLOCK)}), got {block}")
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")

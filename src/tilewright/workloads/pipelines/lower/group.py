@@ -19,13 +19,13 @@ from tilewright.codegen.print import c
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.workloads.pipelines.fusions import Group
-from tilewright.workloads.pipelines.lower.loops import PassPorts, RowSource, conversion_function, pass_function, ports
+from tilewright.workloads.pipelines.lower.loops import PassPorts, RowSource, pass_function, ports
 from tilewright.workloads.pipelines.problem import PipelineProblem
 from tilewright.workloads.pipelines.rows import Pass, RowPlan, RowTile, lines, pitch, plan_rows
 
 _BYTE, _DOUBLE = ir.element("uint8"), ir.element("float64")
 _ARRAYS, _SIZES = ir.const_pointer(ir.pointer(_BYTE)), ir.const_pointer(ir.INDEX)
-_VERSION = 2  # raised when texts change for the same group
+_VERSION = 3  # raised when texts change for the same group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,8 @@ def emit_group(
     rows = 1 if problem.pipeline.rank == 3 else tile.rows
     plan = plan_rows(problem, group, rows)
     stencils = problem.pipeline.members(group)
-    key = fingerprint("rows", stencils, problem.dtypes, problem.borders, plan, tile.width, tile.lines, rows, _VERSION)
+    about = (stencils, problem.dtypes, problem.borders, problem.channels, plan)
+    key = fingerprint("rows", *about, tile.width, tile.lines, rows, _VERSION)
     rings = _Rings(problem, plan, tile, rows, f"tw_{key[:12]}")
     tiles = _Tiles(rings)
     text, kernels = c.print_unit(tiles.unit()), (EntryPoint(entry=rings.entry),)
@@ -113,6 +114,13 @@ class _Rings:
     def number(self, grid: str, value: complex) -> ir.Expr:
         return ir.Real(value, self.kind(grid))
 
+    def inside(self, b: ir.Builder, kind: str, x: ir.Expr, n: ir.Expr) -> ir.Expr:
+        """The place in a row that one beyond its ends stands for: of the same value of another cell."""
+        map_, channels = self.maps[map_name(kind)], self.problem.channels
+        if channels == 1:
+            return b.call(map_, x, n)
+        return b.call(map_, ir.floordiv(x, channels), n / channels) * channels + ir.floormod(x, channels)
+
     def _ends(self, grid: str) -> ir.Function:
         b = ir.Builder(f"{self.entry}_ends_{grid}")
         row = b.param("row", ir.pointer(self.kind(grid)))
@@ -122,7 +130,7 @@ class _Rings:
         def cell(side: Boundary, x: ir.Expr) -> ir.Expr:
             if side.kind == "constant":
                 return self.number(grid, side.value)
-            return row[b.call(self.maps[map_name(side.kind)], x, n) - start]
+            return row[self.inside(b, side.kind, x, n) - start]
 
         with b.loop("x", start, ir.smallest(stop, 0)) as x:
             b.set(row[x - start], cell(low, x))
@@ -170,7 +178,7 @@ class _Rings:
         start, stop, n = (b.param(name, ir.INDEX) for name in ("a", "b", "n"))
         if self.problem.wraps(grid, -1):
             with b.loop("x", start, stop) as x:
-                b.set(to[x - start], source[b.call(self.maps[map_name("wrap")], x, n)])
+                b.set(to[x - start], source[self.inside(b, "wrap", x, n)])
             return b.function()
         with b.loop("x", ir.largest(start, 0), ir.smallest(stop, n), independent=True) as x:
             b.set(to[x - start], source[x])
@@ -211,12 +219,8 @@ class _Tiles:
         self.passes = [self._pass(number) for number in range(len(self.plan.passes))]
 
     def _pass(self, number: int) -> ir.Function:
-        step = self.plan.passes[number]
-        stencil = self.problem.pipeline.stencils[step.stencils[0]]
         name = f"{self.rings.entry}_p{number}"
-        if stencil.convert:
-            return conversion_function(self.problem, stencil, self.rings.rows, name)
-        return pass_function(self.problem, self.plan, step, self.rings.rows, name)
+        return pass_function(self.problem, self.plan, self.plan.passes[number], self.rings.rows, name)
 
     def unit(self) -> tuple[ir.Function, ...]:
         tile = self.tile()
@@ -349,9 +353,8 @@ class _Tiles:
                 xs = b.let("xs", begin)
                 n = b.let("n", end - xs)
                 total = sum(source.count for source in operands.sources)
-                source, target = rings.kind(stencil.inputs[0]), rings.kind(stencil.output)
-                into = b.array("in", ir.pointer(ir.const_pointer(source)), total)
-                out = b.array("out", ir.pointer(ir.pointer(target)), max(1, len(operands.stored) * rings.rows))
+                into = b.array("in", ir.pointer(ir.const_pointer(operands.into)), total)
+                out = b.array("out", ir.pointer(ir.pointer(operands.out)), max(1, len(operands.stored) * rings.rows))
                 run = _Run(number, step, operands, y0, xs, n, into, out)
                 if self.rank == 3:
                     first, stop = self.span(stencil.output, 1)
@@ -387,17 +390,18 @@ class _Tiles:
         for k, grid in enumerate(run.operands.stored):
             with b.loop("r", 0, rows) as r:
                 place = ir.floormod(run.y0 + r, rings.depth(grid)) * rings.pitch(grid)
-                b.set(run.out[r + k * rows], rings.ring(self.own, grid) + place + self.shift(run, grid))
+                point(b, run.out[r + k * rows], rings.ring(self.own, grid) + place + self.shift(run, grid))
         b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
         for k, grid in enumerate(run.operands.stored):
+            kind = ir.pointer(rings.kind(grid))
             if grid in rings.ends and not self.problem.wraps(grid, 1):
                 with b.when(self.at_end(run)), b.loop("r", 0, rows) as r:
-                    self.ends(run, grid, run.out[r + k * rows])
+                    self.ends(run, grid, run.out[r + k * rows].to(kind))
             if grid in self.plan.group.outputs:
                 ya, yb = self.bounds[0]
                 with b.loop("y", ir.largest(run.y0, ya), ir.smallest(run.y0 + rows, yb)) as y:
                     to = self.arrays["to", grid] + y * self.strides["to", grid][0]
-                    self.put(run, grid, to, run.out[y - run.y0 + k * rows])
+                    self.put(run, grid, to, run.out[y - run.y0 + k * rows].to(kind))
 
     def pointers(self, run: "_Run", source: RowSource) -> None:
         """Pointers to consecutive rows of a grid, in a ring or in place; mapped one by one near the ends."""
@@ -414,11 +418,11 @@ class _Tiles:
             tests = () if self.problem.wraps(grid, 0) else (y < 0, y >= n0)
 
             def filled(side: Boundary) -> None:
-                b.set(to, self.rings.filled(self.own, grid, side) + self.shift(run, grid))
+                point(b, to, self.rings.filled(self.own, grid, side) + self.shift(run, grid))
 
             def in_memory() -> None:
                 row = self.inside(grid, 0, y) * self.strides["in", grid][0]
-                b.set(to, self.arrays["in", grid] + row + run.xs)
+                point(b, to, self.arrays["in", grid] + row + run.xs)
 
             sides = [(test, side, y, n0) for test, side in zip(tests, self.problem.sides(grid)[0], strict=False)]
             beyond(b, sides, self.rings.maps, filled, in_memory)
@@ -432,7 +436,7 @@ class _Tiles:
         def quick() -> None:
             k = b.mutable("k", ir.floormod(run.y0 + low, depth))
             with b.loop("j", 0, count) as j:
-                b.set(run.into[j + source.start], self.rings.ring(self.own, grid) + k * rings.pitch(grid) + shift)
+                point(b, run.into[j + source.start], self.rings.ring(self.own, grid) + k * rings.pitch(grid) + shift)
                 b.set(k, ir.select((k + 1).equals(depth), 0, k + 1))
 
         if self.problem.wraps(grid, 0):
@@ -443,7 +447,7 @@ class _Tiles:
             quick()
         with b.otherwise(), b.loop("j", 0, count) as j:
             row = b.call(self.rings.row[grid], self.own, run.y0 + low + j, self.n[0])
-            b.set(run.into[j + source.start], row + shift)
+            point(b, run.into[j + source.start], row + shift)
 
     def lines_of(self, run: "_Run", line: ir.Expr) -> None:
         """Three dimensions: the same, line after line of a plane."""
@@ -455,22 +459,23 @@ class _Tiles:
             with b.loop("j", 0, source.count) as j:
                 place = (run.y0 + za + j / across, self.n[0], line + la + j % across, self.n[1], l0)
                 row = b.call(self.rings.row[source.grid], self.own, *place)
-                b.set(run.into[j + source.start], row + self.shift(run, source.grid))
+                point(b, run.into[j + source.start], row + self.shift(run, source.grid))
         for k, grid in enumerate(run.operands.stored):
             plane = ir.floormod(run.y0, rings.depth(grid)) * rings.slab(grid)
             row = (line - l0 + run.step.halo[1][0]) * rings.pitch(grid)
-            b.set(run.out[k], rings.ring(self.own, grid) + plane + row + self.shift(run, grid))
+            point(b, run.out[k], rings.ring(self.own, grid) + plane + row + self.shift(run, grid))
         b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
         for k, grid in enumerate(run.operands.stored):
+            kind = ir.pointer(rings.kind(grid))
             if grid in rings.ends and not self.problem.wraps(grid, 2):
                 with b.when(self.at_end(run)):
-                    self.ends(run, grid, run.out[k])
+                    self.ends(run, grid, run.out[k].to(kind))
             if grid in self.plan.group.outputs:
                 ya, yb = self.bounds[0]
                 with b.when((run.y0 >= ya) & (run.y0 < yb) & (line >= l0) & (line < l1)):
                     strides = self.strides["to", grid]
                     to = self.arrays["to", grid] + run.y0 * strides[0] + line * strides[1]
-                    self.put(run, grid, to, run.out[k])
+                    self.put(run, grid, to, run.out[k].to(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,6 +490,13 @@ class _Run:
     n: ir.Expr  # its columns
     into: ir.Expr  # pointers to what it reads
     out: ir.Expr  # pointers to what it writes
+
+
+def point(b: ir.Builder, place: ir.Load, row: ir.Expr) -> None:
+    """Put a pointer to a row into a table, whose rows may be of other types too."""
+    kind = place.type
+    is_alike = isinstance(kind, ir.Pointer) and ir.pointee(row) == kind.to
+    b.set(place, row if is_alike else row.to(kind))
 
 
 def choose(b: ir.Builder, cases: Sequence[tuple[ir.Expr, Callable[[], None]]], otherwise: Callable[[], None]) -> None:

@@ -1,0 +1,96 @@
+"""Pictures as they are: whole numbers, channels side by side, boundaries, sizes and how they lie in memory."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import tilewright as tw
+from tilewright.workloads.pipelines.problem import DTYPES, ROUNDINGS, convert
+
+TYPES = ("uint8", "uint16", "float32", "float64")
+TOLERANCE = {"uint8": 0.51, "uint16": 0.6, "float32": 2e-6, "float64": 1e-13}
+"""Of a result from that of real numbers: half a count, where it is rounded."""
+BORDERS = ("reflect", "nearest", "mirror", "wrap", "constant:0.3", "constant:1.0")
+
+
+def picture(dtype, shape, seed=0):
+    values = np.random.default_rng(seed).random(shape)
+    return (values * largest(dtype)).astype(dtype)
+
+
+def largest(dtype):
+    return 1.0 if dtype.startswith("f") else float(np.iinfo(dtype).max)
+
+
+def by_channel(image, function):
+    """Apply a function to each channel, in float64."""
+    values = image.astype(np.float64)
+    if image.ndim == 2:
+        return function(values)
+    return np.stack([function(values[..., k]) for k in range(image.shape[-1])], axis=-1)
+
+
+def smooth(image, sigma, border="reflect"):
+    mode, _, value = border.partition(":")
+    cval = float(value or 0) * largest(str(image.dtype))
+    return by_channel(image, lambda plane: ndimage.gaussian_filter(plane, sigma, mode=mode, cval=cval))
+
+
+def assert_near(found, image, expected):
+    assert found.dtype == image.dtype
+    assert found.shape == image.shape
+    assert np.abs(found - expected).max() <= TOLERANCE[str(image.dtype)]
+
+
+@pytest.mark.parametrize(("dtype", "channels"), [*itertools.product(TYPES, ((), (3,))), ("uint8", (4,))])
+def test_blurs_are_those_of_real_numbers(dtype, channels):
+    draw = np.random.default_rng(len(dtype) + len(channels))
+    for border in BORDERS:
+        shape = tuple(draw.choice((1, 2, 7, 30, 301), 2))
+        image = picture(dtype, (*map(int, shape), *channels))
+        expected = smooth(image, 1.3, border)
+        assert_near(tw.image.blur(image, 1.3, boundary=border), image, expected)
+        assert_near(tw.image.blur(image, 1.3, boundary=border, backend="numpy"), image, expected)
+
+
+@pytest.mark.parametrize("channels", [(), (3,)])
+def test_however_a_picture_lies(channels):
+    image = picture("uint8", (60, 90, *channels))
+    expected = tw.image.blur(image, 1.0)
+    wide = np.zeros((60, 200, *channels), np.uint8)
+    wide[:, 20:110] = image
+    deep = np.zeros((*image.shape, 2), np.uint8)
+    deep[..., 0] = image
+    turned = np.ascontiguousarray(np.swapaxes(image, 0, 1)).swapaxes(0, 1)
+    for view in (wide[:, 20:110], deep[..., 0], turned, image[::-1].copy()[::-1], image[:, ::-1].copy()[:, ::-1]):
+        np.testing.assert_array_equal(tw.image.blur(view, 1.0), expected)
+    out = np.empty_like(image)
+    assert tw.image.blur(image, 1.0, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(tw.image.blur(image, 1.0, out=image), expected)
+
+
+def test_a_side_by_name_and_constants_between_counts():
+    image = picture("uint8", (20, 30))
+    assert_near(tw.image.blur(image, 1.0, boundary={"image": "wrap", "G3": "wrap"}), image, smooth(image, 1.0, "wrap"))
+    mixed = ndimage.gaussian_filter(image.astype(float), 1.0, mode=("nearest", "wrap"))
+    assert_near(tw.image.blur(image, 1.0, boundary=("nearest", "wrap")), image, mixed)
+
+
+@pytest.mark.parametrize("source", DTYPES)
+def test_conversions_are_those_of_numpy(source):
+    numbers = [0, 1, 2, 127, 128, 254, 255, 256, 32767, 32768, 65535, 65536, 2**31 - 1, 2**31, 2.0**40]
+    if source.startswith("f"):
+        numbers += [0.5, 1.5, 2.5, 254.5, 255.5, 0.49, 3.99, np.inf, np.nan]
+        values = np.array([*numbers, *(-np.array(numbers))], dtype=source)
+    else:
+        kind = np.iinfo(source)
+        values = np.array([n for n in (*numbers, *(-np.array(numbers))) if kind.min <= n <= kind.max], dtype=source)
+    values = np.resize(values, (3, 45))
+    cases = [(target, rounding) for target in DTYPES for rounding in ROUNDINGS]
+    turned = tw.pipeline(lambda u: tuple(u.astype(*case) for case in cases), name="turned")
+    for (target, rounding), found in zip(cases, turned(values, fusion="full"), strict=True):
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(found, convert(values, target, rounding), f"{target} {rounding}")
