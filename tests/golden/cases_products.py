@@ -175,7 +175,7 @@ CASES = (
     _pipe("mean_edges", "constant:0.5", to="cuda", says="constant"),
     _pipe("mean_edges", "nearest", to="opencl", rows=2, says="two_columns"),
     _pipe("converted", "mirror", to="cuda", dtype="int16"),
-    _case("pipelines/hysteresis.c", "hysteresis of Canny, float32", lambda: emit_hysteresis("float32").text),
+    _case("pipelines/hysteresis.c", "hysteresis of Canny", lambda: emit_hysteresis().text),
     _fused("left", "float64"),
     _fused("right", "float32"),
     _fused_gpu("left", "float64", "cuda"),

@@ -1,8 +1,9 @@
 /* pipeline converted, int16, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_I16, TW_LANES_U8, tw_last(), tw_wanted(), tw_goes_on(),
-     tw_fence(), tw_prefetch_near, tw_put(), omp_get_thread_num(), tw_thread(), tw_map_reflect(), tw_row_G1(),
-     tw_row_G2(), tw_row_G3(), tw() */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_I16, TW_LANES_U8, tw_into_u8_f32(), tw_into_u8_f64(),
+     tw_into_u16_f32(), tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), tw_floor_v_f32(),
+     tw_from_int16_v_f32(), tw_into_uint8_v_f32(), tw_prefetch_near, tw_put(), omp_get_thread_num(),
+     tw_thread(), tw_map_reflect(), tw_row_G1(), tw_row_G3(), tw() */
 
 static __attribute__((optimize("O3"))) void tw_fetch_G1(int16_t *to, const int16_t *from, int64_t a,
     int64_t b, int64_t n) {
@@ -12,42 +13,15 @@ static __attribute__((optimize("O3"))) void tw_fetch_G1(int16_t *to, const int16
   }
 }
 
-static __attribute__((optimize("O3"))) void tw_p0(const int16_t *const *in, float *const *out, int64_t n,
-    const double *scalar) {
-  for (int64_t r = 0; r < 1; ++r) {
-    const int16_t *const from = in[r];
-    float *const to = out[r];
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      const int16_t value = from[i];
-      to[i] = ((float)value);
-    }
-  }
-}
-
-static void tw_p1(const float *const *in, float *const *out, int64_t n, const double *scalar) {
-  const float *const p0 = in[0];
-  float *const q0 = out[0];
+static void tw_p0(const int16_t *const *in, uint8_t *const *out, int64_t n, const double *scalar) {
+  const int16_t *const p0 = in[0];
+  uint8_t *const q0 = out[0];
   const float c_part = scalar[0];
   for (int64_t i = 0; i < n; i += TW_LANES_F32) {
-    const tw_v_f32 r0 = *(const tw_u_f32 *)(p0 + i);
+    const tw_v_f32 r0 = tw_from_int16_v_f32(p0 + i);
     const tw_v_f32 t1_0_0 = r0;
     const tw_v_f32 t1_0_2 = t1_0_0 * c_part;
-    *(tw_u_f32 *)(q0 + i) = t1_0_2;
-  }
-}
-
-static __attribute__((optimize("O3"))) void tw_p2(const float *const *in, uint8_t *const *out, int64_t n,
-    const double *scalar) {
-  for (int64_t r = 0; r < 1; ++r) {
-    const float *const from = in[r];
-    uint8_t *const to = out[r];
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      const float value = from[i];
-      const float whole = __builtin_floorf(value);
-      to[i] = ((value != value) ? 0 : ((whole >= 255.0f) ? 255 : ((whole <= 0.0f) ? 0 : ((uint8_t)whole))));
-    }
+    tw_into_uint8_v_f32(q0 + i, tw_floor_v_f32(t1_0_2));
   }
 }
 
@@ -63,10 +37,6 @@ static void tw_tile(uint8_t *const *array, const int64_t *size, uint8_t *own, co
   const int edge = (x0 < 0) | ((x1 + 32) > n1);
   int64_t first = tw_max(ya, 0);
   int64_t stop = tw_min(n0, yb);
-  first = tw_min(first, tw_max(ya, 0));
-  stop = tw_max(stop, tw_min(n0, yb));
-  first = tw_min(first, tw_max(ya, 0));
-  stop = tw_max(stop, tw_min(n0, yb));
   first = tw_min(first, tw_max(ya, 0));
   stop = tw_max(stop, tw_min(n0, yb));
   for (int64_t at = first; at < stop; ++at) {
@@ -88,7 +58,7 @@ static void tw_tile(uint8_t *const *array, const int64_t *size, uint8_t *own, co
         const int64_t xs = tw_max(x0, 0);
         const int64_t n = tw_min(n1, x1) - xs;
         const int16_t * in[1];
-        float * out[1];
+        uint8_t * out[1];
         if (edge) {
           const int64_t shift_G1 = xs - x0;
           if ((y0 >= 0) & (y0 < n0)) {
@@ -111,59 +81,9 @@ static void tw_tile(uint8_t *const *array, const int64_t *size, uint8_t *own, co
           }
         }
         for (int64_t r = 0; r < 1; ++r) {
-          out[r] = (((float *)(own + 192)) + (tw_floormod((y0 + r), 1) * 48)) + (xs - x0);
+          out[r] = ((own + 384) + (tw_floormod((y0 + r), 1) * 192)) + (xs - x0);
         }
         tw_p0(in, out, n, scalar);
-      }
-    }
-    {
-      const int64_t y0 = at;
-      if (((y0 + 1) > tw_max(ya, 0)) & (y0 < tw_min(n0, yb))) {
-        const int64_t xs = tw_max(x0, 0);
-        const int64_t n = tw_min(n1, x1) - xs;
-        const float * in[1];
-        float * out[1];
-        const int64_t shift_G2 = xs - x0;
-        if ((y0 >= 0) & (y0 < n0)) {
-          int64_t k = tw_floormod(y0, 1);
-          for (int64_t j = 0; j < 1; ++j) {
-            in[j] = (((float *)(own + 192)) + (k * 48)) + shift_G2;
-            k = (((k + 1) == 1) ? 0 : (k + 1));
-          }
-        } else {
-          for (int64_t j = 0; j < 1; ++j) {
-            in[j] = tw_row_G2(own, y0 + j, n0) + shift_G2;
-          }
-        }
-        for (int64_t r = 0; r < 1; ++r) {
-          out[r] = (((float *)(own + 384)) + (tw_floormod((y0 + r), 1) * 48)) + (xs - x0);
-        }
-        tw_p1(in, out, n, scalar);
-      }
-    }
-    {
-      const int64_t y0 = at;
-      if (((y0 + 1) > tw_max(ya, 0)) & (y0 < tw_min(n0, yb))) {
-        const int64_t xs = tw_max(x0, 0);
-        const int64_t n = tw_min(n1, x1) - xs;
-        const float * in[1];
-        uint8_t * out[1];
-        const int64_t shift_G3 = xs - x0;
-        if ((y0 >= 0) & (y0 < n0)) {
-          int64_t k = tw_floormod(y0, 1);
-          for (int64_t j = 0; j < 1; ++j) {
-            in[j] = (((float *)(own + 384)) + (k * 48)) + shift_G3;
-            k = (((k + 1) == 1) ? 0 : (k + 1));
-          }
-        } else {
-          for (int64_t j = 0; j < 1; ++j) {
-            in[j] = tw_row_G3(own, y0 + j, n0) + shift_G3;
-          }
-        }
-        for (int64_t r = 0; r < 1; ++r) {
-          out[r] = ((own + 576) + (tw_floormod((y0 + r), 1) * 192)) + (xs - x0);
-        }
-        tw_p2(in, out, n, scalar);
         for (int64_t y = tw_max(y0, ya); y < tw_min((y0 + 1), yb); ++y) {
           tw_put((to_G4 + (y * to_G4_s0)) + x0, out[y - y0] + (x0 - xs), x1 - x0, stream);
         }

@@ -94,3 +94,53 @@ def test_conversions_are_those_of_numpy(source):
     for (target, rounding), found in zip(cases, turned(values, fusion="full"), strict=True):
         with np.errstate(all="ignore"):
             np.testing.assert_array_equal(found, convert(values, target, rounding), f"{target} {rounding}")
+
+
+def luminance(image):
+    values = image / largest(str(image.dtype))
+    return values if image.ndim == 2 else values[..., :3] @ [0.2125, 0.7154, 0.0721]
+
+
+@pytest.mark.parametrize(("dtype", "channels"), [*itertools.product(TYPES, ((), (3,))), ("uint8", (4,))])
+def test_gradients_are_those_of_the_luminance(dtype, channels):
+    tolerance = 1e-13 if dtype == "float64" else 2e-6
+    for border, shape in zip(BORDERS, ((1, 1), (2, 40), (40, 2), (33, 70), (5, 301), (64, 64)), strict=True):
+        image = picture(dtype, (*shape, *channels))
+        mode, _, value = border.partition(":")
+        along = [ndimage.sobel(luminance(image), k, mode=mode, cval=float(value or 0)) for k in range(2)]
+        kind = "float64" if dtype == "float64" else "float32"
+        for backend in ("c", "numpy"):
+            found = tw.image.sobel(image, boundary=border, backend=backend)
+            assert found.dtype == kind
+            if mode != "constant":  # constants stand beyond what lies between the axes too
+                np.testing.assert_allclose(found, np.hypot(*along) / 32**0.5, atol=tolerance)
+        np.testing.assert_allclose(found, tw.image.sobel(image, boundary=border), atol=tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "channels"), [("uint8", ()), ("uint8", (3,)), ("uint16", ()), ("float32", (3,))])
+def test_edges_are_those_of_the_luminance(dtype, channels):
+    from skimage import feature
+
+    image = smooth(picture(dtype, (64, 90, *channels)), 2.0).astype(dtype)
+    grey = luminance(image).astype(np.float32 if dtype == "float32" else np.float64)
+    for mode in (None, "nearest", "reflect"):
+        options = {} if mode is None else {"mode": mode}
+        expected = feature.canny(grey, 1.2, low_threshold=0.01, high_threshold=0.05, **options)
+        found = tw.image.canny(image, 1.2, 0.01, 0.05, boundary=mode)
+        assert 20 < np.count_nonzero(expected) < expected.size / 2
+        assert np.count_nonzero(expected != (found > 0)) <= 3  # a colour's last bit may decide between equals
+        np.testing.assert_array_equal(found, tw.image.canny(image, 1.2, 0.01, 0.05, boundary=mode, backend="numpy"))
+        wide = np.repeat(image, 2, axis=1)[:, ::2]
+        np.testing.assert_array_equal(found, tw.image.canny(wide, 1.2, 0.01, 0.05, boundary=mode, threads=1))
+
+
+def test_values_of_a_row_that_lie_apart_are_read_where_they_are():
+    image = picture("float32", (40, 50, 4))
+    blur = tw.pipeline("blur", radius=2)
+    for plane in (image[..., 1], image[:, ::2, 0], image[:1, :, 0].repeat(3, 0), image[:, :1, 2], image[..., 3].T):
+        for border in ("reflect", "wrap"):
+            expected = blur(np.ascontiguousarray(plane), boundary=border)
+            np.testing.assert_array_equal(blur(plane, boundary=border), expected)
+        np.testing.assert_array_equal(blur(plane, iterations=2), blur(blur(np.ascontiguousarray(plane))))
+    row = np.broadcast_to(image[:, :1, 0], (40, 50))
+    np.testing.assert_array_equal(blur(row), blur(row.copy()))

@@ -198,7 +198,13 @@ def _converted(name: str, dtype: str, words: Mapping[str, str]) -> str:
     """A load of a vector from where numbers of another type lie, or a store."""
     way, memory = name.split("_")
     kind, other = ir.element(dtype), ir.element(memory)
-    words = {**words, "from": C_ELEMENTS[memory], "a": SUFFIX[memory], "bytes": str(kind.bytes)}
+    words = {
+        **words,
+        "from": C_ELEMENTS[memory],
+        "a": SUFFIX[memory],
+        "bytes": str(kind.bytes),
+        "single": "d" if kind.bits == 64 else "s",
+    }
     halves = " halves" if kind.is_float and other.is_integer and other.bits < _WHOLE else ""
     if way == "into" and other.is_integer:
         low, high = other.range

@@ -363,8 +363,13 @@ static inline void tw_into_u8_f32(void *to, tw_32x8 x) {
   const tw_16x8 words = TW_PACKED(packssdw128, x);
   *(tw_row8 *)to = ((tw_64x2)__builtin_ia32_packuswb128(words, words))[0];
 }
+static inline void tw_into_u8_f64(void *to, tw_32x4 x) {
+  const tw_16x8 words = __builtin_ia32_packssdw128(x, x);
+  *(tw_row4 *)to = ((tw_32x4)__builtin_ia32_packuswb128(words, words))[0];
+}
 static inline void tw_into_u16_f32(void *to, tw_32x8 x) { *(tw_row16 *)to = (tw_64x2)TW_PACKED(packusdw128, x); }
 #define TW_INTO_u8_f32 tw_into_u8_f32
+#define TW_INTO_u8_f64 tw_into_u8_f64
 #define TW_INTO_u16_f32 tw_into_u16_f32
 #endif
 //: from
@@ -400,7 +405,7 @@ static inline void @called(@from *to, @v value) {
   const @v most = (@v){} + (@T)@high;
 #ifdef TW_INTO_@a_@s
   /* the second one where it is not a number, which is the least whole one */
-  TW_INTO_@a_@s(to, __builtin_convertvector(__builtin_ia32_minps256(most, value), whole));
+  TW_INTO_@a_@s(to, __builtin_convertvector(__builtin_ia32_minp@single256(most, value), whole));
 #else
   typedef @from row __attribute__((vector_size(TW_BYTES / sizeof(@T) * sizeof(@from)), aligned(sizeof(@from)), may_alias));
   const @v least = (@v){} + (@T)@low;

@@ -1,4 +1,4 @@
-"""Pictures with their depth: 8 and 16 bits, grey and colour, as planes of float32 from 0 to 1.
+"""Pictures with their depth: 8 and 16 bits, grey and colour, as whole numbers or as planes of float32 from 0 to 1.
 
 Pillow reads and writes everything but colour of 16 bits per channel, which it cuts to 8 without a word. OpenCV (the
 extra ``image``) reads and writes that. A grey TIFF file may hold ``float32``.
@@ -28,18 +28,19 @@ _INSTALL = "install it: pip install 'tilewright[image]'"
 class Picture:
     """A picture."""
 
-    planes: tuple[Array, ...]  # one plane of grey, or three of colour (red, green, blue), float32 from 0 to 1
+    pixels: Array  # grey, or with red, green and blue as a last axis: whole numbers, or float32
     bits: int  # bits per channel, 8 or 16, or :data:`FLOATS`
 
     @property
-    def grey(self) -> Array:
-        """The luminance."""
-        return self.planes[0] if len(self.planes) == 1 else luminance(*self.planes).astype(np.float32)
+    def planes(self) -> tuple[Array, ...]:
+        """One plane of grey, or three of colour, float32 from 0 to 1."""
+        values = self.pixels.astype(np.float32) / np.float32(1 if self.bits == FLOATS else 2**self.bits - 1)
+        return (values,) if values.ndim == 2 else tuple(np.ascontiguousarray(values[..., i]) for i in range(3))
 
 
-def luminance(red: Array, green: Array, blue: Array) -> Array:
+def luminance(red: Any, green: Any, blue: Any) -> Any:  # noqa: ANN401  (arrays, or what a stencil reads)
     """Return the luminance: 0.2125 red, 0.7154 green, 0.0721 blue."""
-    return np.asarray(0.2125 * red + 0.7154 * green + 0.0721 * blue)
+    return 0.2125 * red + 0.7154 * green + 0.0721 * blue
 
 
 def read_picture(path: Path) -> Picture:
@@ -70,10 +71,8 @@ def read_picture(path: Path) -> Picture:
                 pixels = _turned_pixels(pixels, picture.getexif().get(_ORIENTATION, 1))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
-    values = pixels.astype(np.float32) / np.float32(1 if bits == FLOATS else 2**bits - 1)
-    if values.ndim == 2:
-        return Picture(planes=(values,), bits=bits)
-    return Picture(planes=tuple(np.ascontiguousarray(values[..., i]) for i in range(3)), bits=bits)
+    kind = {8: np.uint8, 16: np.uint16, FLOATS: np.float32}[bits]
+    return Picture(pixels=pixels.astype(kind, copy=False), bits=bits)
 
 
 def is_picture(path: Path) -> bool:

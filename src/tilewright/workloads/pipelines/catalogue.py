@@ -11,6 +11,7 @@ from tilewright.base.arguments import checked
 from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import UsageError, meant
 from tilewright.programs.stencil.expression import Value, apply, as_value
+from tilewright.runtime.formats.pictures import luminance
 from tilewright.workloads.pipelines.builder import GridBuilder, PipelineBuilder, scalar
 from tilewright.workloads.pipelines.problem import Pipeline
 
@@ -198,27 +199,71 @@ def canny(radius: int | None = None, sigma: float | None = None, gradient: int |
     return b.finish((edges,), "Canny's edges up to non-maximum suppression: the eight stencils of the paper")
 
 
+def _luminance(b: PipelineBuilder, dtype: str, colour: bool, kind: str) -> GridBuilder:
+    """The luminance of a picture in floating point: the one grid of a grey one, of colours a mean of the three."""
+    given = [b.input(title) for title in (("red", "green", "blue") if colour else ("image",))]
+    planes = given if is_rounded(dtype) else [grid.astype(kind) for grid in given]
+    if not colour:
+        return planes[0]
+    return b.apply("luminance", luminance(*(plane[0, 0] for plane in planes)))
+
+
+def _largest(dtype: str) -> float:
+    """The number that stands for 1 in a picture."""
+    return 1.0 if is_rounded(dtype) else float(np.iinfo(dtype).max)
+
+
 @functools.lru_cache(maxsize=16)
-def canny_as_scikit(sigma: float, weighted: bool) -> Pipeline:
-    """Return Canny's edges with every operation in the order of scikit-image and SciPy: columns before rows.
+def sobel_of_pictures(dtype: str, colour: bool) -> Pipeline:
+    """Return the length of Sobel's gradient, at most 1, of a picture as it is; whole numbers are taken in float32."""
+    smooth, derivative = sobel_weights(1)
+    b = PipelineBuilder("sobel")
+    grey = _luminance(b, dtype, colour, "float32")
+    across = b.apply("gradient_x_column", symmetric(along(grey, 0), smooth))
+    down = b.apply("gradient_y_column", antisymmetric(along(grey, 0), derivative))
+    x, y = antisymmetric(along(across, 1), derivative), symmetric(along(down, 1), smooth)
+    length = apply("sqrt", y * y + x * x) / (4 * math.sqrt(2) * _largest(dtype))
+    return b.finish((b.apply("magnitude", length),))
+
+
+@functools.lru_cache(maxsize=16)
+def canny_as_scikit(sigma: float, weighted: bool, dtype: str, colour: bool) -> Pipeline:
+    """Return Canny's edges, every operation in the order of scikit-image and SciPy: columns before rows.
 
     Where a picture is flat or repeats itself, neighbours on a ridge tie, and the last bit decides which one is an edge.
-    If ``weighted``, the blurred picture is divided by a second input.
+    Cells are bytes: 2 of at least ``high``, 1 of at least ``low``, 0. Whole numbers are taken in float64. If
+    ``weighted``, the blurred picture is divided by the sum of the weights inside it, of which a second input has those
+    along the columns.
     """
     weights = gaussian_weights(sigma, _radius(None, sigma)[0])
     smooth, derivative = sobel_weights(1)
     b = PipelineBuilder("canny_as_scikit")
-    image = b.input("image")
-    weight = b.input("weight") if weighted else None
-    columns = _gaussian(b, image, weights, axes=(0,))
+    grey = _luminance(b, dtype, colour, "float64")
+    low, high = (scalar(b.input(title).name) for title in ("low", "high"))
+    scale = 1 / _largest(dtype)
+    reads = along(grey, 0)
+    columns = b.apply("blur_columns", symmetric(reads if scale == 1 else lambda k: reads(k) * scale, weights))
     blurred = symmetric(along(columns, 1), weights)
-    soft = b.apply("blur_rows", blurred if weight is None else blurred / weight[0, 0])
+    if weighted:
+        epsilon = float(np.finfo(dtype if is_rounded(dtype) else "float64").eps)
+        blurred = blurred / (symmetric(along(b.input("inside"), 1), weights) + epsilon)
+    soft = b.apply("blur_rows", blurred)
     x = b.apply(
         "gradient_x_column", symmetric(along(b.apply("gx", antisymmetric(along(soft, 1), derivative)), 0), smooth)
     )
     y = b.apply("gradient_y_row", symmetric(along(b.apply("gy", antisymmetric(along(soft, 0), derivative)), 1), smooth))
     m = _length(b, x, y)
-    return b.finish((b.apply("nonmaximum", nonmaximum(y, x, m)),))
+    edge = nonmaximum(y, x, m)
+    strong = apply("where", edge >= high, as_value(2), as_value(1))
+    kind = apply("where", (edge > 0) & (edge >= low), strong, as_value(0))
+    return b.finish((b.apply("nonmaximum", kind).astype("uint8", "truncate"),))
+
+
+@functools.lru_cache(maxsize=16)
+def sums_inside(sigma: float) -> Pipeline:
+    """Return the sums of a Gaussian filter's weights along the columns, of ones."""
+    b = PipelineBuilder("inside")
+    return b.finish((_gaussian(b, b.input("one"), gaussian_weights(sigma, _radius(None, sigma)[0]), axes=(0,)),))
 
 
 @functools.lru_cache(maxsize=16)

@@ -19,16 +19,17 @@ from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.inputs.arrays import as_array
 from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary, sides_of
-from tilewright.runtime.call import compiled, or_by_numpy, packed, scratch
-from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
+from tilewright.runtime.call import compiled, or_by_numpy, scratch
+from tilewright.runtime.formats.pictures import FLOATS, Picture, check_picture, read_picture, write_picture
 from tilewright.verbs.options import ImageOptions, refuse
 from tilewright.workloads.pipelines import catalogue
-from tilewright.workloads.pipelines.verbs import StencilPipeline, pipeline
+from tilewright.workloads.pipelines.problem import Pipeline
+from tilewright.workloads.pipelines.verbs import StencilPipeline
 
 Array = npt.NDArray[Any]
 _TYPES = ("float32", "float64", "uint8", "uint16")  # of pictures
 OPERATIONS = ("blur", "canny", "sobel")
-_WHITE = 255
+_WHITE, _STRONG, _ROW = 255, 2, 2**32
 _BYTE, _DOUBLE, _PLACE = (ir.element(name) for name in ("uint8", "float64", "int64"))
 
 
@@ -61,8 +62,9 @@ def blur(
         dtype('uint8')
     """
     values = _picture(image)
-    blurred = StencilPipeline(catalogue.blur_as_scipy(sigma, str(values.dtype)), interleaved=values.ndim == 3)
-    result: Array = blurred(values, boundary=_counted(boundary or "reflect", values.dtype), **options)
+    program = catalogue.blur_as_scipy(sigma, str(values.dtype))
+    borders = _borders(program, boundary or "reflect", values.dtype)
+    result: Array = StencilPipeline(program, interleaved=values.ndim == 3)(values, boundary=borders, **options)
     return result
 
 
@@ -83,10 +85,12 @@ def sobel(
     Returns:
         The lengths, ``(rows, columns)``, in floating point.
     """
-    values, _ = _grey(image)
-    length: Array = pipeline("sobel")(values, boundary=boundary, **options)
-    scaled: Array = length / length.dtype.type(4 * math.sqrt(2))
-    return scaled
+    values = _picture(image)
+    planes, colour = _planes(values)
+    program = catalogue.sobel_of_pictures(str(values.dtype), colour)
+    borders = _borders(program, boundary or "reflect", values.dtype)
+    result: Array = StencilPipeline(program)(*planes, boundary=borders, **options)
+    return result
 
 
 @checked
@@ -118,27 +122,20 @@ def canny(
     """
     if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high):
         raise UsageError(f"the thresholds are numbers with 0 <= low <= high, got low {low!r} and high {high!r}")
-    values, limit = _grey(image)
-    values = values if limit is None else values.astype(np.float64)
-    strength = _suppression(values, sigma, boundary, options)
-    strength[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
-    strength[:, [0, -1]] = 0
-    return hysteresis(strength, low, high)
-
-
-def _suppression(values: Array, sigma: float, boundary: BoundarySpec | None, options: dict[str, Any]) -> Array:
-    """Canny up to non-maximum suppression, every operation rounded as scikit-image's."""
-    result: Array
-    exactly = {"strict": True, **options}
-    if boundary is not None:
-        whole = StencilPipeline(catalogue.canny_as_scikit(sigma, False))
-        result = whole(values, boundary=boundary, **exactly)
-        return result
-    share = StencilPipeline(catalogue.blur_as_scipy(sigma))(np.ones_like(values), boundary="constant", **exactly)
-    weight = share + np.finfo(values.dtype).eps
-    spec = {"image": "constant", "weight": "nearest", "G3": "constant"}
-    result = StencilPipeline(catalogue.canny_as_scikit(sigma, True))(values, weight, boundary=spec, **exactly)
-    return result
+    values = _picture(image)
+    planes, colour = _planes(values)
+    edges = StencilPipeline(catalogue.canny_as_scikit(sigma, boundary is None, str(values.dtype), colour))
+    if boundary is None:
+        one = np.ones((len(values), 1), values.dtype if values.dtype.kind == "f" else np.float64)
+        inside = StencilPipeline(catalogue.sums_inside(sigma))(one, boundary="constant", backend="numpy")
+        planes.append(np.broadcast_to(inside, values.shape[:2]))
+        columns = next(each for each in edges.program.stencils if each.title == "blur_columns")
+        boundary = dict.fromkeys((*columns.inputs, columns.output, "inside"), "constant")
+    borders = _borders(edges.program, boundary, values.dtype, counted=False)
+    classes: Array = edges(*planes, boundary=borders, low=low, high=high, **{"strict": True, **options})
+    classes[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
+    classes[:, [0, -1]] = 0
+    return hysteresis(classes)
 
 
 def _picture(image: Any) -> Array:  # noqa: ANN401
@@ -158,97 +155,106 @@ def _picture(image: Any) -> Array:  # noqa: ANN401
     return values
 
 
-def _counted(boundary: BoundarySpec, dtype: np.dtype[Any]) -> BoundarySpec:
-    """Return the boundaries of a picture, whose constants are of numbers from 0 to 1, in counts of its type."""
-    if dtype.kind == "f":
-        return boundary
+def _planes(values: Array) -> tuple[list[Array], bool]:
+    """Return a grey picture, or the three colours of another one, and whether it is one."""
+    colour = values.ndim == 3
+    return ([values[..., k] for k in range(3)] if colour else [values]), colour
+
+
+def _borders(
+    program: Pipeline,
+    boundary: BoundarySpec,
+    dtype: np.dtype[Any],
+    *,
+    counted: bool = True,  # whether other grids than the picture hold numbers as large as the picture's
+) -> dict[str, BoundarySpec]:
+    """Return what lies outside of every grid; constants are numbers from 0 to 1."""
+    near = (each.inputs[0] for each in program.stencils if any(any(read.offset) for read in each.reads))
+    picture = next(near, program.inputs[0])
     spec = parse_boundary(boundary) if isinstance(boundary, str) else boundary
-    if isinstance(spec, Mapping):
-        counted = {grid: _counted(each, dtype) for grid, each in spec.items()}
-        return {**counted, "G2": counted.get("image", "reflect")}  # the image in another type
-    limit = np.iinfo(dtype).max
-    return tuple(tuple(replace(side, value=side.value * limit) for side in pair) for pair in sides_of(2, spec))
+    by_grid: dict[str, BoundarySpec]
+    by_grid = dict(spec) if isinstance(spec, Mapping) else dict.fromkeys(program.grids, spec)
+    if "image" in by_grid:
+        by_grid[picture] = by_grid.pop("image")
+    if dtype.kind == "u":
+        limit = float(np.iinfo(dtype).max)
+        by_grid |= {grid: _counts(each, limit) for grid, each in by_grid.items() if counted or grid == picture}
+    return dict.fromkeys(program.inputs, by_grid.get(picture, "reflect")) | by_grid
 
 
-def _grey(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
-    """Return the luminance in floating point, and the largest whole number of the picture's type, if any."""
-    values, limit = _picture(image), None
-    if values.dtype.kind == "u":
-        limit = int(np.iinfo(values.dtype).max)
-        values = values.astype(np.float32) / np.float32(limit)
-    if values.ndim == 2:
-        return values, limit
-    return luminance(values[..., 0], values[..., 1], values[..., 2]).astype(values.dtype), limit
+def _counts(boundary: BoundarySpec, limit: float) -> BoundarySpec:
+    """Return a boundary whose constants are counts."""
+    return tuple(tuple(replace(side, value=side.value * limit) for side in pair) for pair in sides_of(2, boundary))
 
 
-def emit_hysteresis(dtype: str) -> KernelSource[None]:
-    """Write the kernel for values of a type, ``float32`` or ``float64``.
+def emit_hysteresis() -> KernelSource[None]:
+    """Write the kernel.
 
-    An edge is a cell of at least ``high``, or one of at least ``low`` with an edge among its eight neighbours.
-    ``array`` holds the values (rows ``size[2]`` elements apart), the edges (bytes) and a stack (one int64 per cell),
-    ``size`` rows, columns and that distance; the last argument points to ``low`` and ``high``, as doubles.
+    An edge is a cell of 2, or one of 1 with an edge among its eight neighbours. ``array`` holds the cells (bytes, which
+    become 255 or 0, with 7 more behind them) and a stack (one int64 per cell), ``size`` rows and columns.
     """
-    real = ir.element(dtype)
+    last = ir.Builder("tw_edges", vectorized=True)
+    cells, count = last.param("cell", ir.pointer(_BYTE)), last.param("count", ir.INDEX)
+    with last.loop("i", 0, count, independent=True) as i:
+        last.set(cells[i], ir.select(cells[i].equals(_WHITE), ir.Real(_WHITE, _BYTE), ir.Real(0, _BYTE)))
+    finish = last.function()
     b = ir.Builder("tw_hysteresis", kind="entry")
     array, size = b.param("array", ir.const_pointer(ir.pointer(_BYTE))), b.param("size", ir.const_pointer(ir.INDEX))
     b.param("unused", ir.pointer(_BYTE))
-    scalar = b.param("scalar", ir.const_pointer(_DOUBLE))
-    values, edge = b.let("value", array[0].to(ir.const_pointer(real))), b.let("edge", array[1])
-    stack = b.let("stack", array[2].to(ir.pointer(_PLACE)))
-    rows, columns, stride = (b.let(name, size[k]) for k, name in enumerate(("rows", "columns", "stride")))
-    low, high = b.let("low", scalar[0].to(real)), b.let("high", scalar[1].to(real))
-    with b.loop("i", 0, rows * columns) as i:
-        b.set(edge[i], 0)
+    b.param("none", ir.const_pointer(_DOUBLE))
+    cell, stack = b.let("cell", array[0]), b.let("stack", array[1].to(ir.pointer(_PLACE)))
+    rows, columns = b.let("rows", size[0]), b.let("columns", size[1])
     top = b.mutable("top", 0)
 
-    def push(place: ir.Expr) -> None:
-        b.set(edge[place], _WHITE)
-        b.set(stack[top], place.to(_PLACE))
+    def push(row: ir.Expr, column: ir.Expr) -> None:
+        b.set(cell[row * columns + column], _WHITE)
+        b.set(stack[top], (row * _ROW + column).to(_PLACE))
         b.set(top, top + 1)
 
-    with b.loop("y", 0, rows) as y, b.loop("x", 0, columns) as x:
-        first = b.let("first", values[y * stride + x])
-        place = b.let("place", y * columns + x)
-        with b.when((first > 0.0) & (first >= high) & (first >= low)), b.when(edge[place].equals(0)):
-            push(place)
+    count = b.let("count", rows * columns)
+    with b.loop("start", 0, count, 8) as start:
+        eight = b.let("eight", (cell + start).to(ir.const_pointer(_PLACE))[0])
+        strong = eight.apply(ir.Operator.BITAND, _PLACE, ir.Real(_STRONG * 0x0101010101010101, _PLACE))
+        with (
+            b.when(strong.differs(0)),
+            b.loop("place", start, ir.smallest(start + 8, count)) as place,
+            b.when(cell[place].equals(_STRONG)),
+        ):
+            push(place / columns, place % columns)
             with b.loop_while(top > 0):
                 b.set(top, top - 1)
                 at = b.let("at", stack[top].to(ir.INDEX))
-                row, column = b.let("row", at / columns), b.let("column", at % columns)
+                row, column = b.let("row", at / _ROW), b.let("column", at % _ROW)
                 with (
                     b.loop("v", ir.largest(row - 1, 0), ir.smallest(row + 2, rows)) as v,
                     b.loop("u", ir.largest(column - 1, 0), ir.smallest(column + 2, columns)) as u,
                 ):
                     beside = b.let("beside", v * columns + u)
-                    with b.when(edge[beside].equals(0)):
-                        near = b.let("near", values[v * stride + u])
-                        with b.when((near > 0.0) & (near >= low)):
-                            push(beside)
-    return c_source(c.print_unit((b.function(),)), "tw_hysteresis")
+                    with b.when((cell[beside] > 0) & (cell[beside] <= _STRONG)):
+                        push(v, u)
+    b.call(finish, cell, count)
+    return c_source(c.print_unit((finish, b.function())), "tw_hysteresis")
 
 
-def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
-    """Return 255 where a value is at least ``high``, or at least ``low`` and connected to such a cell, else 0.
+def hysteresis(classes: Array) -> npt.NDArray[np.uint8]:
+    """Return 255 where a cell is 2, or 1 and connected to such a cell through its eight neighbours, else 0.
 
-    Cells are connected through their eight neighbours. Values that are not positive are never edges.
-
-    >>> hysteresis(np.array([[0.0, 0.2, 0.5], [0.0, 0.0, 0.0], [0.2, 0.0, 0.0]]), 0.1, 0.4).tolist()
+    >>> hysteresis(np.array([[0, 1, 2], [0, 0, 0], [1, 0, 0]])).tolist()
     [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
     """
-    cells = packed(values)
-    kernels = or_by_numpy(lambda: compiled(emit_hysteresis, str(cells.dtype)))
+    memory = scratch(classes.size + 7, 8 * classes.size)
+    cells = memory[: classes.size].reshape(classes.shape)
+    cells[...] = classes
+    kernels = or_by_numpy(lambda: compiled(emit_hysteresis))
     if kernels is None:
-        return _with_numpy(cells, low, high)
-    stack, edges = scratch(8 * cells.size, cells.size), np.empty(cells.shape, dtype=np.uint8)
-    limits = np.array([low, high], dtype=np.float64)
-    kernels[0]((cells, edges, stack), (*cells.shape, cells.shape[1]), values=limits)
-    return edges
+        return _with_numpy(cells)
+    kernels[0]((cells, scratch(8 * cells.size)), cells.shape)
+    return cells
 
 
-def _with_numpy(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
+def _with_numpy(cells: Array) -> npt.NDArray[np.uint8]:
     """Grow the strong cells into the weak ones until nothing changes."""
-    weak = (values > 0) & (values >= values.dtype.type(low))
-    edges = weak & (values >= values.dtype.type(high))
+    weak, edges = cells > 0, cells == _STRONG
     count = -1
     while count != (count := int(edges.sum())):
         wide = np.pad(edges, 1)
@@ -307,24 +313,26 @@ def process(
     picture = read_picture(source)
     if picture.bits == FLOATS:
         raise ArrayError(f"{source.name!r} holds floats, not 8 or 16 bits", "use `tilewright run` for it")
-    check_picture(target, len(picture.planes) if operation == "blur" else 1, picture.bits)
+    pixels = picture.pixels
+    check_picture(target, pixels[0, 0].size if operation == "blur" else 1, picture.bits)
     begin = time.perf_counter()
     how: dict[str, Any] = {"boundary": boundary, "threads": threads}
     edges, bits = None, picture.bits
     if operation == "blur":
-        planes = tuple(blur(plane, sigma, **how) for plane in picture.planes)
+        result = blur(pixels, sigma, **how)
     elif operation == "sobel":
-        planes = (sobel(picture.grey, **how),)
+        result = sobel(pixels, **how)
     else:
-        mask = canny(picture.grey.astype(np.float64), sigma, low, high, **how)
-        edges, bits, planes = int(np.count_nonzero(mask)), 8, ((mask / np.float32(255)),)
+        result = canny(pixels, sigma, low, high, **how)
+        edges, bits = int(np.count_nonzero(result)), 8
     seconds = time.perf_counter() - begin
+    planes = Picture(pixels=result, bits=FLOATS if result.dtype.kind == "f" else bits).planes
     written = write_picture(target, planes, bits)
     return Processed(
         operation=operation,
         source=str(source),
         target=str(target),
-        shape=picture.planes[0].shape,
+        shape=pixels.shape[:2],
         channels=len(planes),
         bits=written,
         seconds=seconds,

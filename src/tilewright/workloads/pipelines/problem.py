@@ -150,6 +150,13 @@ class PipelineProblem:
     # values of a cell that lie side by side, each with neighbours of its own: the last axis, and what its reads add to
     # a place, count values
     channels: int = 1
+    # per input, how many of its values further on the next one of a row lies in memory: 0 for one value a row; nothing
+    # where all are 1
+    steps: tuple[int, ...] = ()
+
+    def step(self, grid: str) -> int:
+        """How far apart the values of a grid's row are."""
+        return dict(zip(self.pipeline.inputs, self.steps, strict=False)).get(grid, 1)
 
     def dtype(self, grid: str) -> str:
         """Element type of a grid."""
@@ -186,6 +193,7 @@ def make_pipeline_problem(
     dtype: str | Sequence[str] = "float32",
     border: BoundarySpec = "reflect",
     channels: int = 1,
+    steps: Sequence[int] = (),
 ) -> PipelineProblem:
     """Make a checked problem; there may be a ``dtype`` per input, and a border per axis, side or grid."""
     pipeline = spread(pipeline, channels)
@@ -201,6 +209,7 @@ def make_pipeline_problem(
         pipeline=pipeline,
         shape=(*extents[:-1], extents[-1] * channels),
         channels=channels,
+        steps=tuple(steps) if any(step != 1 for step in steps) else (),
         dtypes=tuple(types[grid] for grid in pipeline.grids),
         borders=_borders(pipeline, border),
     )

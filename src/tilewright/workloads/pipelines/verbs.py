@@ -27,6 +27,7 @@ from tilewright.workloads.pipelines.problem import (
     make_pipeline_problem,
 )
 
+_MOST_APART = 4  # values of a row that lie further apart are packed first
 BACKENDS = ("auto", "c", "numpy")
 
 
@@ -75,15 +76,11 @@ class StencilPipeline:
             UsageError: If an option or a scalar is wrong or missing.
             ArrayError: If an array does not fit.
         """
-        inputs, problem, values = self._checked(arrays, boundary, scalars)
+        current, shape, problem, values = self._checked(arrays, boundary, scalars, apart=iterations == 1)
         iterations = whole_number(iterations, "iterations", 1, 2**62, "of at least 1")
         if iterations > 1:
             _check_iterated(problem)
-        targets = _targets(problem, inputs[0].shape, out)
-        current = [
-            by_cells(array.reshape(problem.shape), problem.dtype(grid), rows=True, forward=True)
-            for array, grid in zip(inputs, self.program.inputs, strict=True)
-        ]
+        targets = _targets(problem, shape, out)
         count = thread_count(threads)
         one_of("the backend of a pipeline", backend, BACKENDS)
         for _ in range(iterations):
@@ -91,7 +88,7 @@ class StencilPipeline:
             current = [*results, *current[len(results) :]]
         final = []
         for target, row_result in zip(targets, results, strict=True):
-            result = row_result.reshape(inputs[0].shape)
+            result = row_result.reshape(shape)
             if target is not None:
                 np.copyto(target, result)
             final.append(like(result, arrays[0]) if target is None else target)
@@ -114,12 +111,18 @@ class StencilPipeline:
         Returns:
             Every grid by name, G1, G2, ….
         """
-        inputs, problem, values = self._checked(arrays, boundary, scalars)
+        inputs, _, problem, values = self._checked(arrays, boundary, scalars)
         return compute(problem, inputs, dict(zip(self.program.scalars, values, strict=True)))
 
     def _checked(
-        self, arrays: Sequence[Any], boundary: BoundarySpec | None, scalars: Mapping[str, float]
-    ) -> tuple[list[Array], PipelineProblem, list[float]]:
+        self,
+        arrays: Sequence[Any],
+        boundary: BoundarySpec | None,
+        scalars: Mapping[str, float],
+        *,
+        apart: bool = True,  # whether the values of an input's row may lie apart
+    ) -> tuple[list[Array], tuple[int, ...], PipelineProblem, list[float]]:
+        """Return the inputs' rows, the shape of the arrays, the problem and the scalars."""
         program, axes = self.program, self.program.rank + self.interleaved
         if len(arrays) != len(program.inputs):
             raise UsageError(
@@ -139,9 +142,12 @@ class StencilPipeline:
                     f"{title!r} must be one of {', '.join(DTYPES)}, got {array.dtype}", "convert it with array.astype"
                 )
         types = tuple(str(array.dtype) for array in inputs)
-        cells, channels = inputs[0].shape[: program.rank], math.prod(inputs[0].shape[program.rank :])
-        problem = make_pipeline_problem(program, cells, types, boundary or "reflect", channels)
-        return inputs, problem, _values(program, scalars)
+        shape = inputs[0].shape
+        cells, channels = shape[: program.rank], math.prod(shape[program.rank :])
+        rows = [_rows(array.reshape(*cells[:-1], cells[-1] * channels), apart=apart) for array in inputs]
+        steps = [array.strides[-1] // array.itemsize if array.shape[-1] > 1 else 1 for array in rows]
+        problem = make_pipeline_problem(program, cells, types, boundary or "reflect", channels, steps)
+        return rows, shape, problem, _values(program, scalars)
 
     def __repr__(self) -> str:
         program = self.program
@@ -152,6 +158,13 @@ class StencilPipeline:
             reads = ", ".join(f"{grid}: {halo_text(stencil.reach(grid))}" for grid in stencil.inputs)
             lines.append(f"  {stencil.name} {stencil.title}: {{{reads}}} -> {stencil.output}")
         return "\n".join(lines)
+
+
+def _rows(array: Array, *, apart: bool) -> Array:
+    """Return an array whose rows a kernel reads as they are, or a copy that it does."""
+    cells = by_cells(array, forward=True)
+    is_near = apart and cells.strides[-1] <= _MOST_APART * cells.itemsize
+    return cells if is_near else by_cells(cells, rows=True)
 
 
 def _values(program: Pipeline, scalars: Mapping[str, float]) -> list[float]:

@@ -50,7 +50,7 @@ def emit_group(
     rows = 1 if problem.pipeline.rank == 3 else tile.rows
     plan = plan_rows(problem, group, rows)
     stencils = problem.pipeline.members(group)
-    about = (stencils, problem.dtypes, problem.borders, problem.channels, plan)
+    about = (stencils, problem.dtypes, problem.borders, problem.channels, problem.steps, plan)
     key = fingerprint("rows", *about, tile.width, tile.lines, rows, _VERSION)
     rings = _Rings(problem, plan, tile, rows, f"tw_{key[:12]}")
     tiles = _Tiles(rings)
@@ -178,10 +178,10 @@ class _Rings:
         start, stop, n = (b.param(name, ir.INDEX) for name in ("a", "b", "n"))
         if self.problem.wraps(grid, -1):
             with b.loop("x", start, stop) as x:
-                b.set(to[x - start], source[self.inside(b, "wrap", x, n)])
+                b.set(to[x - start], source[self.inside(b, "wrap", x, n) * self.problem.step(grid)])
             return b.function()
         with b.loop("x", ir.largest(start, 0), ir.smallest(stop, n), independent=True) as x:
-            b.set(to[x - start], source[x])
+            b.set(to[x - start], source[x * self.problem.step(grid)])
         if grid in self.ends:
             b.call(self.ends[grid], to, start, stop, n)
         return b.function()
@@ -288,7 +288,9 @@ class _Tiles:
         edge = sides[0]
         for side in sides[1:]:
             edge = edge | side
-        self.edge = b.let("edge", edge)
+        # Rows whose values lie apart are copied everywhere.
+        is_apart = any(self.problem.step(grid) != 1 for grid in self.plan.group.inputs)
+        self.edge = b.let("edge", ir.Real(True, ir.BOOL) if is_apart else edge)
         outputs = [self.problem.pipeline.stencils[p.stencils[0]].output for p in self.plan.passes]
         lags = [0] * len(self.plan.group.inputs) + [p.lag for p in self.plan.passes]
         spans = [self.span(grid) for grid in (*self.plan.group.inputs, *outputs)]
