@@ -7,6 +7,7 @@ import pytest
 from scipy import ndimage
 
 import tilewright as tw
+from tilewright.base.errors import ArrayError, UsageError
 from tilewright.workloads.pipelines.problem import DTYPES, ROUNDINGS, convert
 
 TYPES = ("uint8", "uint16", "float32", "float64")
@@ -33,9 +34,18 @@ def by_channel(image, function):
 
 
 def smooth(image, sigma, border="reflect"):
+    """SciPy's blur, not cut off where it is wide."""
     mode, _, value = border.partition(":")
     cval = float(value or 0) * largest(str(image.dtype))
-    return by_channel(image, lambda plane: ndimage.gaussian_filter(plane, sigma, mode=mode, cval=cval))
+
+    def along_both(plane):
+        for axis, each in enumerate(sigma if isinstance(sigma, tuple) else (sigma, sigma)):
+            if each:
+                truncate = 6.0 if each > 16 else 4.0
+                plane = ndimage.gaussian_filter1d(plane, each, axis, mode=mode, cval=cval, truncate=truncate)
+        return plane
+
+    return by_channel(image, along_both)
 
 
 def assert_near(found, image, expected):
@@ -144,3 +154,55 @@ def test_values_of_a_row_that_lie_apart_are_read_where_they_are():
         np.testing.assert_array_equal(blur(plane, iterations=2), blur(blur(np.ascontiguousarray(plane))))
     row = np.broadcast_to(image[:, :1, 0], (40, 50))
     np.testing.assert_array_equal(blur(row), blur(row.copy()))
+
+
+@pytest.mark.parametrize("sigmas", [(1.0, 3.0), (0, 2.0), (2.0, 0), (0, 0)])
+def test_a_pair_of_sigmas(sigmas):
+    image = picture("uint8", (30, 41, 3))
+    assert_near(tw.image.blur(image, sigmas), image, smooth(image, sigmas))
+    assert_near(tw.image.blur(image[..., 0], sigmas), image[..., 0], smooth(image[..., 0], sigmas))
+
+
+@pytest.mark.parametrize(("shape", "channels"), [((60, 90), (3,)), ((300, 40), ()), ((5, 7), (4,)), ((1, 1), (3,))])
+def test_wide_blurs_are_recursions(shape, channels):
+    every = ((20.0,) * 2, (17.0, 0), (2.0, 33.0), (50.0,) * 2, (18.0,) * 2, (0, 400.0))
+    for border, sigmas in zip(BORDERS, every, strict=True):
+        for dtype in TYPES:
+            image = picture(dtype, (*shape, *channels))
+            span = np.ptp(image.astype(np.float64)) + largest(dtype) * border.startswith("constant")
+            found = tw.image.blur(image, sigmas, boundary=border)
+            assert found.dtype == image.dtype
+            rounding = 0.5 if dtype.startswith("u") else 1e-7
+            assert np.abs(found - smooth(image, sigmas, border)).max() <= 1e-4 * span + rounding
+
+
+def test_batches_are_computed_picture_by_picture():
+    video = picture("uint8", (3, 40, 50, 3))
+    for compute in (lambda x, **o: tw.image.blur(x, 1.3, **o), tw.image.sobel, tw.image.canny):
+        found = compute(video)
+        for number, each in enumerate(video):
+            np.testing.assert_array_equal(found[number], compute(each))
+        grey = video[..., :1]
+        np.testing.assert_array_equal(np.squeeze(compute(grey)[1]), compute(grey[1, ..., 0]))
+    out = np.empty_like(video)
+    assert tw.image.blur(video, 1.3, out=out) is out
+    np.testing.assert_array_equal(out, tw.image.blur(video, 1.3))
+    assert tw.image.blur(video[..., :1]).shape == (3, 40, 50, 1)
+
+
+def test_mistakes_in_pictures_are_one_sentence():
+    image = np.zeros((8, 9, 3), np.uint8)
+    for sigma, message in (
+        (0.0, "positive number"),
+        ((1.0, -1.0), "positive number"),
+        ((1.0, 2.0, 3.0), "a pair of numbers"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            tw.image.blur(image, sigma)
+    with pytest.raises(UsageError, match="is a recursion, which takes no option 'strict'"):
+        tw.image.blur(image, 40.0, strict=True)
+    with pytest.raises(ArrayError, match="of memory but"):
+        tw.image.blur(image, 1e12)
+    for shape in ((2, 8, 9, 2), (0, 8, 9, 3), (2, 8, 0, 1), (8, 9, 1)):
+        with pytest.raises(ArrayError, match="a picture is grey, of two dimensions of at least 1 cell, or colour"):
+            tw.image.blur(np.zeros(shape, np.uint8))

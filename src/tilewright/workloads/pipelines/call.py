@@ -28,6 +28,7 @@ def run(
     problem: PipelineProblem,
     arrays: Sequence[Array],
     values: Sequence[float],
+    into: Sequence[Array | None],  # where outputs are to lie, None for new grids
     *,
     fusion: str | None,  # the fusion that is asked for; None for the model's choice
     strict: bool,
@@ -42,7 +43,9 @@ def run(
         grids = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
     else:
         grids = dict(zip(program.inputs, arrays, strict=True))
-        grids |= {grid: new_grid(problem, grid) for step in steps for grid in step.layout.outputs}
+        given = {grid: each for grid, each in zip(program.outputs, into, strict=True) if each is not None}
+        written = [grid for step in steps for grid in step.layout.outputs]
+        grids |= {grid: given[grid] if grid in given else new_grid(problem, grid) for grid in written}
         execute(problem, steps, grids, values, threads, _workspace)
     return [grids[grid] for grid in program.outputs]
 

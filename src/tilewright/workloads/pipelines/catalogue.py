@@ -267,12 +267,19 @@ def sums_inside(sigma: float) -> Pipeline:
 
 
 @functools.lru_cache(maxsize=16)
-def blur_as_scipy(sigma: float, dtype: str = "float64") -> Pipeline:
-    """Return a Gaussian blur that filters columns first, as SciPy does; of whole numbers in float32, rounded."""
-    weights = gaussian_weights(sigma, _radius(None, sigma)[0])
+def blur_as_scipy(sigmas: tuple[float, float], dtype: str) -> Pipeline:
+    """Return a Gaussian blur that filters columns first, as SciPy does; of whole numbers in float32, rounded.
+
+    Along an axis whose standard deviation is 0 nothing is blurred.
+    """
     b = PipelineBuilder("blur")
     image = b.input("image")
-    soft = _gaussian(b, image if is_rounded(dtype) else image.astype("float32"), weights, axes=(0, 1))
+    soft = image if is_rounded(dtype) else image.astype("float32")
+    for axis, sigma in enumerate(sigmas):
+        if sigma:
+            soft = _gaussian(b, soft, gaussian_weights(sigma, _radius(None, sigma)[0]), axes=(axis,))
+    if soft is image:
+        soft = b.apply("copy", image[0, 0])
     return b.finish((soft if is_rounded(dtype) else soft.astype(dtype),))
 
 

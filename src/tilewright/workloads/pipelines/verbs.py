@@ -12,7 +12,7 @@ from tilewright.base.errors import ArrayError, UsageError, one_of
 from tilewright.base.units import whole_number
 from tilewright.inputs.arrays import as_array, like
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.runtime.call import by_cells
+from tilewright.runtime.call import by_cells, overlap
 from tilewright.runtime.host import thread_count
 from tilewright.workloads.pipelines import catalogue
 from tilewright.workloads.pipelines.builder import trace_pipeline
@@ -83,13 +83,14 @@ class StencilPipeline:
         targets = _targets(problem, shape, out)
         count = thread_count(threads)
         one_of("the backend of a pipeline", backend, BACKENDS)
+        into = _usable(targets, current, problem) if iterations == 1 else [None] * len(targets)
         for _ in range(iterations):
-            results = run(problem, current, values, fusion=fusion, strict=strict, backend=backend, threads=count)
+            results = run(problem, current, values, into, fusion=fusion, strict=strict, backend=backend, threads=count)
             current = [*results, *current[len(results) :]]
         final = []
         for target, row_result in zip(targets, results, strict=True):
             result = row_result.reshape(shape)
-            if target is not None:
+            if target is not None and not np.may_share_memory(target, result):
                 np.copyto(target, result)
             final.append(like(result, arrays[0]) if target is None else target)
         return final[0] if len(final) == 1 else tuple(final)
@@ -158,6 +159,15 @@ class StencilPipeline:
             reads = ", ".join(f"{grid}: {halo_text(stencil.reach(grid))}" for grid in stencil.inputs)
             lines.append(f"  {stencil.name} {stencil.title}: {{{reads}}} -> {stencil.output}")
         return "\n".join(lines)
+
+
+def _usable(targets: Sequence[Any], read: Sequence[Array], problem: PipelineProblem) -> list[Array | None]:
+    """Return the rows of the caller's arrays that results are written to as they are, None for the others."""
+    rows = [
+        target.reshape(problem.shape) if target is not None and target.flags.carray and target.dtype.isnative else None
+        for target in targets
+    ]
+    return [None] * len(rows) if overlap([each for each in rows if each is not None], read) else rows
 
 
 def _rows(array: Array, *, apart: bool) -> Array:
