@@ -9,7 +9,7 @@ Contenders take turns, ours on one thread and on all; results are compared, and 
 - ``steps``: one step of Jacobi's method, and one sweep along an axis that reads new values (``.new``), beside loops in
   Numba, which has one thread for what is in order.
 - ``sweeps``: 1, 10 and 100 lexicographic sweeps of Gauss and Seidel, and those of two colours, beside loops in Numba.
-- ``pictures``: blur of pictures of 8 bits, grey and RGB, beside OpenCV.
+- ``pictures``: blur, gradient and edges of pictures, grey and RGB, of 8 and 16 bits and of float32, beside OpenCV.
 """
 
 import argparse
@@ -177,28 +177,74 @@ def sweeps(side: int) -> Iterator[Duel]:
             )
 
 
+def scene(shape: tuple[int, int]) -> Any:  # noqa: ANN401
+    """A picture of 0 to 1 with soft shades, discs and a little noise."""
+    import cv2
+
+    rng = np.random.default_rng(4)
+    height, width = shape
+    image = np.zeros(shape, np.float32)
+    for share, size in ((0.6, 40), (0.3, 8)):
+        coarse = rng.random((max(2, height // size), max(2, width // size)), dtype=np.float32)
+        image += share * cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+    for _ in range(150):
+        centre = int(rng.integers(width)), int(rng.integers(height))
+        cv2.circle(image, centre, int(rng.integers(width // 400 + 2, width // 25)), float(rng.random()), -1)
+    return np.clip(image + rng.normal(0, 0.01, shape).astype(np.float32), 0, 1)
+
+
 def pictures(side: int) -> Iterator[Duel]:
-    """Pictures of 8 bits, of 16 by 9."""
+    """Pictures of 16 by 9, grey and RGB: blur, gradient and edges, for OpenCV of the luminance."""
     import cv2
 
     def with_threads(count: int, call: Callable[[], Any]) -> Any:  # noqa: ANN401
         cv2.setNumThreads(count)
         return call()
 
-    rng = np.random.default_rng(4)
-    shape = (side * 9 // 16, side)
-    grey, colours = (rng.integers(0, 256, some, dtype=np.uint8) for some in (shape, (*shape, 3)))
-    for name, picture in (("grey", grey), ("rgb", colours)):
-        yield Duel(
-            name=f"blur {name}",
-            ours=lambda n, p=picture: tw.image.blur(p, sigma=1.4, threads=n),
-            rival="opencv",
-            theirs=lambda n, p=picture: with_threads(
-                n, lambda: cv2.GaussianBlur(p, (0, 0), 1.4, borderType=cv2.BORDER_REFLECT)
-            ),
-            tolerance=3.0,  # OpenCV rounds its weights and between the axes
-            inner=16,
-        )
+    def grey_of(picture: Any) -> Any:  # noqa: ANN401
+        return picture if picture.ndim == 2 else cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+
+    def gradient(picture: Any, largest: float) -> Any:  # noqa: ANN401
+        grey = grey_of(picture)
+        parts = (cv2.Sobel(grey, cv2.CV_32F, x, 1 - x, scale=1 / (32**0.5 * largest)) for x in range(2))
+        return cv2.magnitude(*parts)
+
+    def edges(picture: Any) -> Any:  # noqa: ANN401
+        soft = cv2.GaussianBlur(grey_of(picture), (9, 9), 1.0, borderType=cv2.BORDER_REFLECT)
+        return cv2.Canny(soft, 26, 51, L2gradient=True)
+
+    grey = scene((side * 9 // 16, side))
+    colours = np.stack([grey, np.roll(grey, 30, 1), grey[::-1]], axis=-1)
+    for dtype in ("uint8", "uint16", "float32"):
+        whole = dtype.startswith("u")
+        largest = float(np.iinfo(dtype).max) if whole else 1.0
+        for name, values in (("grey", grey), ("rgb", colours)):
+            picture = np.rint(values * largest).astype(dtype) if whole else values
+            yield Duel(
+                name=f"blur {name} {dtype}",
+                ours=lambda n, p=picture: tw.image.blur(p, threads=n),
+                rival="opencv",
+                theirs=lambda n, p=picture: with_threads(
+                    n, lambda: cv2.GaussianBlur(p, (9, 9), 1.0, borderType=cv2.BORDER_REFLECT)
+                ),
+                tolerance=3.0 if whole else 1e-5,  # OpenCV rounds its weights and between the axes
+            )
+            yield Duel(
+                name=f"sobel {name} {dtype}",
+                ours=lambda n, p=picture: tw.image.sobel(p, threads=n),
+                rival="opencv",
+                theirs=lambda n, p=picture, m=largest: with_threads(n, lambda: gradient(p, m)),
+                tolerance=1e-5 if name == "grey" else 0.2,  # the luminance of OpenCV has other weights
+                inner=1,
+            )
+            if dtype == "uint8":
+                yield Duel(
+                    name=f"canny {name} {dtype}",
+                    ours=lambda n, p=picture: tw.image.canny(p, threads=n),
+                    rival="opencv",
+                    theirs=lambda n, p=picture: with_threads(n, lambda: edges(p)),
+                    tolerance=255.0,  # of another definition: ours are scikit-image's
+                )
 
 
 CASES = {"tti": (tti, 1024), "steps": (steps, 2000), "sweeps": (sweeps, 2000), "pictures": (pictures, 3840)}

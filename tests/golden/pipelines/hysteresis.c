@@ -23,22 +23,82 @@ void tw_hysteresis(uint8_t *const *array, const int64_t *size, uint8_t *unused, 
     if ((eight & 144680345676153346LL) != 0LL) {
       for (int64_t place = start; place < tw_min((start + 8), count); ++place) {
         if (cell[place] == 2) {
-          cell[((place / columns) * columns) + (place % columns)] = 255;
-          stack[top] = ((int64_t)(((place / columns) * 4294967296) + (place % columns)));
+          cell[place] = 255;
+          stack[top] = ((int64_t)place);
           top = top + 1;
           while (top > 0) {
             top = top - 1;
             const int64_t at = ((int64_t)stack[top]);
-            const int64_t row = at / 4294967296;
-            const int64_t column = at % 4294967296;
-            for (int64_t v = tw_max((row - 1), 0); v < tw_min((row + 2), rows); ++v) {
-              for (int64_t u = tw_max((column - 1), 0); u < tw_min((column + 2), columns); ++u) {
-                const int64_t beside = (v * columns) + u;
-                if ((cell[beside] > 0) & (cell[beside] <= 2)) {
-                  cell[(v * columns) + u] = 255;
-                  stack[top] = ((int64_t)((v * 4294967296) + u));
-                  top = top + 1;
-                }
+            {
+              const int64_t beside = at + ((columns * (-1)) - 1);
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at + (columns * (-1));
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at + ((columns * (-1)) + 1);
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at - 1;
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at;
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at + 1;
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at + (columns - 1);
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at + columns;
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
+              }
+            }
+            {
+              const int64_t beside = at + (columns + 1);
+              if ((cell[beside] > 0) & (cell[beside] <= 2)) {
+                cell[beside] = 255;
+                stack[top] = ((int64_t)beside);
+                top = top + 1;
               }
             }
           }

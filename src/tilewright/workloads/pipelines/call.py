@@ -7,8 +7,9 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from tilewright.runtime.call import CompiledFunction, functions, or_by_numpy, scratch
+from tilewright.runtime.call import CompiledFunction, functions, or_by_numpy
 from tilewright.runtime.memory import Array, Workspace, check_memory
+from tilewright.runtime.session import SHARED
 from tilewright.runtime.store.hosts import host
 from tilewright.workloads.pipelines.fusions import Fusion, parse
 from tilewright.workloads.pipelines.lower.group import GroupLayout, emit_group
@@ -119,6 +120,6 @@ def _band(problem: PipelineProblem, tile: RowTile, threads: int) -> int:
 
 
 def new_grid(problem: PipelineProblem, grid: str) -> Array:
-    """Allocate a grid: contiguous, aligned to a cache line, its content arbitrary."""
-    memory = scratch(problem.cells * problem.itemsize(grid))
-    return memory.view(problem.dtype(grid)).reshape(problem.shape)
+    """Take memory for a grid: contiguous, aligned to a cache line, its content arbitrary."""
+    check_memory(problem.cells * problem.itemsize(grid))
+    return SHARED.lend_grid(problem.shape, problem.dtype(grid))

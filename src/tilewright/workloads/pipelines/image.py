@@ -1,6 +1,7 @@
 """The pipelines on pictures: ``tilewright image`` and ``tw.image``."""
 
 import functools
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -20,8 +21,10 @@ from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.inputs.arrays import as_array
 from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary, sides_of
-from tilewright.runtime.call import compiled, or_by_numpy, scratch
+from tilewright.runtime.call import compiled, or_by_numpy
 from tilewright.runtime.formats.pictures import FLOATS, Picture, check_picture, read_picture, write_picture
+from tilewright.runtime.memory import check_memory
+from tilewright.runtime.session import SHARED
 from tilewright.verbs.options import ImageOptions, refuse
 from tilewright.workloads.pipelines import catalogue, recursive
 from tilewright.workloads.pipelines.problem import Pipeline, convert
@@ -31,7 +34,7 @@ Array = npt.NDArray[Any]
 _BATCH = 4  # axes of a batch of pictures
 _TYPES = ("float32", "float64", "uint8", "uint16")  # of pictures
 OPERATIONS = ("blur", "canny", "sobel")
-_WHITE, _STRONG, _ROW = 255, 2, 2**32
+_WHITE, _STRONG = 255, 2
 _BYTE, _DOUBLE, _PLACE = (ir.element(name) for name in ("uint8", "float64", "int64"))
 
 
@@ -153,10 +156,7 @@ def canny(
         columns = next(each for each in edges.program.stencils if each.title == "blur_columns")
         boundary = dict.fromkeys((*columns.inputs, columns.output, "inside"), "constant")
     borders = _borders(edges.program, boundary, values.dtype, counted=False)
-    classes: Array = edges(*planes, boundary=borders, low=low, high=high, **{"strict": True, **options})
-    classes[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
-    classes[:, [0, -1]] = 0
-    return hysteresis(classes)
+    return hysteresis(edges(*planes, boundary=borders, low=low, high=high, **{"strict": True, **options}))
 
 
 def _pictures(image: Any) -> Array:  # noqa: ANN401
@@ -254,7 +254,8 @@ def emit_hysteresis() -> KernelSource[None]:
     """Write the kernel.
 
     An edge is a cell of 2, or one of 1 with an edge among its eight neighbours. ``array`` holds the cells (bytes, which
-    become 255 or 0, with 7 more behind them) and a stack (one int64 per cell), ``size`` rows and columns.
+    become 255 or 0, with 7 more behind them; the outermost are 0) and a stack (one int64 per cell), ``size`` rows and
+    columns.
     """
     last = ir.Builder("tw_edges", vectorized=True)
     cells, count = last.param("cell", ir.pointer(_BYTE)), last.param("count", ir.INDEX)
@@ -269,9 +270,9 @@ def emit_hysteresis() -> KernelSource[None]:
     rows, columns = b.let("rows", size[0]), b.let("columns", size[1])
     top = b.mutable("top", 0)
 
-    def push(row: ir.Expr, column: ir.Expr) -> None:
-        b.set(cell[row * columns + column], _WHITE)
-        b.set(stack[top], (row * _ROW + column).to(_PLACE))
+    def push(place: ir.Expr) -> None:
+        b.set(cell[place], _WHITE)
+        b.set(stack[top], place.to(_PLACE))
         b.set(top, top + 1)
 
     count = b.let("count", rows * columns)
@@ -283,18 +284,15 @@ def emit_hysteresis() -> KernelSource[None]:
             b.loop("place", start, ir.smallest(start + 8, count)) as place,
             b.when(cell[place].equals(_STRONG)),
         ):
-            push(place / columns, place % columns)
+            push(place)
             with b.loop_while(top > 0):
                 b.set(top, top - 1)
                 at = b.let("at", stack[top].to(ir.INDEX))
-                row, column = b.let("row", at / _ROW), b.let("column", at % _ROW)
-                with (
-                    b.loop("v", ir.largest(row - 1, 0), ir.smallest(row + 2, rows)) as v,
-                    b.loop("u", ir.largest(column - 1, 0), ir.smallest(column + 2, columns)) as u,
-                ):
-                    beside = b.let("beside", v * columns + u)
-                    with b.when((cell[beside] > 0) & (cell[beside] <= _STRONG)):
-                        push(v, u)
+                for down, across in itertools.product((-1, 0, 1), repeat=2):
+                    with b.scope():
+                        beside = b.let("beside", at + (columns * down + across))
+                        with b.when((cell[beside] > 0) & (cell[beside] <= _STRONG)):
+                            push(beside)
     b.call(finish, cell, count)
     return c_source(c.print_unit((finish, b.function())), "tw_hysteresis")
 
@@ -302,16 +300,20 @@ def emit_hysteresis() -> KernelSource[None]:
 def hysteresis(classes: Array) -> npt.NDArray[np.uint8]:
     """Return 255 where a cell is 2, or 1 and connected to such a cell through its eight neighbours, else 0.
 
-    >>> hysteresis(np.array([[0, 1, 2], [0, 0, 0], [1, 0, 0]])).tolist()
-    [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
+    The outermost cells are no edges: who knows what lies beyond them.
+
+    >>> hysteresis(np.array([[0, 0, 2, 0], [0, 1, 2, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]])).tolist()
+    [[0, 0, 0, 0], [0, 255, 255, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
     """
-    memory = scratch(classes.size + 7, 8 * classes.size)
+    check_memory(9 * classes.size + 7)
+    memory = SHARED.lend(classes.size + 7)
     cells = memory[: classes.size].reshape(classes.shape)
     cells[...] = classes
+    cells[[0, -1]] = cells[:, [0, -1]] = 0
     kernels = or_by_numpy(lambda: compiled(emit_hysteresis))
     if kernels is None:
         return _with_numpy(cells)
-    kernels[0]((cells, scratch(8 * cells.size)), cells.shape)
+    kernels[0]((cells, SHARED.lend(8 * cells.size)), cells.shape)
     return cells
 
 
