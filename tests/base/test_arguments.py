@@ -264,8 +264,10 @@ def test_arguments_of_any_type_raise_nothing_but_errors_of_ours(private_folders,
 
 
 def test_the_sentences_name_the_argument_and_what_was_given():
-    with pytest.raises(UsageError, match=r"'sigma' of blur is a number, got \(1.0, 3.0\)"):
-        tw.image.blur(IMAGE, sigma=(1.0, 3.0))
+    with pytest.raises(UsageError, match=r"'sigma' of canny is a number, got \(1.0, 3.0\)"):
+        tw.image.canny(IMAGE, sigma=(1.0, 3.0))
+    with pytest.raises(UsageError, match=r"'sigma' of blur is a number or a pair of numbers, got \(1.0, 3.0, 2.0\)"):
+        tw.image.blur(IMAGE, sigma=(1.0, 3.0, 2.0))
     with pytest.raises(
         UsageError, match=r"at holds one array per updated field \['u'\], got one array \(hint: at=\(array,\)\)"
     ):
