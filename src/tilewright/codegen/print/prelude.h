@@ -340,8 +340,8 @@ static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
 #endif
 }
 //: halves
-/* gcc converts half a register of whole numbers one by one, AVX2 in an instruction */
-#if TW_BYTES == 32 && defined(__AVX2__) && !defined(__clang__)
+/* gcc converts half a register of whole numbers one by one, processors in an instruction */
+#if !defined(__clang__) && (defined(__AVX512BW__) || (TW_BYTES == 32 && defined(__AVX2__)))
 typedef char tw_8x16 __attribute__((vector_size(16)));
 typedef short tw_16x8 __attribute__((vector_size(16)));
 typedef int tw_32x4 __attribute__((vector_size(16)));
@@ -352,6 +352,18 @@ typedef long long tw_row8 __attribute__((aligned(1), may_alias));
 typedef long long tw_row16 __attribute__((vector_size(16), aligned(1), may_alias));
 #define TW_ROW4(at) (tw_32x4){*(const tw_row4 *)(at)}
 #define TW_ROW8(at) (tw_64x2){*(const tw_row8 *)(at)}
+#if TW_BYTES == 64
+typedef short tw_16x16 __attribute__((vector_size(32)));
+typedef int tw_32x16 __attribute__((vector_size(64)));
+typedef long long tw_row32 __attribute__((vector_size(32), aligned(1), may_alias));
+#define TW_ALL(how, x) __builtin_ia32_##how##512_mask(x, (tw_32x16){}, (unsigned short)-1)
+#define TW_FROM_u8_4(at) TW_ALL(pmovzxbd, (tw_8x16)*(const tw_row16 *)(at))
+#define TW_FROM_u8_8(at) __builtin_ia32_pmovzxbd256((tw_8x16)TW_ROW8(at))
+#define TW_FROM_u16_4(at) TW_ALL(pmovzxwd, (tw_16x16)*(const tw_row32 *)(at))
+#define TW_FROM_u16_8(at) __builtin_ia32_pmovzxwd256((tw_16x8)*(const tw_row16 *)(at))
+#define TW_FROM_i16_4(at) TW_ALL(pmovsxwd, (tw_16x16)*(const tw_row32 *)(at))
+#define TW_FROM_i16_8(at) __builtin_ia32_pmovsxwd256((tw_16x8)*(const tw_row16 *)(at))
+#else
 #define TW_FROM_u8_4(at) __builtin_ia32_pmovzxbd256((tw_8x16)TW_ROW8(at))
 #define TW_FROM_u8_8(at) __builtin_ia32_pmovzxbd128((tw_8x16)TW_ROW4(at))
 #define TW_FROM_u16_4(at) __builtin_ia32_pmovzxwd256((tw_16x8)*(const tw_row16 *)(at))
@@ -371,6 +383,7 @@ static inline void tw_into_u16_f32(void *to, tw_32x8 x) { *(tw_row16 *)to = (tw_
 #define TW_INTO_u8_f32 tw_into_u8_f32
 #define TW_INTO_u8_f64 tw_into_u8_f64
 #define TW_INTO_u16_f32 tw_into_u16_f32
+#endif
 #endif
 //: from
 static inline @v @called(const @from *from) {
