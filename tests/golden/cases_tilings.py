@@ -41,6 +41,7 @@ def _host(dialect: str) -> str:
         below=(0,),
         slot=problem.shape[0],
         steps=STEPS,
+        newest=STEPS,
         turns=STEPS // 2,
         repeated=steps,
         rest=[],

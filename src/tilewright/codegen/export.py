@@ -130,6 +130,7 @@ class HostRun:
     below: tuple[int, ...]  # periodic copies below it, per axis
     slot: int  # elements from one version of a field to the next one
     steps: int
+    newest: int  # slot of the version that they end with, modulo the versions kept
     turns: int  # how often the repeated launches are made
     repeated: Sequence[Launch]  # launches that are made so often
     rest: Sequence[Launch]  # launches after those
@@ -157,6 +158,7 @@ def host_program(source: KernelSource[DeviceLayout], run: HostRun, file: str) ->
         "FIELDS": len(program.fields),
         "KERNELS": len(source.kernels),
         "STEPS": run.steps,
+        "NEWEST": run.newest,
         "TURNS": run.turns,
         "REPEATED": len(run.repeated),
         "REST": len(run.rest),

@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
   for (int field = 0; field < FIELDS; ++field) {
     double sum = 0;
     if (!UPDATED[field]) continue;
-    download(field, STEPS % COPIES[field] * SLOT, values);
+    download(field, NEWEST % COPIES[field] * SLOT, values);
     for (int64_t i = 0; i < CELLS; ++i) {
       cell_at(i, &proper);
       if (proper) sum += (double)values[i];

@@ -225,6 +225,7 @@ class GpuSchedule:
     # of a streaming tile, whether whole tiles have a kernel of their own, with everything written out
     written: bool = False
     advances: int = 1  # of such a tile, the advances that are written out: a multiple of the rows in use
+    rest: "GpuSchedule | None" = None  # of a streaming tile, how steps that make up no band are computed, one by one
 
     @property
     def column(self) -> int:

@@ -12,7 +12,7 @@ from tilewright.base.paths import make_folder, write_text
 from tilewright.base.records import Record
 from tilewright.base.tables import Shown
 from tilewright.codegen.export import HostRun, banner, header, host_program
-from tilewright.codegen.gpu.emit import launches
+from tilewright.codegen.gpu.emit import launches, newest
 from tilewright.codegen.gpu.site import DeviceLayout, dated
 from tilewright.codegen.print.base import MARK
 from tilewright.codegen.source import KernelSource
@@ -100,6 +100,7 @@ class KernelText:
             below=tuple(low for low, _ in halo.around) if halo else (0,) * len(self.problem.shape),
             slot=slot_elements(whole.shape),
             steps=steps,
+            newest=newest(whole, schedule, steps),
             turns=turns,
             repeated=list(launches(whole, schedule, portion)) if portion else [],
             rest=list(launches(whole, schedule, rest)) if rest else [],

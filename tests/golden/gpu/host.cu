@@ -17,7 +17,7 @@ An argument names a file for the results, the fields one after the other; writte
 #include "kernels.cu"
 
 typedef float real;
-enum { RANK = 1, FIELDS = 1, KERNELS = 1, STEPS = 6, TURNS = 3, REPEATED = 3, REST = 0, TEXT = 6115 };
+enum { RANK = 1, FIELDS = 1, KERNELS = 1, STEPS = 6, NEWEST = 6, TURNS = 3, REPEATED = 3, REST = 0, TEXT = 5857 };
 static const real SCALE = 11;
 static const int64_t SLOT = 64, CELLS = 64, GRID = 64;
 static const int64_t WHOLE[] = {64};
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
   for (int field = 0; field < FIELDS; ++field) {
     double sum = 0;
     if (!UPDATED[field]) continue;
-    download(field, STEPS % COPIES[field] * SLOT, values);
+    download(field, NEWEST % COPIES[field] * SLOT, values);
     for (int64_t i = 0; i < CELLS; ++i) {
       cell_at(i, &proper);
       if (proper) sum += (double)values[i];

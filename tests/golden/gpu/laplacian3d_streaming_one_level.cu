@@ -1,6 +1,5 @@
 /* laplacian3d, float32, boundary fixed, tiling streaming:t=1,s=4x8x16,threads=1x10x18
-   starts as every text of its language does, see prelude/
-   not shown: tw_laplacian3d_1() */
+   starts as every text of its language does, see prelude/ */
 
 TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_wide s0, tw_wide s1, tw_wide slot, int levels, int source, int target, int tiles1, int tiles2) {
   TW_SHARED float chip[440];

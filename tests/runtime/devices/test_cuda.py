@@ -51,7 +51,7 @@ def test_rows_of_streaming_tiles_start_where_vectors_may(driver):
     problem = make_problem(program("j2d5pt"), (30, 41), 3)
     values = np.random.default_rng(0).random(problem.shape, dtype=np.float32)
     given = Inputs(arrays={"u": [values]}, scalars={})
-    run = gpu.GpuSession(loaded(cuda.select(), problem, parse("streaming:t=4,s=16x16,threads=1x8")), problem, given)
+    run = gpu.GpuSession(loaded(cuda.select(), problem, parse("streaming:t=3,s=16x16,threads=1x8")), problem, given)
     driver.words = 9  # a pointer, two extents, a stride, a slot, the band's numbers and tiles
     run.advance(3)
     assert driver.launched[0][3][1:5] == [30, 41, 48, 30 * 48 + 32]

@@ -21,6 +21,7 @@ from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.family import Family
+from tilewright.schedules.streaming.block import block_growth, lengths
 
 _TEXTS = 7  # raised when texts change for the same tiling
 _MOST_CELLS = 2**31  # cells that the kernel of periodic copies numbers, in indices of 32 bits
@@ -63,14 +64,25 @@ def made(
     return source, (*point_functions(site), *(function for function, _ in parts))
 
 
-def launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
-    """Yield the launches that advance a problem by some steps from version 0, in order."""
+def launches(problem: Problem, schedule: GpuSchedule, steps: int, slot: int = 0) -> Iterator[Launch]:
+    """Yield the launches that advance a problem by some steps, in order, from the version in a slot.
+
+    Only streaming tiles start from any; others start from slot 0, and end ``steps`` slots further (:func:`newest`).
+    """
     family = _family(schedule)
     if family.untiled:
         return sweep.sweep_launches(problem, schedule, steps)
     if family.streams:
-        return streaming.stream_launches(problem, schedule, steps)
+        return streaming.stream_launches(problem, schedule, steps, slot)
     return tiles.tile_launches(problem, schedule, steps)
+
+
+def newest(problem: Problem, schedule: GpuSchedule, steps: int, slot: int = 0) -> int:
+    """Return the slot of the version that launches end with, modulo the versions kept of a field; see above."""
+    if not schedule.tiling.family.streams:
+        return slot + steps
+    versions = block_growth(problem).most_versions
+    return slot + sum(count * min(each, versions) for each, count in lengths(steps, schedule.tiling.time))
 
 
 def _kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:

@@ -164,8 +164,11 @@ class GpuSite(KernelSite):
 
     # Cells.
 
-    def cell(self, b: ir.Builder, statement: Statement, here: Cell, step: ir.Expr) -> None:
-        """Compute one cell where it is updated, reads outside the grid included, all in memory off chip."""
+    def cell(self, b: ir.Builder, statement: Statement, here: Cell, step: ir.Expr, now: ir.Expr | None = None) -> None:
+        """Compute one cell where it is updated, reads outside the grid included, all in memory off chip.
+
+        Versions lie where ``step`` says; ``now`` is the step where that is another number.
+        """
 
         def read(node: Read) -> ir.Expr:
             base = self.layout(node.field).version(node.level, step)
@@ -173,7 +176,7 @@ class GpuSite(KernelSite):
 
         with b.when(self.in_bounds(statement, here)), b.scope():
             at = b.let("at", global_index(here))
-            value = self.value(b, statement, read, NewCell(here, step))
+            value = self.value(b, statement, read, NewCell(here, step if now is None else now))
             b.set(self.layout(statement.field).version(1, step)[at], value)
 
     def in_bounds(self, statement: Statement, here: Cell) -> ir.Expr:

@@ -26,9 +26,14 @@ from tilewright.schedules.code import GpuSchedule
 _STEP, _PLANE = ir.Var("t"), ir.Var("plane")
 
 
-def sweep_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
-    """Make one kernel per stage of a step."""
-    return tuple(SweepKernel(site, schedule, stage).kernel() for stage in range(len(site.stages)))
+def sweep_kernels(
+    site: GpuSite, schedule: GpuSchedule, first: int = 0, now: ir.Var | None = None
+) -> tuple[Kernel, ...]:
+    """Make one kernel per stage of a step, numbered from ``first`` on.
+
+    Launches number the slot of the version that a step starts from; ``now`` names the step where that is not it.
+    """
+    return tuple(SweepKernel(site, schedule, stage, first + stage, now).kernel() for stage in range(len(site.stages)))
 
 
 def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
@@ -57,19 +62,22 @@ def _recurs(problem: Problem, stage: int) -> bool:
 class SweepKernel:
     """The kernel of a stage of a step."""
 
-    def __init__(self, site: GpuSite, schedule: GpuSchedule, stage: int) -> None:
-        self.site, self.schedule, self.stage = site, schedule, stage
+    def __init__(self, site: GpuSite, schedule: GpuSchedule, stage: int, number: int, now: ir.Var | None) -> None:
+        self.site, self.schedule, self.stage, self.number = site, schedule, stage, number
+        self.now = now or _STEP
         self.statements, self.here = site.stages[stage], site.places
 
     def kernel(self) -> Kernel:
         """Make the kernel."""
-        threads, numbers, write = math.prod(self.schedule.threads), [_STEP.name], self._block
+        numbers = list(dict.fromkeys([_STEP.name, self.now.name]))
+        threads, write = math.prod(self.schedule.threads), self._block
         if _recurs(self.site.problem, self.stage):
             if self.site.rank == 1:
                 threads, write = 1, self._line
             else:
-                threads, numbers, write = self.schedule.plane_threads, [_STEP.name, _PLANE.name], self._plane
-        self.b, entry = self.site.begin(self.stage, threads, tuple(numbers))
+                threads, write = self.schedule.plane_threads, self._plane
+                numbers.append(_PLANE.name)
+        self.b, entry = self.site.begin(self.number, threads, tuple(numbers))
         write()
         return self.b.function(), entry
 
@@ -97,7 +105,7 @@ class SweepKernel:
 
     def _cells(self, here: tuple[ir.Expr, ...]) -> None:
         for statement in self.statements:
-            self.site.cell(self.b, statement, here, _STEP)
+            self.site.cell(self.b, statement, here, _STEP, self.now)
 
     def _column(self, statement: Statement) -> None:
         """Cells along axis 0 that are updated and read nothing outside the grid, from the first one on."""
@@ -126,7 +134,7 @@ class SweepKernel:
         for number in range(self.schedule.column):
             here = (self.here[0] + number, *self.here[1:])
             read = functools.partial(value, number=number)
-            result = site.value(work, statement, read, NewCell(here, _STEP), f"t{number}_")
+            result = site.value(work, statement, read, NewCell(here, self.now), f"t{number}_")
             outer = (number, *(0,) * (site.rank - 1))[:-1]
             place = line(statement.field, 1, outer, const=False)
             results.append((place, work.let(f"new{number}", result)))

@@ -15,8 +15,8 @@ last one runs alone, part of whose waiting nothing fills. A single block waits i
 compute, so that of work and bytes the longer one counts.
 
 The price of a run is that of what it launches (:func:`launched`): of every band the whole tiles in the steady loop,
-those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges and bands
-of other lengths in the general kernel (:class:`GeneralBlocks`); blocks are dealt out in order.
+those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges in the
+general kernel (:class:`GeneralBlocks`); blocks are dealt out in order. Steps that make up no band are swept.
 
 Where C_iter of these tiles was measured on the machine it bounds the arithmetic of a cell from below, as in every model
 here. This is our own, its counts those of machine code for sm_90; no GPU has confirmed it yet. What it leaves out:
@@ -32,10 +32,12 @@ from tilewright.base import constants
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
+from tilewright.costs.gpu.blocks import sweep
 from tilewright.costs.gpu.terms import CompiledCounts, double_cost
 from tilewright.costs.rates import Rates
-from tilewright.costs.work.streaming import StreamTiles, TileGrid, band_lengths, footing
+from tilewright.costs.work.streaming import StreamTiles, TileGrid, footing
 from tilewright.costs.work.threads import body
+from tilewright.costs.work.tiles import on_gpu
 from tilewright.machines.numbers import Numbers
 
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
@@ -106,7 +108,11 @@ def evaluate(
         prism_seconds=run.tile_seconds,
         dram_bytes=run.moved,
         terms=dict(zip(PARTS, seconds, strict=True)) | {"synchronisation": run.launches * gpu.launch_seconds},
-        shared_words=block.rows * block.threads * chip_words(block, facts) * block.tiles * run.bands,
+        shared_words=block.rows
+        * block.threads
+        * chip_words(block, facts)
+        * block.tiles
+        * (facts.steps // block.levels),
     )
 
 
@@ -114,7 +120,7 @@ def evaluate(
 class StreamRun:
     """What runs launch, each of shape (n,)."""
 
-    bands: Ints
+    bands: Ints  # bands of a tiling's levels, and single steps
     launches: Ints
     resident: Ints  # blocks of the steady kernel that a multiprocessor holds
     tile_seconds: Floats  # mean time of a tile in the middle of the grid
@@ -133,23 +139,23 @@ def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts,
     slower = slow.cycles(together).sum(axis=0) / fast.cycles(together).sum(axis=0)
     dealt = makespan(block.steady, together * gpu.sm_count, slower)
     steady = quick * (dealt / turns)
-    bands = launches = np.zeros_like(block.levels)
-    seconds, moved = np.zeros(steady.shape), np.zeros(len(bands))
-    for band, count in band_lengths(block.levels, facts.steps, foot.most_versions):
-        steady_band = (band == block.levels) & (block.reads <= foot.most_reads)
-        tiles = block.tiles - np.where(steady_band, block.steady.all, 0)
-        bands = bands + count
-        seconds = seconds + count * np.where(steady_band, steady, 0.0)
-        moved = moved + count * np.where(steady_band, block.steady.all * tile_bytes(block, facts), 0.0)
-        launches = launches + count * (1 + steady_band * bool(foot.bent))
-        if tiles.any():
-            each = general_blocks((sizes, block.parts), block.levels, band, facts, rates)
-            tiled = count * tiles > 0
-            seconds = seconds + count * np.where(tiled, each.seconds(tiles * each.count, rates), 0.0)
-            moved = moved + count * tiles * each.count * each.moved
+    bands, rest = facts.steps // block.levels, facts.steps % block.levels
+    written = block.reads <= foot.most_reads
+    apart = block.tiles - np.where(written, block.steady.all, 0)
+    seconds: Floats = 1.0 * bands * np.where(written, steady, 0.0)
+    moved: Floats = 1.0 * bands * np.where(written, block.steady.all * tile_bytes(block, facts), 0.0)
+    if apart.any():
+        each = general_blocks((sizes, block.parts), block.levels, facts, rates)
+        seconds = seconds + bands * np.where(apart > 0, each.seconds(apart * each.count, rates), 0.0)
+        moved = moved + bands * apart * each.count * each.moved
+    if rest.any():
+        step = sweep(on_gpu(facts), replace(facts, steps=1), rates)
+        seconds[0] += rest * step.terms["arithmetic"]
+        seconds[-1] += rest * step.terms["transfers"]
+        moved = moved + rest * step.dram_bytes
     return StreamRun(
-        bands=bands,
-        launches=launches,
+        bands=bands + rest,
+        launches=bands * (1 + written * bool(foot.bent)) + rest * foot.stages,
         resident=resident,
         tile_seconds=quick.sum(axis=0) / queue,
         seconds=seconds,
@@ -327,9 +333,9 @@ def _one_by_one(grid: TileGrid, places: Ints, slow: Floats, most: tuple[int, int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneralBlocks:
-    """Blocks of the general kernel for one length of a band, each attribute of shape (n,).
+    """Blocks of the general kernel, each attribute of shape (n,).
 
-    It computes bands of any length, and tiles at edges that are not ``fixed``. A tile is cut into parts that need
+    It computes tiles at edges that are not ``fixed``. A tile is cut into parts that need
     little memory on chip (:meth:`BlockGrowth.parts`), a block each. Per advance every warp goes through all levels,
     whether it has cells or not; the cells of a row are dealt to threads in turn, and every one of them computes where
     it lies. A row that is loaded is waited for.
@@ -363,9 +369,9 @@ class GeneralBlocks:
 
 
 def general_blocks(
-    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, band: Ints, facts: Facts, rates: Rates
+    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, facts: Facts, rates: Rates
 ) -> GeneralBlocks:
-    """Count what blocks do in bands of ``band`` levels, by a text for whole bands of ``levels``."""
+    """Count what blocks do in bands of ``levels``."""
     sizes, parts = tiles  # parts: sizes of what tiles are cut into
     foot, gpu = footing(facts), rates.numbers
     count, own, plane = (np.ones_like(levels) for _ in range(3))
@@ -376,22 +382,22 @@ def general_blocks(
     threads = np.asarray(np.prod(sizes.threads, axis=0))
     warps = ceil_div(threads, constants.WARP)
     first = np.minimum(sizes.space[0], facts.shape[0])
-    advances = first + foot.parts_base + foot.parts_rate * band
+    advances = first + foot.parts_base + foot.parts_rate * levels
     words, one = facts.itemsize / constants.WORD, body(foot.program)
     reads = foot.moving_reads + foot.constant_reads
     cell = one.arithmetic + foot.stores * RESULT_SLOTS + reads * READ_SLOTS + foot.bent_reads * BEND_SLOTS
     updates = np.zeros(len(levels))
-    for left in range(int(band.max(initial=0))):
+    for left in range(int(levels.max(initial=0))):
         turns = _warp_turns(tiles, facts, left + 0 * levels)
         rows = first + foot.halo_base[0] + foot.halo_rate[0] * left
-        updates = updates + np.where(left < band, rows * turns, 0)
+        updates = updates + np.where(left < levels, rows * turns, 0)
     loads = 1.0 * _warp_turns(tiles, facts, levels) * foot.versions
-    loads = loads * (first + foot.halo_base[0] + foot.halo_rate[0] * band)
-    idle = advances * (GENERAL_ADVANCE_SLOTS + band * foot.stages * LEVEL_SLOTS[len(parts)])
+    loads = loads * (first + foot.halo_base[0] + foot.halo_rate[0] * levels)
+    idle = advances * (GENERAL_ADVANCE_SLOTS + levels * foot.stages * LEVEL_SLOTS[len(parts)])
     work = updates * cell + loads * LOAD_SLOTS
-    busiest = np.minimum(warps, np.maximum(1, updates / np.maximum(advances * band, 1)))
+    busiest = np.minimum(warps, np.maximum(1, updates / np.maximum(advances * levels, 1)))
     lanes = updates * one.arithmetic * double_cost(facts, gpu) * constants.WARP * gpu.schedulers / rates.vector_width
-    moved = plane * (first + foot.halo_base[0] + foot.halo_rate[0] * band) * (foot.versions + foot.constants)
+    moved = plane * (first + foot.halo_base[0] + foot.halo_rate[0] * levels) * (foot.versions + foot.constants)
     return GeneralBlocks(
         count=count,
         threads=threads,

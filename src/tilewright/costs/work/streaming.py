@@ -5,10 +5,9 @@ outlive an advance stay in caches, and how far apart rows are used again says in
 
 On a GPU the counts are those of the kernels (:mod:`tilewright.codegen.gpu.streaming`): of every band the whole tiles in
 the steady loop, those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other
-edges and bands of other lengths in the general kernel.
+edges in the general kernel.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,6 @@ from tilewright.costs.facts import Facts
 from tilewright.costs.reuse import Uses
 from tilewright.costs.work.tiles import product
 from tilewright.schedules.families.streaming import odd_side
-from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.block import BlockGrowth
 
 
@@ -129,7 +127,7 @@ class TileGrid:
 class StreamTiles:
     """Tiles of n tilings, each of shape (n,)."""
 
-    levels: Ints  # steps of a whole band
+    levels: Ints  # steps of a band
     rows: Floats  # advances of a tile
     tested: Floats  # those of a tile in the middle of the grid that are computed in the loop with tests
     row: Ints  # cells of a loaded row or plane
@@ -149,22 +147,13 @@ class StreamTiles:
     points: Floats  # cells that a tile computes over its levels
 
 
-def band_lengths(levels: Ints, steps: int, versions: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the lengths of the bands of some steps, and how many a run has, both of shape (n,)."""
-    times, inverse = np.unique(levels, return_inverse=True)
-    counts = [stream_block.lengths(steps, time, versions) for time in times.tolist()]
-    for number in range(max(map(len, counts), default=0)):
-        pairs = np.array([each[number] if number < len(each) else (0, 0) for each in counts], dtype=np.int64)
-        yield pairs[inverse, 0], pairs[inverse, 1]
-
-
 def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
     """Count what the tiles are."""
     foot = footing(facts)
     rank = len(facts.shape)
     if len(sizes.threads) != rank:
         raise UsageError("streaming tiles on a GPU have threads per axis", "write it like threads=1x256")
-    levels = foot.whole(sizes.time)
+    levels = sizes.time
     grown = [base + rate * levels for base, rate in zip(foot.halo_base, foot.halo_rate, strict=True)]
     extents = [size + more for size, more in zip(sizes.space, grown, strict=True)]
     turns, row, threads, own, tiles = (np.ones_like(levels) for _ in range(5))
@@ -212,7 +201,7 @@ def _steady(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints
     """The tiles that the steady kernel computes: ``whole_test`` of :mod:`tilewright.codegen.gpu.streaming.tile`."""
     # In the middle are those that pass its ``inner_test``: all that they load lies in the grid. Whatever the extents
     # are, rows start in memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
-    levels = foot.whole(sizes.time)
+    levels = sizes.time
     axes: list[tuple[Ints, Ints, Ints]] = []
     for axis, (size, extent) in enumerate(zip(sizes.space, facts.shape, strict=True)):
         count = ceil_div(extent + 0 * size, size)

@@ -16,7 +16,7 @@ from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.records import Resources
 from tilewright.base.units import format_over
-from tilewright.codegen.gpu.emit import launches, wrap_launch
+from tilewright.codegen.gpu.emit import launches, newest, wrap_launch
 from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
 from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.periodic import Extended
@@ -41,7 +41,7 @@ _TURNS = 3
 """Repetitions that are worth a graph. To record and complete one of n launches is taken to cost as much as 2 n launches
 (no driver was timed), and a repetition saves n - 1: r of them pay where r > 2 n / (n - 1), three from four launches."""
 _BANDS = 4
-"""Multiples of a time tile that are tried as what repeats: bands alternate, and those of histories are shorter."""
+"""Multiples of a time tile that are tried as what repeats: bands alternate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +100,18 @@ def memory_shape(whole: Problem, schedule: GpuSchedule) -> tuple[int, ...]:
 def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int], steps: int) -> int:
     """Steps whose launches are repeated as they are, if a run of so many has some; else all of them.
 
-    Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
-    of theirs. Where tiles of one band reach into the next, cutting there would make more launches.
+    Versions come to the same slots again, and bands of time tiles begin anew after a multiple of theirs. Where tiles of
+    one band reach into the next, cutting there would make more launches.
     """
-    least = math.lcm(*copies, max(1, schedule.tiling.time))
+    ring = math.lcm(*copies)
+    least = math.lcm(ring, max(1, schedule.tiling.time))
 
     def shape(count: int) -> list[tuple[int, int]]:
         return [(each.kernel, each.groups) for each in launches(whole, schedule, count)]
 
     for unit in range(least, min(_BANDS * least, steps // _TURNS) + 1, least):
         band = shape(unit)
-        if shape(2 * unit) == 2 * band:
+        if newest(whole, schedule, unit) % ring == 0 and shape(2 * unit) == 2 * band:
             return unit * max(1, min(_GRAPH // max(1, len(band)), steps // (_TURNS * unit)))
     return steps
 
@@ -142,7 +143,7 @@ class GpuSession:
         self._tables: list[Any] = []
         self._first = self._begun = inputs.first
         self._points: DevicePoints | None = None
-        self._graphs: dict[int, Callable[[], None] | None] = {}
+        self._graphs: dict[tuple[int, int], Callable[[], None] | None] = {}  # by steps, and the slot they start from
         self._before: dict[str, tuple[Any, ...]] = {}
         self._device = program.device
         every: list[Any] = [each for versions in inputs.arrays.values() for each in versions]
@@ -191,7 +192,8 @@ class GpuSession:
                     self._exact = self._halo.problem.steps
                 now = min(steps, self._exact)
                 self._exact -= now
-            self._restart()
+            if not self._program.schedule.tiling.family.streams:
+                self._restart()
             self._begun = self._first + self.steps
             if self.problem.varying and self._begun + now > self._known:
                 self._take_tables(2 * (self._begun + now))
@@ -202,24 +204,26 @@ class GpuSession:
                 self._band(portion, repeated=portion < now)
             if now % portion:
                 self._band(now % portion)
-            self._version = now
             self.steps += now
             steps -= now
 
     def _band(self, steps: int, *, repeated: bool = False) -> None:
-        """Start the launches of some steps from version 0; those that were started before are one graph."""
-        graph = self._graphs.get(steps)
+        """Start the launches of some steps; those that were started before from the same slot are one graph."""
+        schedule = self._program.schedule
+        slot = self._version % math.lcm(*self._program.source.layout.copies)
+        graph = self._graphs.get((steps, slot))
         if graph is None:
-            starts = [self._call(launch) for launch in launches(self._whole, self._program.schedule, steps)]
-            if (repeated or steps in self._graphs) and len(starts) > 1 and not dated(self.problem):
-                graph = self._graphs[steps] = self._device.recorded(starts)
+            starts = [self._call(launch) for launch in launches(self._whole, schedule, steps, slot)]
+            if (repeated or (steps, slot) in self._graphs) and len(starts) > 1 and not dated(self.problem):
+                graph = self._graphs[steps, slot] = self._device.recorded(starts)
             if graph is None:
                 for each in starts:
                     self._device.start(*each)
         if graph is not None:
             graph()
         else:
-            self._graphs.setdefault(steps, None)
+            self._graphs.setdefault((steps, slot), None)
+        self._version = newest(self._whole, schedule, steps, slot)
 
     def refill(self, inputs: Inputs) -> None:
         """Copy the first versions in again and begin from step 0; the scalars stay."""

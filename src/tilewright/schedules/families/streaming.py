@@ -242,11 +242,11 @@ def geometry(problem: Problem, tiling: Tiling) -> Stream:
 
 def _of_block(problem: Problem, tiling: Tiling) -> Stream:
     growth = stream_block.block_growth(problem)
-    bands = stream_block.bands(problem.steps, tiling.time, growth.most_versions)
+    lengths = stream_block.lengths(problem.steps, tiling.time)
     return Stream(
         pipeline=growth.pipeline,
         rows=1,
-        levels=tuple(band.levels for band in bands),
+        levels=tuple(levels for levels, count in lengths for _ in range(count)),
         axes=tuple(_blocks(extent, size) for extent, size in zip(problem.shape, tiling.space, strict=True)),
     )
 

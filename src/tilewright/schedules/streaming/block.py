@@ -6,10 +6,11 @@ ways:
 - an advance ends with a barrier, so that a unit runs one cell further behind (``pause``) than its reads of other
   threads' cells need; what a column reads of itself, straight ahead, the same advance has computed;
 - an advance is one cell of axis 0, along which no two threads lie;
-- tiles start at multiples of their sizes, and bands are as long as the tiling says, the last ones aside.
+- tiles start at multiples of their sizes, and bands are as long as the tiling says; what is left of the steps is
+  computed one by one, without tiles.
 
-The kernels keep ``2 * history`` versions of a field that is updated, slots 0, 1, … in a ring. A band that starts at
-version ``b`` must not write a slot that it reads.
+The kernels keep ``2 * history`` versions of a field that is updated, slots 0, 1, … in a ring. Versions that follow
+each other lie in slots that do, in any of them; a band must not write a slot that it reads.
 """
 
 import math
@@ -85,10 +86,6 @@ class BlockGrowth:
     most_reads: int  # reads up to which a kernel is written out
     lanes: int  # values that one instruction of a thread moves at most
     itemsize: int  # bytes per value
-
-    def whole(self, time: Integers) -> Integers:
-        """Return the length of a whole band of at most so many steps, see :func:`whole_levels`."""
-        return whole_levels(time, self.most_versions)
 
     def grown(self, levels: int) -> tuple[int, ...]:
         """Return the cells per axis that a tile loads beyond its own, on both sides."""
@@ -203,7 +200,7 @@ class BlockTile:
     """A tile of a thread block: what it loads, and what its threads own, keep and read."""
 
     growth: BlockGrowth  # what does not depend on its sizes
-    levels: int  # of a whole band
+    levels: int  # of a band
     space: tuple[int, ...]  # own cells per axis
     threads: tuple[int, ...]  # per axis, along the first one 1
 
@@ -280,65 +277,34 @@ class BlockTile:
 def tile_of(problem: Problem, tiling: Tiling) -> BlockTile:
     """Return the tile of a completed tiling with threads."""
     growth = block_growth(problem)
-    return BlockTile(growth=growth, levels=growth.whole(tiling.time), space=tiling.space, threads=tiling.threads)
+    return BlockTile(growth=growth, levels=tiling.time, space=tiling.space, threads=tiling.threads)
 
 
-def whole_levels(most: Integers, versions: int) -> Integers:
-    """Return the length of a whole band of at most so many steps.
+def bands(steps: int, levels: int, versions: int, slot: int = 0) -> Iterator[Band]:
+    """Yield the bands of some steps that start with the version in a slot; see :func:`lengths`.
 
-    >>> whole_levels(8, 1), whole_levels(8, 2), whole_levels(1, 2)
-    (8, 6, 1)
+    What a band writes lies opposite what it reads, or just behind it where it leaves some of that to the next one.
+
+    >>> [(band.levels, band.source, band.target) for band in bands(10, 4, 1)]
+    [(4, 0, 1), (4, 1, 0), (1, 0, 1), (1, 1, 0)]
+    >>> [(band.levels, band.source, band.target) for band in bands(7, 3, 2)]
+    [(3, 0, 2), (3, 2, 0), (1, 0, 1)]
     """
-    beyond = most - versions
-    return most if versions == 1 else most - beyond % (2 * versions) * (beyond > 0)
-
-
-def bands(steps: int, most: int, versions: int) -> Iterator[Band]:
-    """Yield the bands of some steps that start at version 0 in slot 0; version ``steps`` ends up in its own slot.
-
-    With one version the bands alternate between two slots, and their number has the parity of the steps. With several,
-    a band is at most as long as the history, or longer by a multiple of the ring, less the history: then the versions
-    that it writes lie opposite those that it reads.
-
-    >>> [band.levels for band in bands(10, 4, 1)], [band.levels for band in bands(9, 4, 1)]
-    ([4, 4, 1, 1], [4, 4, 1])
-    >>> [(band.levels, band.source, band.target) for band in bands(9, 6, 2)]
-    [(6, 0, 2), (2, 2, 0), (1, 0, 1)]
-    """
-    slot, ring = 0, 2 * versions
-    for levels, count in lengths(steps, most, versions):
+    for each, count in lengths(steps, levels):
         for _ in range(count):
-            target = 1 - slot if versions == 1 else (slot + levels) % ring
-            yield Band(levels=levels, source=slot, target=target)
+            target = (slot + min(each, versions)) % (2 * versions)
+            yield Band(levels=each, source=slot, target=target)
             slot = target
 
 
-def lengths(steps: int, most: int, versions: int) -> tuple[tuple[int, int], ...]:
-    """Return the bands of some steps as pairs of a length and how many follow each other: all that can be whole, first.
+def lengths(steps: int, levels: int) -> tuple[tuple[int, int], ...]:
+    """Return the bands of some steps as pairs of a length and how many follow each other: whole ones, and single steps.
 
-    See :func:`bands`.
-
-    >>> lengths(100, 20, 1), lengths(30, 10, 1), lengths(20, 6, 2)
-    (((20, 4), (10, 2)), ((10, 2), (5, 2)), ((6, 3), (2, 1)))
+    >>> lengths(100, 20), lengths(30, 14), lengths(1, 20), lengths(3, 1)
+    (((20, 5),), ((14, 2), (1, 2)), ((1, 1),), ((1, 3),))
     """
-    whole = whole_levels(most, versions)
-    count, rest = divmod(steps, whole)
-    if versions > 1:
-        pairs = [(whole, count)]
-        while rest:
-            levels = whole_levels(rest, versions)
-            pairs.append((levels, rest // levels))
-            rest %= levels
-    else:
-        parts = 1 if rest else 0
-        if (count + parts - steps) % 2:  # one more, which a whole band is cut for where no two steps are left
-            parts += 1
-            if rest < parts:
-                count, rest, parts = count - 1, rest + whole, 2 + rest
-        short = rest // parts if parts else 0
-        longer = rest - short * parts
-        pairs = [(whole, count), (short + 1, longer), (short, parts - longer)]
-    return tuple((levels, number) for levels, number in pairs if number)
+    count, rest = divmod(steps, levels)
+    return tuple((length, number) for length, number in ((levels, count), (1, rest)) if number)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
@@ -375,15 +341,14 @@ def threads_for(problem: Problem, tiling: Tiling) -> Tiling:
 def _threaded(problem: Problem, time: int, space: tuple[int, ...]) -> BlockTile:
     """The tile whose threads have as many cells as fit into registers."""
     rank, growth = problem.program.rank, block_growth(problem)
-    levels = growth.whole(time)
-    row = [size + more for size, more in zip(space, growth.grown(levels), strict=True)]
+    row = [size + more for size, more in zip(space, growth.grown(time), strict=True)]
     for cells in _CELLS[rank]:
         counts = [ceil_div(extent, count) for extent, count in zip(row[1:], cells, strict=True)]
         if rank == 2:
             counts[-1] = round_up(counts[-1], constants.WARP)
         inner = min(counts[-1], _MOST_THREADS)
         outer = tuple(max(1, min(_MOST_THREADS // inner, count)) for count in counts[:-1])
-        tile = BlockTile(growth=growth, levels=levels, space=space, threads=(1, *outer, inner))
+        tile = BlockTile(growth=growth, levels=time, space=space, threads=(1, *outer, inner))
         if tile.in_registers:
             break
     return tile
@@ -394,7 +359,7 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
     rank, growth = problem.program.rank, block_growth(problem)
     rows = _ROWS[rank]
     for time in reversed(_HEIGHTS[rank]):
-        grown = growth.grown(growth.whole(time))[1:]
+        grown = growth.grown(time)[1:]
         space = (rows[0], *(max(1, row - more) for row, more in zip(rows[1:], grown, strict=True)))
         tile = _threaded(problem, time, space)
         wide = all(2 * more <= row for row, more in zip(rows[1:], grown, strict=True))
@@ -406,7 +371,7 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
 def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
     """Halve the loaded cells along axis 1 until the tile fits on the chip and into registers: of wide reaches."""
     growth = block_growth(problem)
-    more = growth.grown(growth.whole(time))[1]
+    more = growth.grown(time)[1]
     while space[1] > 1 and not _fits(_threaded(problem, time, space)):
         space = (space[0], max(1, (space[1] + more) // 2 - more), *space[2:])
     return space

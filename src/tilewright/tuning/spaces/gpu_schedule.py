@@ -11,7 +11,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.gpu_tiles import default_threads
 
 _PLANE_THREADS, _COPY_THREADS = 128, 256
@@ -67,6 +67,7 @@ def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
         copy_threads=_COPY_THREADS,
         written=tile.written,
         advances=_advances(tile),
+        rest=gpu_schedule(problem, NONE) if tiling.time > 1 else None,
     )
 
 

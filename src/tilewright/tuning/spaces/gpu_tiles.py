@@ -236,8 +236,9 @@ def stream_points(setting: Setting) -> TileSizes:
     foot, rank = setting.facts.block, len(setting.facts.shape)
     if foot is None:
         raise UsageError("streaming tiles on a GPU are for 2D and 3D programs without recurrences")
-    heights = sorted({*_LEVELS[rank], *_even_bands(setting.facts.steps, _LEVELS[rank][-1])})
-    times = sorted({int(t) for t in foot.whole(np.array(heights)) if t <= max(1, setting.facts.steps)})
+    steps = max(1, setting.facts.steps)
+    whole = (levels for levels in range(1, _LEVELS[rank][-1] + 1) if steps % levels == 0)  # nothing is swept
+    times = sorted({*whole, *(levels for levels in _LEVELS[rank] if levels <= steps)})
     rows = []
     for time, cells in itertools.product(times, _CELLS[rank]):
         reads = foot.written(np.array(time), np.array(foot.rims(cells).rows), np.array(math.prod(cells)))
@@ -257,11 +258,6 @@ def stream_points(setting: Setting) -> TileSizes:
     block = streaming.blocks(sizes, setting.facts)
     fits = (block.chip_bytes <= setting.rates.block_bytes) & (block.reads <= foot.most_reads)
     return sizes.take(fits)
-
-
-def _even_bands(steps: int, most: int) -> list[int]:
-    """Levels of which bands make up all steps, in a number that ends in the right set of arrays: no band is shorter."""
-    return [levels for levels in range(1, most + 1) if steps % levels == 0 and (steps // levels - steps) % 2 == 0]
 
 
 def _stream_axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> Iterator[tuple[int, int]]:

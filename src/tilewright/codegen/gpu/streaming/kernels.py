@@ -5,9 +5,10 @@ a plane (3D) at a time: brings the next one of the band's first versions, comput
 the last. Whatever a level reads of other threads was computed in an earlier advance, so that one barrier after an
 advance is enough. Fields that are never updated are read from memory.
 
-Two kernels. The steady one (:mod:`tilewright.codegen.gpu.streaming.steady`) computes whole bands, in tiles where no
-read leaves the grid but at ``fixed`` edges. The general one computes everything else in smaller tiles, cell by cell
-with tests: bands of any length, and the tiles at the other edges. It advances row by row, level by level; every version
+The steady kernel (:mod:`tilewright.codegen.gpu.streaming.steady`) computes bands, in tiles where no read leaves the
+grid but at ``fixed`` edges. The general one computes the tiles at other edges in smaller tiles, cell by cell with
+tests, and all of them where a steady one would be too long. Steps that make up no band are swept
+(:mod:`tilewright.codegen.gpu.sweep`). The general kernel advances row by row, level by level; every version
 of a field that a band passes has a ring of rows on chip, and all indices are computed where they are needed.
 
 Source: Matsumura et al., "AN5D: automated stencil framework for high-degree temporal blocking on GPUs" (CGO 2020), for
@@ -33,6 +34,7 @@ from tilewright.codegen.gpu.streaming.tile import (
     StreamTile,
     own_tests,
 )
+from tilewright.codegen.gpu.sweep import sweep_kernels, sweep_launches
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
@@ -48,30 +50,46 @@ def kept(problem: Problem) -> tuple[int, ...]:
 
 
 def stream_kernels(site: GpuSite, schedule: GpuSchedule) -> tuple[Kernel, ...]:
-    """Make the kernels of a streaming tiling: the steady one, where everything may be written out, and the general."""
+    """Make the kernels of a streaming tiling.
+
+    The steady one, where everything may be written out; the general one, where tiles need it; and those of a sweep.
+    """
     problem, space = site.problem, schedule.tiling.space
     block = stream_block.tile_of(problem, schedule.tiling)
     tile = StreamTile(site, schedule, block.growth.pipeline, space, block.low)
-    part = StreamTile(site, schedule, block.growth.general, block.parts)
-    steady = (SteadyKernel(tile).kernel(0),) if schedule.written else ()
-    return (*steady, GeneralKernel(tile, part).kernel(len(steady)))
+    kernels = [SteadyKernel(tile).kernel(0)] if schedule.written else []
+    if _general(problem, schedule):
+        part = StreamTile(site, schedule, block.growth.general, block.parts)
+        kernels.append(GeneralKernel(tile, part).kernel(len(kernels)))
+    if schedule.rest:
+        kernels += sweep_kernels(site, schedule.rest, len(kernels), BASE if dated(problem) else None)
+    return tuple(kernels)
 
 
-def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
-    """Yield the launches of every band, for some steps that start at version 0."""
-    tiling = schedule.tiling
+def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int, slot: int) -> Iterator[Launch]:
+    """Yield the launches of every band, for some steps that start with the version in a slot."""
+    tiling, steady, general = schedule.tiling, int(schedule.written), int(_general(problem, schedule))
     tiles = [ceil_div(n, size) for n, size in zip(problem.shape, tiling.space, strict=True)]
     block = stream_block.tile_of(problem, tiling)
     parts = math.prod(ceil_div(size, part) for size, part in zip(tiling.space, block.parts, strict=True))
-    base = 0
-    for band in stream_block.bands(steps, tiling.time, block.growth.most_versions):
-        numbers = (band.levels, band.source, band.target, *tiles[1:], *([base] if dated(problem) else []))
-        base += band.levels
-        steady = schedule.written and band.levels == block.levels
-        if steady:
-            yield Launch(0, math.prod(tiles), numbers)
-        if not steady or block.growth.bent:
-            yield Launch(int(schedule.written), parts * math.prod(tiles), numbers)
+    step = 0
+    for band in stream_block.bands(steps, tiling.time, block.growth.most_versions, slot):
+        base = [step] if dated(problem) else []
+        if band.levels == tiling.time:
+            numbers = (band.levels, band.source, band.target, *tiles[1:], *base)
+            if steady:
+                yield Launch(0, math.prod(tiles), numbers)
+            if general:
+                yield Launch(steady, parts * math.prod(tiles), numbers)
+        elif schedule.rest:
+            for each in sweep_launches(problem, schedule.rest, 1):
+                yield Launch(steady + general + each.kernel, each.groups, (band.source, *base))
+        step += band.levels
+
+
+def _general(problem: Problem, schedule: GpuSchedule) -> bool:
+    """Whether some tiles need the general kernel."""
+    return not schedule.written or bool(stream_block.block_growth(problem).bent)
 
 
 _STEP, _FRONT = ir.Var("t"), ir.Var("front")
@@ -90,7 +108,7 @@ class GeneralKernel:
         """Make the kernel."""
         tile, whole = self.tile, self.whole
         values = sum(tile.kept_versions) * self.depth * self.plane
-        b, entry = tile.begin(number, values, "any band, any edge")
+        b, entry = tile.begin(number, values, "any edge")
         tile.name_threads(b, ir.THREAD)
         each = [ceil_div(size, part) for size, part in zip(whole.space, tile.space, strict=True)]
         counts: list[ir.Operand] = [0, *(ir.Var(f"tiles{axis}") * each[axis] for axis in tile.inner)]
