@@ -7,8 +7,8 @@ import pytest
 from tests.oracles.verify import verify
 
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import map_functions, mapped, mirrored
-from tilewright.programs.stencil.boundaries import KINDS
+from tilewright.codegen.boundary import map_functions, mapped
+from tilewright.programs.stencil.boundaries import KINDS, mirrored
 from tilewright.programs.stencil.reference import map_index
 
 MAPPED = ("nearest", "reflect", "mirror", "wrap")

@@ -18,10 +18,9 @@ REGISTERS = 2**16
 STREAM_REGISTERS, STREAM_CELL_REGISTERS = 52, {2: 2, 3: 3}
 """Registers of a GPU's thread in a streaming tile besides the values that it keeps, and further ones per cell, by rank:
 those of NVRTC's code."""
+STREAM_EDGE_REGISTERS = 40  # further ones where reads leave the grid at other edges than ``fixed`` ones
 SAFE_REGISTERS = 240  # registers of a GPU's thread beyond which another compiler might spill
 MOST_WRITTEN = 2000  # reads up to which a kernel of a tile is written out; beyond, it is slow to compile and to run
-GENERAL_SHARED = STATIC_SHARED // 2
-"""Bytes on chip that a GPU's general kernel should need at most, unless it cannot do with less."""
 PLANE_READS = 16
 """Reads per cell above which a CPU's registers do not hold the results of four planes and what they read."""
 WIDEST_VECTOR = 64  # bytes of the widest vector registers (AVX-512)

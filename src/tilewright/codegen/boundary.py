@@ -13,15 +13,6 @@ from tilewright.programs.stencil.boundaries import Boundary
 Sides = tuple[Boundary, Boundary]
 
 
-def mirrored(kind: str, beyond: int) -> int | None:
-    """Return which cell, the last one inside as 0, stands for the one ``beyond`` cells outside; None where none does.
-
-    >>> [mirrored(kind, 2) for kind in ("nearest", "reflect", "mirror", "constant")]
-    [0, 1, 2, None]
-    """
-    return {"nearest": 0, "reflect": beyond - 1, "mirror": beyond}.get(kind)
-
-
 def mapped(index: ir.Expr, size: ir.Expr, kind: str) -> ir.Expr:
     """Return the index inside that one at any distance outside stands for."""
     last = size - 1

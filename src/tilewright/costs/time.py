@@ -226,7 +226,7 @@ def _on_gpu(
         from tilewright.costs.gpu import streaming as streams
         from tilewright.costs.work import streaming
 
-        result = streams.evaluate(streaming.blocks(sizes, facts), sizes, facts, rates, compiled)
+        result = streams.evaluate(streaming.blocks(sizes, facts), facts, rates, compiled)
     else:
         work = tiles_of(family).blocks(sizes, facts)
         if not work.printed or len(facts.shape) == 1 or not len(sizes.time) or not facts.steps:

@@ -222,9 +222,7 @@ class GpuSchedule:
     pieces: int = 1  # of a prism, the most pieces in which a version of a field is loaded; more are loaded as one
     # of a prism, the unroll factor of the loops that bring whole tiles on chip and write them back
     copy_unroll: int = 1
-    # of a streaming tile, whether whole tiles have a kernel of their own, with everything written out
-    written: bool = False
-    advances: int = 1  # of such a tile, the advances that are written out: a multiple of the rows in use
+    advances: int = 1  # of a streaming tile, the advances that are written out: a multiple of the rows in use
     rest: "GpuSchedule | None" = None  # of a streaming tile, how steps that make up no band are computed, one by one
 
     @property

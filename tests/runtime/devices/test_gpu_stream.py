@@ -20,7 +20,12 @@ from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
-STREAMED = tuple(name for name in names() if program(name).rank > 1 and not program(name).analysis.sweep)
+MOST_LOADS = 300  # of a cell, for which a kernel is written out
+STREAMED = tuple(
+    name
+    for name in names()
+    if program(name).rank > 1 and not program(name).analysis.sweep and program(name).loads <= MOST_LOADS
+)
 ARCHITECTURES = ("sm_52", "sm_70", "sm_80", "sm_90")
 LIGHT = tuple(name for name in STREAMED if program(name).loads <= 30)
 SIZES = {2: ((6, 9), (1, 8)), 3: ((4, 3, 5), (1, 2, 8))}
@@ -50,7 +55,7 @@ def test_the_catalogue_runs_without_races_and_inside_its_arrays(device, capfd, n
     verify(device, capfd, *small(name))
 
 
-@pytest.mark.parametrize("boundary", some(["mirror", "fixed"], 1))
+@pytest.mark.parametrize("boundary", some([("fixed", "mirror", "reflect"), "fixed"], 1))
 def test_planes_of_a_box_add_their_shares_to_several_results(device, capfd, boundary):
     problem = make_problem(program("j3d27pt"), (9, 11, 15), 3, boundary=boundary)
     tiling = catalogue.complete(problem, parse("streaming:t=2,s=5x4x4,threads=1x4x4"))
@@ -108,6 +113,8 @@ def test_any_box_of_cells_of_a_thread(device, capfd, name, shape):
     space, threads = shape
     problem, tiling = small(name, levels=2)
     tiling = dataclasses.replace(tiling, space=space, threads=threads)
+    if not stream_block.tile_of(problem, tiling).written:
+        tiling = dataclasses.replace(tiling, time=1)
     verify(device, capfd, dataclasses.replace(problem, shape=(9, 13, 16), steps=4), tiling, strict=True)
 
 
@@ -139,15 +146,9 @@ def test_a_launch_per_band():
     started = list(launches(problem, gpu_schedule(problem, tiling), 15))
     counted = exact_counts(problem, tiling)
     assert [launch.kernel for launch in started] == [0, 0, 1, 1, 1]
-    assert [launch.numbers[:3] for launch in started] == [(6, 0, 2), (6, 2, 0), (0,), (1,), (2,)]
+    assert [launch.numbers[:2] for launch in started] == [(0, 2), (2, 0), (0,), (1,), (2,)]
     assert len(started) == counted.wavefronts
     assert {launch.groups for launch in started[:2]} == {counted.tiles_per_wavefront}
-
-
-def test_tiles_at_edges_that_are_not_fixed_are_launched_apart():
-    problem, tiling = small("j2d5pt", boundary="mirror")
-    started = list(launches(problem, gpu_schedule(problem, tiling), 4))
-    assert [(launch.kernel, launch.numbers[0]) for launch in started] == [(0, 2), (1, 2)] * 2
 
 
 @pytest.mark.parametrize("name", ["j2d5pt", "fdtd2d", "j3d27pt"])
@@ -155,13 +156,6 @@ def test_memory_on_chip_is_the_counted_footprint(name):
     problem, tiling = small(name)
     kernel = source_of(problem, tiling, "cuda").kernels[0]
     assert kernel.shared_bytes == problem.itemsize * exact_counts(problem, tiling).footprint
-
-
-def test_large_tiles_have_small_ones_at_their_edges():
-    problem = make_problem(program("j3d7pt"), (512, 512, 512), 20)
-    tiling = catalogue.complete(problem, parse("streaming:t=4,s=64x56x56,threads=1x16x16"))
-    steady, general = (kernel.shared_bytes + kernel.room_bytes for kernel in source_of(problem, tiling, "cuda").kernels)
-    assert general < steady
 
 
 def compiled(name, architecture, dtype="float32"):

@@ -133,7 +133,6 @@ def test_thread_blocks_read_only_what_earlier_advances_have_brought(random_case,
 def test_thread_blocks_wait_a_row_for_other_threads_alone(name, period):
     problem = make_problem(program(name), (40, 90), 6)
     assert stream_block.block_growth(problem).pipeline.lag.period == period
-    assert stream_block.block_growth(problem).general.lag.period == streaming.of_problem(problem).lag.period + 1
 
 
 def test_no_band_writes_a_slot_that_it_reads():

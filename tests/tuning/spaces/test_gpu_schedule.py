@@ -36,11 +36,12 @@ def test_the_model_expects_the_kernel_that_is_written(name, text):
     problem, tiling = problem_of(name), parse(text)
     setting = make_setting(problem, H100)
     block = streaming.blocks(time_model.sizes_of(tiling, setting), setting.facts)
-    schedule = gpu_schedule(problem, tiling)
-    assert schedule.written == bool(block.reads[0] <= setting.facts.block.most_reads)
-    kernel = emit_device(problem, schedule, "cuda").kernels[0]
-    if schedule.written:
-        assert kernel.shared_bytes + kernel.room_bytes == block.chip_bytes[0]
+    if block.reads[0] > setting.facts.block.most_reads:
+        with pytest.raises(IllegalTilingError, match="reads written out"):
+            gpu_schedule(problem, tiling)
+        return
+    kernel = emit_device(problem, gpu_schedule(problem, tiling), "cuda").kernels[0]
+    assert kernel.shared_bytes + kernel.room_bytes == block.chip_bytes[0]
 
 
 def test_streaming_tiles_of_one_dimension_have_no_schedule():
@@ -53,7 +54,7 @@ def test_a_schedule_knows_its_threads_and_no_shape():
         problem = problem_of(name)
         small = dataclasses.replace(problem, shape=(64,) * problem.program.rank, steps=2)
         families = ["none", "hexagonal" if problem.program.rank == 1 else "hybrid", "skewed", "diamond"]
-        for family in [*families, *(["streaming"] if problem.program.rank > 1 else [])]:
+        for family in [*families, *(["streaming"] if problem.program.rank > 1 and problem.program.loads < 300 else [])]:
             schedule = gpu_schedule(problem, parse(family))
             assert len(schedule.threads) == problem.program.rank, name
             assert 32 <= math.prod(schedule.threads) <= 1024, name

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.print.base import blocks
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, PAIRS, SUFFIX, is_written
 from tilewright.codegen.print.vector_math import VECTOR_MATH, common_text, function_text
+from tilewright.programs.stencil.boundaries import mirrored
 from tilewright.programs.stencil.operators import FUNCTIONS
 
 PLAIN = frozenset({"asks", "put", "prefetch_near", "opaque", "thread", "threads", "await", "publish", "fence", "flush"})

@@ -7,10 +7,10 @@ import functools
 from collections.abc import Iterator
 
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import literal, mirrored
+from tilewright.codegen.boundary import literal
 from tilewright.codegen.streaming import names as v
 from tilewright.codegen.streaming.layout import Span, StreamField
-from tilewright.programs.stencil.boundaries import Boundary
+from tilewright.programs.stencil.boundaries import Boundary, mirrored
 
 
 class Borders:

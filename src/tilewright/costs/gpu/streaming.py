@@ -14,9 +14,10 @@ Of blocks that share a scheduler the oldest goes first, and others fill what it 
 last one runs alone, part of whose waiting nothing fills. A single block waits in full. Rows are fetched while advances
 compute, so that of work and bytes the longer one counts.
 
-The price of a run is that of what it launches (:func:`launched`): of every band the whole tiles in the steady loop,
-those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges in the
-general kernel (:class:`GeneralBlocks`); blocks are dealt out in order. Steps that make up no band are swept.
+The price of a run is that of what it launches (:func:`launched`): of every band the tiles in the steady loop, those at
+edges in that with tests along the axes that threads share, and the first and last advances of all in that with tests of
+rows, too; blocks are dealt out in order. Steps that make up
+no band are swept.
 
 Where C_iter of these tiles was measured on the machine it bounds the arithmetic of a cell from below, as in every model
 here. This is our own, its counts those of machine code for sm_90; no GPU has confirmed it yet. What it leaves out:
@@ -29,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base import constants
-from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
+from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.gpu.blocks import sweep
@@ -43,22 +44,13 @@ from tilewright.machines.numbers import Numbers
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
 and places on chip, of which machine code for sm_90 has 11 to 33."""
-TESTED_SLOTS = {2: 5.0, 3: 10.0}
-"""Further instructions per cell and level in the loop with tests, by rank and per word of a value: machine code for
-sm_90 has 4.4 to 5.1 of them in 2D and 8 to 12 in 3D, in float64 up to twice as many."""
+END_TESTS, SIDE_TESTS, SELECT_SLOTS = {2: 5.0, 3: 10.0}, {2: 2.5, 3: 5.0}, 1.0
+"""Further instructions per cell and level in the loops with tests of rows and of other places, by rank and per word of
+a value, and for each select of a read that leaves the grid: machine code for sm_90 has 4.4 to 5.1 of them in 2D and 7
+to 12 in 3D, 2.0 to 2.9 and 5.2, in float64 up to twice as many, and 0.6 to 1.3."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.bound`) shows between two rounds."""
-LEVEL_SLOTS, GENERAL_ADVANCE_SLOTS = {2: 70.0, 3: 96.0}, 100.0
-"""Of the general kernel: instructions of a warp per level of an advance, by rank, and per advance, that no cell needs.
-They are those of machine code for sm_90, as the next ones; no GPU has confirmed what follows from them."""
-READ_SLOTS, RESULT_SLOTS, BEND_SLOTS, LOAD_SLOTS = 1.0, 26.0, 6.0, 9.0
-"""Of the general kernel: instructions per cell and read on chip, besides per result, per read that a boundary bends (4
-to 6 where it takes the nearest cell, 9 where it mirrors), and per value loaded."""
-GENERAL_REGISTERS = 64  # registers of a thread of the general kernel
-CHAIN, ISSUE = 3.3, 1.2
-"""Cycles per instruction of a warp that has a scheduler to itself, and of a scheduler that has many warps: by the
-simulation of machine code (:mod:`tilewright.costs.machine_code.bound`)."""
 PARTS = ("arithmetic", "on-chip memory", "latency", "transfers")
 """What the cycles of blocks are for: issuing instructions, and beyond that the path to shared memory, the last block's
 waits, and DRAM. They add up."""
@@ -82,17 +74,14 @@ def _cell_slots(facts: Facts, rates: Rates) -> float:
     return cell
 
 
-def evaluate(
-    block: StreamTiles, sizes: TileSizes, facts: Facts, rates: Rates, compiled: CompiledCounts | None = None
-) -> Breakdown:
+def evaluate(block: StreamTiles, facts: Facts, rates: Rates, compiled: CompiledCounts | None = None) -> Breakdown:
     """Evaluate the model; a wavefront is a band, a tile one tile of it."""
     foot, gpu = footing(facts), rates.numbers
-    run = launched(block, _resident(block, facts, rates, compiled), sizes, facts, rates)
-    parts = stream_cycles(block, block.tested, facts, rates)
+    run = launched(block, _resident(block, facts, rates, compiled), facts, rates)
+    parts = stream_cycles(block, facts, rates, edge=False)
     single = np.ones_like(block.tiles)
     scale = facts.itemsize / constants.WORD
-    written = block.reads <= foot.most_reads  # else the general kernel is the only one
-    fits = ((run.resident > 0) | ~written) & (block.part_bytes <= rates.block_bytes) & (block.own > 0)
+    fits = (run.resident > 0) & (block.reads <= foot.most_reads) & (block.own > 0)
     seconds = np.where(fits, run.seconds, np.inf)
     return Breakdown(
         wavefronts=run.bands,
@@ -128,26 +117,20 @@ class StreamRun:
     moved: Floats  # bytes between DRAM and chip
 
 
-def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts, rates: Rates) -> StreamRun:
+def launched(block: StreamTiles, resident: Ints, facts: Facts, rates: Rates) -> StreamRun:
     """Price all launches of a run, as :func:`tilewright.codegen.gpu.streaming.kernels.stream_launches` makes them."""
     foot, gpu = footing(facts), rates.numbers
-    fast, slow = (stream_cycles(block, tested, facts, rates) for tested in (block.tested, block.rows))
-    queue = np.maximum(ceil_div(block.steady.all, gpu.sm_count), 1)
+    fast, slow = (stream_cycles(block, facts, rates, edge=edge) for edge in (False, True))
+    queue = np.maximum(ceil_div(block.grid.all, gpu.sm_count), 1)
     together = np.minimum(np.maximum(resident, 1), queue)
-    quick = in_waves(block.steady.all, resident, gpu, fast.cycles) / gpu.clock
-    turns = np.maximum(ceil_div(block.steady.all, together * gpu.sm_count), 1)
+    quick = in_waves(block.grid.all, resident, gpu, fast.cycles) / gpu.clock
+    turns = np.maximum(ceil_div(block.grid.all, together * gpu.sm_count), 1)
     slower = slow.cycles(together).sum(axis=0) / fast.cycles(together).sum(axis=0)
-    dealt = makespan(block.steady, together * gpu.sm_count, slower)
+    dealt = makespan(block.grid, together * gpu.sm_count, slower)
     steady = quick * (dealt / turns)
     bands, rest = facts.steps // block.levels, facts.steps % block.levels
-    written = block.reads <= foot.most_reads
-    apart = block.tiles - np.where(written, block.steady.all, 0)
-    seconds: Floats = 1.0 * bands * np.where(written, steady, 0.0)
-    moved: Floats = 1.0 * bands * np.where(written, block.steady.all * tile_bytes(block, facts), 0.0)
-    if apart.any():
-        each = general_blocks((sizes, block.parts), block.levels, facts, rates)
-        seconds = seconds + bands * np.where(apart > 0, each.seconds(apart * each.count, rates), 0.0)
-        moved = moved + bands * apart * each.count * each.moved
+    seconds = 1.0 * bands * steady
+    moved = bands * block.tiles * tile_bytes(block, facts)
     if rest.any():
         step = sweep(on_gpu(facts), replace(facts, steps=1), rates)
         seconds[0] += rest * step.terms["arithmetic"]
@@ -155,7 +138,7 @@ def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts,
         moved = moved + rest * step.dram_bytes
     return StreamRun(
         bands=bands + rest,
-        launches=bands * (1 + written * bool(foot.bent)) + rest * foot.stages,
+        launches=bands + rest * foot.stages,
         resident=resident,
         tile_seconds=quick.sum(axis=0) / queue,
         seconds=seconds,
@@ -167,7 +150,7 @@ def _resident(block: StreamTiles, facts: Facts, rates: Rates, compiled: Compiled
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
     needed: Ints = (
         constants.STREAM_REGISTERS + constants.STREAM_CELL_REGISTERS[len(facts.shape)] * block.turns + block.held
-    )
+    ) + footing(facts).edge_registers
     registers, chip = needed, block.chip_bytes
     spills = needed > np.minimum(constants.SAFE_REGISTERS, most_registers(block.threads, rates.numbers))
     if compiled is not None:
@@ -202,29 +185,28 @@ class StreamCycles:
         return combined(together, self.alone, (self.issue(some), self.work(some)), some * self.dram)
 
 
-def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: Rates) -> StreamCycles:
-    """Return what tiles take of a multiprocessor that compute so many of their advances in the loop with tests."""
+def stream_cycles(block: StreamTiles, facts: Facts, rates: Rates, *, edge: bool) -> StreamCycles:
+    """Return what tiles take of a multiprocessor in the middle of the grid, or at its edges."""
     foot, gpu, double = footing(facts), rates.numbers, double_cost(facts, rates.numbers)
     arithmetic, cell = body(foot.program).arithmetic, _cell_slots(facts, rates)
     cells, warps = block.levels * block.turns, ceil_div(block.threads, constants.WARP)
-    tests = (
-        TESTED_SLOTS[len(facts.shape)]
-        * (facts.itemsize // constants.WORD)
-        * foot.stages
-        * tested
-        / np.maximum(block.rows, 1)
+    rank, wide, share = len(facts.shape), facts.itemsize // constants.WORD, block.tested / np.maximum(block.rows, 1)
+    ends, sides = (
+        slots[rank] * wide * foot.stages + SELECT_SLOTS * selects
+        for slots, selects in zip((END_TESTS, SIDE_TESTS), foot.selects, strict=True)
     )
-    ends = block.moves + END_SLOTS * block.turns * foot.versions + ADVANCE_SLOTS
+    tests = share * ends + (1.0 - share) * sides * edge
+    moves = block.moves + END_SLOTS * block.turns * foot.versions + ADVANCE_SLOTS
     lanes = cells * foot.stages * arithmetic * (constants.WARP * gpu.schedulers / rates.vector_width * double)
     waits = block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
     # A warp alone waits for each of its instructions, and for its arithmetic as long as that occupies the pipe.
-    latency = block.rows * (cells * (cell + arithmetic * (double - 1.0) + tests) + ends) + waits
+    latency = block.rows * (cells * (cell + arithmetic * (double - 1.0) + tests) + moves) + waits
     sharers = np.minimum(block.tiles, gpu.sm_count)
     cycles = StreamCycles(
         rows=block.rows,
         warps=warps,
         schedulers=gpu.schedulers,
-        instructions=np.maximum(cells * (cell + tests) + ends, lanes),
+        instructions=np.maximum(cells * (cell + tests) + moves, lanes),
         access=block.rows * warps * chip_words(block, facts),
         alone=latency,
         dram=tile_bytes(block, facts) * sharers * gpu.clock * rates.byte_seconds,
@@ -329,103 +311,3 @@ def _one_by_one(grid: TileGrid, places: Ints, slow: Floats, most: tuple[int, int
         waiting[rows, np.minimum(first + most[1] + 1, len(middle) - 1)] += quick
         waiting[rows, np.minimum(first + 1, len(middle) - 1)] += count - quick
     return np.asarray(np.where(waiting > 0, ends, 0.0).max(axis=1))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneralBlocks:
-    """Blocks of the general kernel, each attribute of shape (n,).
-
-    It computes tiles at edges that are not ``fixed``. A tile is cut into parts that need
-    little memory on chip (:meth:`BlockGrowth.parts`), a block each. Per advance every warp goes through all levels,
-    whether it has cells or not; the cells of a row are dealt to threads in turn, and every one of them computes where
-    it lies. A row that is loaded is waited for.
-    """
-
-    count: Ints  # blocks per tile
-    threads: Ints
-    chip_bytes: Ints  # shared memory
-    slots: Floats  # instructions of all warps of a block
-    longest: Floats  # instructions of the warp that has most
-    lanes: Floats  # cycles of a scheduler in which the arithmetic of a block occupies its lanes
-    words: Floats  # words between a block's threads and the chip, in wavefronts of a warp
-    fetches: Floats  # loads from memory that follow each other
-    moved: Floats  # bytes between DRAM and chip
-
-    def cycles(self, together: Ints, rates: Rates) -> Floats:
-        """Return the cycles of so many together on a multiprocessor, by part; shape (4, n)."""
-        gpu = rates.numbers
-        alone = self.longest * CHAIN + self.fetches * gpu.fetch_latency
-        issue = np.maximum(ISSUE * self.slots, self.lanes) / gpu.schedulers
-        busy = np.maximum(issue, self.words)
-        dram = self.moved * gpu.sm_count * gpu.clock * rates.byte_seconds
-        return combined(together, alone, (together * issue, together * busy), together * dram)
-
-    def seconds(self, blocks: Ints, rates: Rates) -> Floats:
-        """Return the seconds of a launch with so many at work, by part; shape (4, n), 0 where there are none."""
-        gpu = rates.numbers
-        places = resident(self.threads, np.full_like(self.threads, GENERAL_REGISTERS), self.chip_bytes, gpu)
-        cycles = in_waves(blocks, places, gpu, lambda together: self.cycles(together, rates))
-        return np.where(places > 0, cycles / gpu.clock, np.inf)
-
-
-def general_blocks(
-    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, facts: Facts, rates: Rates
-) -> GeneralBlocks:
-    """Count what blocks do in bands of ``levels``."""
-    sizes, parts = tiles  # parts: sizes of what tiles are cut into
-    foot, gpu = footing(facts), rates.numbers
-    count, own, plane = (np.ones_like(levels) for _ in range(3))
-    for axis in range(1, len(parts)):
-        count = count * ceil_div(sizes.space[axis], parts[axis])
-        own = own * np.minimum(parts[axis], facts.shape[axis])
-        plane = plane * (parts[axis] + foot.halo_base[axis] + foot.halo_rate[axis] * levels)
-    threads = np.asarray(np.prod(sizes.threads, axis=0))
-    warps = ceil_div(threads, constants.WARP)
-    first = np.minimum(sizes.space[0], facts.shape[0])
-    advances = first + foot.parts_base + foot.parts_rate * levels
-    words, one = facts.itemsize / constants.WORD, body(foot.program)
-    reads = foot.moving_reads + foot.constant_reads
-    cell = one.arithmetic + foot.stores * RESULT_SLOTS + reads * READ_SLOTS + foot.bent_reads * BEND_SLOTS
-    updates = np.zeros(len(levels))
-    for left in range(int(levels.max(initial=0))):
-        turns = _warp_turns(tiles, facts, left + 0 * levels)
-        rows = first + foot.halo_base[0] + foot.halo_rate[0] * left
-        updates = updates + np.where(left < levels, rows * turns, 0)
-    loads = 1.0 * _warp_turns(tiles, facts, levels) * foot.versions
-    loads = loads * (first + foot.halo_base[0] + foot.halo_rate[0] * levels)
-    idle = advances * (GENERAL_ADVANCE_SLOTS + levels * foot.stages * LEVEL_SLOTS[len(parts)])
-    work = updates * cell + loads * LOAD_SLOTS
-    busiest = np.minimum(warps, np.maximum(1, updates / np.maximum(advances * levels, 1)))
-    lanes = updates * one.arithmetic * double_cost(facts, gpu) * constants.WARP * gpu.schedulers / rates.vector_width
-    moved = plane * (first + foot.halo_base[0] + foot.halo_rate[0] * levels) * (foot.versions + foot.constants)
-    return GeneralBlocks(
-        count=count,
-        threads=threads,
-        chip_bytes=foot.part_values(levels, parts) * facts.itemsize,
-        slots=warps * idle + work,
-        longest=idle + work / busiest,
-        lanes=lanes,
-        words=(updates * (reads + foot.stores) + 2.0 * loads) * words,
-        fetches=advances * np.ceil(loads / np.maximum(warps * advances, 1)),
-        moved=(moved + 1.0 * own * first * foot.versions) * facts.itemsize,
-    )
-
-
-def _warp_turns(tiles: tuple[TileSizes, tuple[Ints, ...]], facts: Facts, left: Ints) -> Ints:
-    """Times that all warps of a block go through the cells of a row or plane with so many levels to come."""
-    # Cells go to threads in turn along every axis; in the last turn of the outermost of these some warps have none, and
-    # in 2D of the only one.
-    (sizes, parts), foot = tiles, footing(facts)
-    extents = [
-        np.minimum(part + base + rate * left, extent)
-        for part, base, rate, extent in zip(parts, foot.halo_base, foot.halo_rate, facts.shape, strict=True)
-    ][1:]
-    threads = sizes.threads[1:]
-    beside = np.ones_like(left)
-    row = np.ones_like(left)
-    for extent, count in zip(extents[1:], threads[1:], strict=True):
-        beside, row = beside * ceil_div(extent, count), row * count
-    whole, rest = extents[0] // threads[0], extents[0] % threads[0]
-    return np.asarray(
-        beside * (whole * ceil_div(threads[0] * row, constants.WARP) + ceil_div(rest * row, constants.WARP))
-    )

@@ -217,7 +217,7 @@ def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
     analysis = problem.program.analysis
     if tiling.family.untiled and len(analysis.stages) == 1 and not analysis.sweep:
         return float(schedule.column)
-    if tiling.family.streams and schedule.written:
+    if tiling.family.streams:
         tile = stream_block.tile_of(problem, tiling)
         return float(tile.levels * schedule.advances * tile.thread_cells)
     return None

@@ -143,7 +143,7 @@ def _width(name: str) -> float:
 
 _WORK = {"fp32", "fp64", "stg", "ldg", "sts"}
 _ARITHMETIC = {"fp32", "fp64"}
-_ALIKE = 0.95  # share of the most arithmetic from which on a loop is another form of the same one
+_ALIKE = 0.75  # share of the most arithmetic from which on a loop is another form of the same one
 
 
 class WarpPath:
@@ -200,15 +200,16 @@ def steady(code: Code, *, loops: bool = True) -> WarpPath:
 
 
 def with_tests(code: Code) -> tuple[WarpPath, float] | None:
-    """Return the longest other form of the steady loop, and its rounds per round of that one; None if there is none."""
+    """Return the shortest other form of the steady loop, and its rounds per round of that one; None without one."""
     # A form may be written out for fewer advances: its share of the arithmetic says for how many.
     usual = steady(code)
     most = usual.count(*_ARITHMETIC)
     others = [path for path in computing(code) if path.instructions != usual.instructions]
     if not usual.loops or not others:
         return None
-    longest = max(others, key=lambda path: path.count(*_ARITHMETIC))
-    return longest, most / longest.count(*_ARITHMETIC)
+    rounds = {number: most / path.count(*_ARITHMETIC) for number, path in enumerate(others)}
+    shortest = min(rounds, key=lambda number: rounds[number] * len(others[number].instructions))
+    return others[shortest], rounds[shortest]
 
 
 def _successors(code: Code) -> list[list[int]]:

@@ -4,8 +4,8 @@ On a CPU a tile of a band of L levels computes ``rows + halo`` rows of ``width +
 outlive an advance stay in caches, and how far apart rows are used again says in which.
 
 On a GPU the counts are those of the kernels (:mod:`tilewright.codegen.gpu.streaming`): of every band the whole tiles in
-the steady loop, those at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other
-edges in the general kernel.
+the steady loop, those at edges in that with tests along the axes that threads share, and the first and last advances of
+all in that with tests of rows, too.
 """
 
 from dataclasses import dataclass
@@ -129,14 +129,12 @@ class StreamTiles:
 
     levels: Ints  # steps of a band
     rows: Floats  # advances of a tile
-    tested: Floats  # those of a tile in the middle of the grid that are computed in the loop with tests
+    tested: Floats  # those of a tile in the middle of the grid that are computed in the loop with tests of rows
     row: Ints  # cells of a loaded row or plane
     turns: Ints  # cells of a thread in it
     threads: Ints
     tiles: Ints  # tiles of a band
-    steady: TileGrid  # those of whole bands that the steady kernel computes; its middle ones lie inside the grid
-    parts: tuple[Ints, ...]  # sizes of the general kernel's tiles, per axis
-    part_bytes: Ints  # shared memory of a block of that kernel
+    grid: TileGrid  # the same along axes; the middle ones lie inside the grid along those that threads share
     own: Floats  # a tile's own cells
     loaded: Floats  # cells that it loads per version
     chip_bytes: Ints  # shared memory
@@ -173,7 +171,6 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
     held = _held(foot, levels, of_thread, sizes.threads[1:])
     first = np.minimum(sizes.space[0], facts.shape[0])
     rows = 1.0 * first + foot.rows_base + foot.rows_rate * levels
-    parts = foot.parts(levels, sizes.space)
     untested = np.maximum(first - foot.stored_rows - held.rows + 1, 0)
     return StreamTiles(
         levels=levels,
@@ -183,9 +180,7 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
         turns=turns,
         threads=threads,
         tiles=tiles,
-        steady=_steady(sizes, facts, foot, of_thread),
-        parts=parts,
-        part_bytes=foot.part_values(levels, parts) * facts.itemsize,
+        grid=_grid(sizes, facts, foot, of_thread),
         own=1.0 * own,
         loaded=1.0 * row * (first + grown[0]),
         chip_bytes=held.chip * facts.itemsize,
@@ -197,26 +192,19 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
     )
 
 
-def _steady(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints, ...]) -> TileGrid:
-    """The tiles that the steady kernel computes: ``whole_test`` of :mod:`tilewright.codegen.gpu.streaming.tile`."""
-    # In the middle are those that pass its ``inner_test``: all that they load lies in the grid. Whatever the extents
-    # are, rows start in memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
-    levels = sizes.time
+def _grid(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints, ...]) -> TileGrid:
+    """The tiles: in the middle are those that pass ``inner_test`` of :mod:`tilewright.codegen.gpu.streaming.tile`."""
+    # All that these load lies in the grid along the axes that threads share. Whatever the extents are, rows start in
+    # memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
     axes: list[tuple[Ints, Ints, Ints]] = []
     for axis, (size, extent) in enumerate(zip(sizes.space, facts.shape, strict=True)):
         count = ceil_div(extent + 0 * size, size)
         first, among = 0 * count, count
         if axis:
             own, threads = cells[axis - 1], sizes.threads[axis]
-            low, covered = foot.low(axis, levels, size, own, threads), own * threads
-        else:
-            low = foot.low_base[0] + foot.low_rate[0] * levels
-            covered = size + foot.halo_base[0] + foot.halo_rate[0] * levels
-        if axis or axis in foot.bent:
+            low, covered = foot.low(axis, sizes.time, size, own, threads), own * threads
             first = np.minimum(ceil_div(low, size), count)
             among = np.clip((extent - covered + low) // size + 1 - first, 0, count - first)
-        if axis in foot.bent:
-            count, first = among, 0 * count
         axes.append((count, first, among))
     counts, firsts, inside = zip(*axes, strict=True)
     return TileGrid(counts=counts, first=firsts, inside=inside)

@@ -135,6 +135,26 @@ def bend(pair: Iterable[Boundary], distance: int) -> int:
     return abs(distance) if "mirror" in kinds else max(0, abs(distance) - 1) if "reflect" in kinds else 0
 
 
+def mirrored(kind: str, beyond: int) -> int | None:
+    """Return which cell, the last one inside as 0, stands for the one ``beyond`` cells outside; None where none does.
+
+    >>> [mirrored(kind, 2) for kind in ("nearest", "reflect", "mirror", "constant")]
+    [0, 1, 2, None]
+    """
+    return {"nearest": 0, "reflect": beyond - 1, "mirror": beyond}.get(kind)
+
+
+def stand_ins(pair: tuple[Boundary, Boundary], offset: int) -> tuple[int, ...]:
+    """Return which offsets stand for one along an axis that leaves the grid, by the cells that lie before its end.
+
+    >>> [stand_ins((Boundary(kind), Boundary(kind)), 2) for kind in ("nearest", "reflect", "mirror", "constant")]
+    [(0, 1), (-1, 1), (-2, 0), ()]
+    """
+    kind, direction = pair[offset > 0].kind, 1 if offset > 0 else -1
+    places = [(before, mirrored(kind, abs(offset) - before)) for before in range(abs(offset))]
+    return tuple(direction * (before - place) for before, place in places if place is not None)
+
+
 def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
     """Return the boundaries of every field of a program."""
     if isinstance(spec, Mapping):

@@ -14,7 +14,7 @@ each other lie in slots that do, in any of them; a band must not write a slot th
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -27,6 +27,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
+from tilewright.programs.stencil.boundaries import stand_ins
+from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.family import Tiling
@@ -59,8 +61,12 @@ class BlockGrowth:
     """What the streaming tiles of a program in thread blocks have in common, whatever their sizes."""
 
     program: Program
-    pipeline: LevelPipeline  # in the kernel of whole tiles
-    general: LevelPipeline  # in the kernel of everything else, whose units wait for all cells of a row
+    pipeline: LevelPipeline
+    # per statement, its reads and those of the cells that stand for theirs beyond edges of the grid that are not fixed
+    reads: tuple[tuple[Read, ...], ...]
+    turned: bool  # whether a read along axis 0 may leave the grid
+    # selects per cell for reads that leave the grid along any axis, and along those that threads share
+    selects: tuple[int, int]
     # per axis, cells that a tile loads beyond its own on both sides, besides those per level
     halo_base: tuple[int, ...]
     halo_rate: tuple[int, ...]  # the same per level
@@ -68,11 +74,6 @@ class BlockGrowth:
     low_rate: tuple[int, ...]  # the same per level
     rows_base: int  # advances of a tile of a band besides one per own row, and besides those per level
     rows_rate: int  # the same per level
-    parts_base: int  # the same as ``rows_base`` of the general kernel
-    parts_rate: int  # the same per level
-    ring: int  # rows of a ring of that kernel
-    bent: tuple[int, ...]  # axes at whose edges that kernel computes what the steady loop does not; see :func:`_bent`
-    bent_reads: int  # reads per cell that reach beyond such an edge
     stored_rows: int  # rows between the first and the last of the rows that an advance stores
     # per field, versions that are kept on the way, besides one per level if it is updated
     kept_base: tuple[int, ...]
@@ -91,9 +92,15 @@ class BlockGrowth:
         """Return the cells per axis that a tile loads beyond its own, on both sides."""
         return tuple(base + rate * levels for base, rate in zip(self.halo_base, self.halo_rate, strict=True))
 
+    @property
+    def edge_registers(self) -> int:
+        """Further registers of a thread where reads leave the grid."""
+        return constants.STREAM_EDGE_REGISTERS * bool(self.selects[0])
+
     def rims(self, cells: tuple[int, ...]) -> Rims:
         """Return what threads hand to each other that own so many cells per shared axis."""
-        return rims(self.program, self.pipeline, cells, self.lanes)
+        result = rims(self.program, self.reads, self.pipeline, cells, self.lanes)
+        return replace(result, sums=()) if self.turned else result  # a row at an end would add to results twice
 
     def kept(self, levels: int) -> tuple[int, ...]:
         """Return the versions of every field that are kept on the way in bands of so many levels."""
@@ -115,25 +122,6 @@ class BlockGrowth:
         spare = np.where(extent + moved <= cells * threads, moved, 0)
         return np.asarray(least + np.where(extent + aligned <= cells * threads, aligned, spare))
 
-    def part_values(self, levels: Ints, space: tuple[Ints, ...]) -> Ints:
-        """Return the values that a block of the general kernel keeps on chip, with tiles of a size."""
-        plane = np.ones_like(levels)
-        for size, base, rate in zip(space[1:], self.halo_base[1:], self.halo_rate[1:], strict=True):
-            plane = plane * (size + base + rate * levels)
-        updated = len(self.program.updated)
-        return np.asarray((sum(self.kept_base) + updated * levels) * self.ring * plane)
-
-    def parts(self, levels: Ints, space: tuple[Ints, ...]) -> tuple[Ints, ...]:
-        """Return the size of the general kernel's tiles, which divide those of a tiling: the widest of little need."""
-        inner = np.stack(space[1:])
-        while True:
-            needed = self.part_values(levels, (space[0], *inner)) * self.itemsize
-            cut = (needed > constants.GENERAL_SHARED) & (inner.max(axis=0) > 1)
-            if not cut.any():
-                return (space[0], *inner)
-            widest = inner.argmax(axis=0) == np.arange(len(inner))[:, None]
-            inner = np.where(cut & widest, -(-inner // 2), inner)
-
     def written(self, levels: Integers, rows: Integers, cells: Integers) -> Integers:
         """Return the reads of a kernel in which levels, rows in use and a thread's cells are written out."""
         return levels * cells * rows * (self.moving_reads + self.constant_reads)
@@ -143,7 +131,7 @@ class BlockGrowth:
 def block_growth(problem: Problem) -> BlockGrowth:
     """Return how the streaming tiles of a problem in thread blocks grow, and what their cells read."""
     program = problem.program
-    pipeline, general = of_problem(problem, PAUSE, columns=True), of_problem(problem, PAUSE)
+    pipeline = of_problem(problem, PAUSE, columns=True)
     low, high = pipeline.halo(0)
     reads = [read for statement in program.statements for read in statement.reads]
     moving = [read for read in reads if read.field in program.updated]
@@ -151,22 +139,23 @@ def block_growth(problem: Problem) -> BlockGrowth:
     history = {field: program.history(field) for field in program.updated}
     stages = {field: stage for field, stage in zip(program.fields, pipeline.stage_of, strict=True) if field in history}
     stored = [pipeline.lag.at(-age, stages[field]) for field, kept in history.items() for age in range(kept)]
-    bent = _bent(problem)
     return BlockGrowth(
         program=program,
         pipeline=pipeline,
-        general=general,
+        reads=tuple(with_stand_ins(problem, statement.reads, range(program.rank)) for statement in program.statements),
+        turned=any(
+            read.offset[0] and problem.sides(read.field)[0][read.offset[0] > 0].kind != "fixed" for read in reads
+        ),
+        selects=(
+            sum(_selects(problem, read, range(program.rank)) for read in reads),
+            sum(_selects(problem, read, range(1, program.rank)) for read in reads),
+        ),
         halo_base=tuple(a + b for a, b in zip(low, high, strict=True)),
         halo_rate=tuple(a.period + b.period for a, b in zip(pipeline.below, pipeline.above, strict=True)),
         low_base=low,
         low_rate=tuple(each.period for each in pipeline.below),
         rows_base=pipeline.extra_rows(0),
         rows_rate=pipeline.lag.period + pipeline.below[0].period,
-        parts_base=general.extra_rows(0),
-        parts_rate=general.lag.period + general.below[0].period,
-        ring=max(general.keep[program.fields.index(field)] for field in history) + 1,
-        bent=bent,
-        bent_reads=sum(any(read.offset[axis] for axis in bent) for read in reads),
         stored_rows=max(stored) - min(stored),
         # The version that a band ends with is kept only where a later stage of its step reads it.
         kept_base=tuple(history[field] - (field not in later) if field in history else 0 for field in program.fields),
@@ -183,16 +172,26 @@ def block_growth(problem: Problem) -> BlockGrowth:
     )
 
 
-def _bent(problem: Problem) -> tuple[int, ...]:
-    """The axes along which a read beyond the edge is anything but a cell that keeps its value."""
-    axes = {
-        axis
-        for statement in problem.program.statements
-        for read in statement.reads
-        for axis, offset in enumerate(read.offset)
-        if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
-    }
-    return tuple(sorted(axes))
+def with_stand_ins(problem: Problem, reads: Iterable[Read], axes: Iterable[int]) -> tuple[Read, ...]:
+    """Return reads, and those of the cells that stand for theirs where they leave the grid along some axes."""
+    result = list(reads)
+    for axis in axes:
+        result += [
+            Read(read.field, read.level, (*read.offset[:axis], other, *read.offset[axis + 1 :]))
+            for read in result
+            for other in stand_ins(problem.sides(read.field)[axis], read.offset[axis])
+        ]
+    return tuple(dict.fromkeys(result))
+
+
+def _selects(problem: Problem, read: Read, axes: Iterable[int]) -> int:
+    """Selects by which a cell at an edge finds what a read yields that may leave the grid along some axes."""
+    count = 1
+    for axis in axes:
+        pair, offset = problem.sides(read.field)[axis], read.offset[axis]
+        constant = bool(offset) and pair[offset > 0].kind == "constant"
+        count = count * (1 + len(stand_ins(pair, offset))) + constant
+    return count - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,27 +231,19 @@ class BlockTile:
         return tuple(int(self.growth.low(axis, np.array(self.levels), *n)) for axis, n in enumerate(each, start=1))
 
     @property
-    def parts(self) -> tuple[int, ...]:
-        """Size of the general kernel's tiles, see :meth:`BlockGrowth.parts`."""
-        sizes = self.growth.parts(np.array([self.levels]), tuple(np.array([size]) for size in self.space))
-        return tuple(int(size[0]) for size in sizes)
-
-    @property
     def written_reads(self) -> int:
         """Reads of its kernel, if levels, a thread's cells and the rows in use are written out."""
         return self.growth.written(self.levels, self.rims.rows, self.thread_cells)
 
     @property
     def written(self) -> bool:
-        """Whether they are."""
+        """Whether these are few enough."""
         return self.written_reads <= self.growth.most_reads
 
     @property
     def chip_values(self) -> int:
-        """Values that it keeps on chip, in the kernel that computes most of a grid."""
-        if self.written:
-            return self.rims.values(self.growth.kept(self.levels), self.threads[1:])
-        return int(self.growth.part_values(np.array(self.levels), tuple(map(np.array, self.parts))))
+        """Values that it keeps on chip."""
+        return self.rims.values(self.growth.kept(self.levels), self.threads[1:])
 
     @property
     def held_values(self) -> int:
@@ -263,7 +254,7 @@ class BlockTile:
     @property
     def in_registers(self) -> bool:
         """Whether what a thread keeps should fit into its registers."""
-        words = self.held_values * self.growth.itemsize // constants.WORD
+        words = self.held_values * self.growth.itemsize // constants.WORD + self.growth.edge_registers
         registers = (
             words + constants.STREAM_REGISTERS + constants.STREAM_CELL_REGISTERS[len(self.space)] * self.thread_cells
         )
@@ -349,7 +340,7 @@ def _threaded(problem: Problem, time: int, space: tuple[int, ...]) -> BlockTile:
         inner = min(counts[-1], _MOST_THREADS)
         outer = tuple(max(1, min(_MOST_THREADS // inner, count)) for count in counts[:-1])
         tile = BlockTile(growth=growth, levels=time, space=space, threads=(1, *outer, inner))
-        if tile.in_registers:
+        if tile.in_registers and tile.written:
             break
     return tile
 
@@ -363,7 +354,7 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
         space = (rows[0], *(max(1, row - more) for row, more in zip(rows[1:], grown, strict=True)))
         tile = _threaded(problem, time, space)
         wide = all(2 * more <= row for row, more in zip(rows[1:], grown, strict=True))
-        if time == _HEIGHTS[rank][-1] or (wide and tile.written and _fits(tile)):
+        if time == _HEIGHTS[rank][-1] or (wide and _fits(tile)):
             chosen = time, space
     return chosen[0], _narrowed(problem, *chosen)
 
@@ -378,4 +369,4 @@ def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int,
 
 
 def _fits(tile: BlockTile) -> bool:
-    return tile.in_registers and tile.chip_values * tile.growth.itemsize <= constants.STATIC_SHARED
+    return tile.in_registers and tile.written and tile.chip_values * tile.growth.itemsize <= constants.STATIC_SHARED

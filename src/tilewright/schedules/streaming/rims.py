@@ -124,18 +124,20 @@ def age_of(pipeline: LevelPipeline, consumer: int, producer: int, level: int, of
 
 
 @fact
-def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> Rims:
-    """Return what threads hand over that own ``cells`` each, in streaming tiles with a pipeline."""
+def rims(
+    program: Program, reads: tuple[tuple[Read, ...], ...], pipeline: LevelPipeline, cells: Cell, lanes: int
+) -> Rims:
+    """Return what threads hand over that own ``cells`` each, for these reads per statement."""
     fields = program.fields
     boxes = tuple(itertools.product(*map(range, cells)))
     own = (0,) * len(cells)
     read_ages: list[dict[tuple[Cell, Cell], set[int]]] = [{} for _ in fields]
     youngest = oldest = kept_age = 1
     for stage, numbers in enumerate(pipeline.stages):
-        for statement in (program.statements[number] for number in numbers):
-            target = fields.index(statement.field)
+        for number in numbers:
+            target = fields.index(program.statements[number].field)
             kept_age = max(kept_age, age_of(pipeline, stage, pipeline.stage_of[target], 0, 0))
-            for read in statement.reads:
+            for read in reads[number]:
                 if read.field not in program.updated:
                     continue
                 field = fields.index(read.field)
@@ -149,7 +151,7 @@ def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> 
     threads = [thread for field in read_ages for thread, _ in field]
     again = sum(len(ages) > 1 for field in read_ages for ages in field.values())
     forward = youngest < 1
-    single = len(program.statements) == 1 and all(read.level == 0 for read in program.statements[0].reads)
+    single = len(reads) == 1 and all(read.level == 0 for read in reads[0])
     taken = forward and single and oldest > 1
     rows = max([oldest + (forward and not taken), kept_age + forward, *(age + 1 for age in first)])
     delay = max(0, min(first, default=1) - 1)

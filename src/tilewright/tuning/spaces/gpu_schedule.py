@@ -60,12 +60,17 @@ def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
         )
     tiling = complete(problem, stream_block.threads_for(problem, tiling))
     tile = stream_block.tile_of(problem, tiling)
+    if not tile.written:
+        raise IllegalTilingError(
+            f"a thread of a streaming tile on a GPU has at most {tile.growth.most_reads} reads written out, "
+            f"got {tile.written_reads} of {tiling}",
+            "take fewer levels or more threads, or the tiling none",
+        )
     return GpuSchedule(
         tiling=tiling,
         threads=tiling.threads,
         plane_threads=_PLANE_THREADS,
         copy_threads=_COPY_THREADS,
-        written=tile.written,
         advances=_advances(tile),
         rest=gpu_schedule(problem, NONE) if tiling.time > 1 else None,
     )

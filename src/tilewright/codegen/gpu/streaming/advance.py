@@ -1,7 +1,7 @@
 """One advance of the steady loop of a streaming kernel: what moves between memory, a thread's rooms and the chip.
 
-Without tests pointers to the rows that are fetched and stored move on with them, and a cell is stored where it is the
-tile's own, which no advance changes. With tests a row is clamped to the grid, and cells beyond it are zeros.
+Without tests of rows pointers to those that are fetched and stored move on with them, and a cell is stored where it is
+the tile's own, which no advance changes. With tests a row is clamped to the grid, and cells beyond it are zeros.
 
 *Rooms* are a thread's registers and its places on chip. A row's place in registers is a number of its array's name,
 since as many advances as rows are in use are written out; a place on chip is a number next to the thread's own.
@@ -136,11 +136,12 @@ def clamped(place: ir.Expr, axis: int) -> ir.Expr:
 
 
 class Advance:
-    """The ``number``-th advance of those that are written out; at an ``edge`` every row and cell is tested."""
+    """The ``number``-th advance of those that are written out, in which places along some axes are tested."""
 
-    def __init__(self, rooms: Rooms, b: ir.Builder, number: int, *, edge: bool) -> None:
+    def __init__(self, rooms: Rooms, b: ir.Builder, number: int, axes: tuple[int, ...]) -> None:
         self.rooms, self.tile, self.site = rooms, rooms.tile, rooms.site
-        self.b, self.number, self.edge = b, number, edge
+        self.b, self.number, self.axes = b, number, axes
+        self.ends, self.sides = 0 in axes, bool(axes)  # tests of rows, and of cells along the axes that threads share
 
     def begin(self) -> None:
         """Name the advance, and begin to fetch the rows of the versions that the band starts from."""
@@ -163,7 +164,7 @@ class Advance:
     def end(self) -> None:
         """Move on to the next rows that are fetched."""
         for field, age in self.tile.first_versions:
-            if not self.edge:
+            if not self.ends:
                 self._go_on("from", field, age)
         if self.tile.rims.forward:
             for field, age in self.tile.first_versions:
@@ -172,9 +173,9 @@ class Advance:
         self.b.barrier()
 
     def afresh(self) -> None:
-        """Hide from the compiler where cells lie: at edges it would keep every test and address in registers."""
+        """Hide from the compiler where cells lie: with tests it would keep each and address in registers."""
         for axis in self.tile.inner:
-            if self.edge:
+            if self.sides:
                 self.b.set(first_at(axis), ir.op(ir.Operator.OPAQUE, first_at(axis)))
 
     # Rows in memory.
@@ -198,22 +199,22 @@ class Advance:
             lines = self._lines("line", ("from", SOURCE), field, age, row)
             for number, cell in enumerate(tile.cells):
                 value: ir.Expr = lines[cell[:-1]][cell[-1]]
-                if self.edge:
+                if self.sides:
                     value = ir.select(self._in_grid(cell), value, literal(0.0, self.site.dtype))
                 b.set(self.rooms.ahead(field, age, start)[number], value)
 
     def write_back(self, step: int, statement: Statement) -> None:
         """Write what the next band starts from, for the tile's own cells."""
-        b, tile, edge, field = self.b, self.tile, self.edge, statement.field
+        b, tile, field = self.b, self.tile, statement.field
         age = tile.levels - 1 - step
         if age >= tile.history(field):
             return
         parts: dict[Cell, list[Cell]] = {}  # cells all of which are the tile's own, or none
         for cell in tile.cells:
-            together = [1 if edge else tile.together(axis) for axis in tile.inner]
+            together = [1 if self.sides else tile.together(axis) for axis in tile.inner]
             part = tuple(place // count * count for place, count in zip(cell, together, strict=True))
             parts.setdefault(part, []).append(cell)
-        around = b.when((ROW >= ir.Var("low0")) & (ROW < ir.Var("high0"))) if edge else b.scope()
+        around = b.when((ROW >= ir.Var("low0")) & (ROW < ir.Var("high0"))) if self.ends else b.scope()
         with around:
             self.afresh()
             lines = self._lines("out", ("into", DEST), field, age, ROW)
@@ -222,14 +223,14 @@ class Advance:
                 with b.when(ir.every(tests)) if tests else nullcontext():
                     for cell in cells:
                         b.set(lines[cell[:-1]][cell[-1]], new_value(self.site, field, cell))
-        if not edge:
+        if not self.ends:
             self._go_on("into", field, age)
 
     def _own(self, part: Cell) -> list[ir.Expr]:
-        """Tests of whether a thread's cells are the tile's own: without an edge no advance changes them."""
+        """Tests of whether a thread's cells are the tile's own: without tests no advance changes them."""
         even, uneven = list[ir.Expr](), list[ir.Expr]()
         for axis, place, cells in zip(self.tile.inner, part, self.tile.rims.cells, strict=True):
-            if self.tile.together(axis) == cells and not self.edge:  # all of a thread's along the axis, or none
+            if self.tile.together(axis) == cells and not self.sides:  # all of a thread's along the axis, or none
                 first, count = self.tile.low[axis] // cells, self.tile.space[axis] // cells
                 even += [ir.Var(f"i{axis}") >= first, ir.Var(f"i{axis}") < first + count]
             else:
@@ -243,22 +244,22 @@ class Advance:
         moved = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
         last = self.site.rank - 1
         column = first_at(last) + moved[-1]
-        line = self._line(row, moved, clamp=self.edge or any(node.offset[1:-1]))
-        beside = clamped(column, last) if self.edge or node.offset[-1] else column
+        line = self._line(row, moved, clamp=self.sides or any(node.offset[1:-1]))
+        beside = clamped(column, last) if self.sides or node.offset[-1] else column
         return (self.site.field(node.field) + line)[beside]
 
     def _lines(self, name: str, where: tuple[str, ir.Var], field: str, age: int, row: ir.Expr) -> dict[Cell, ir.Expr]:
         """Name the thread's first cell of each of its lines, of a row that is fetched or stored."""
         pointers, (start, version) = {}, where
         for line in self.tile.lines:
-            if self.edge:
+            if self.ends:
                 pointer = self._at_row(version, field, age, row, (*line, 0))
             else:
                 pointer = self._moving(start, field, age)
                 for axis, place in zip(self.tile.inner, line, strict=False):
                     pointer = pointer + stride(axis) * place
                 size = self.tile.vector * self.site.problem.itemsize
-                pointer = ir.aligned(pointer, size) if self.tile.vector > 1 else pointer
+                pointer = pointer if self.sides or self.tile.vector == 1 else ir.aligned(pointer, size)
             pointers[line] = self.b.let(joined(name, line), pointer, ir.Pointer(self.site.dtype, const=start == "from"))
         return pointers
 

@@ -10,10 +10,11 @@ Levels, a thread's cells and a multiple of the rows in use are written out, so t
 every place on chip is a number next to the thread's own. There is one barrier per advance. Before a level has rows it
 computes on zeros, and nothing of it is stored.
 
-Two forms. *Tested*: at the grid's ``fixed`` edges a cell that is not updated keeps its value by a select, and a row is
-stored where it is the tile's own. *Steady*: between the first and the last advance that need any of this, in tiles that
-lie inside the grid along the axes that threads share, all that is asked is which cells of a thread are the tile's own,
-and no advance changes that. The next rows of the band's first versions are fetched at the start of an advance; they
+Three forms. *Ends*: a cell that is not updated keeps its value by a select, a read that leaves the grid is by selects
+that of the cell which stands for it, and a row is stored where it is the tile's own. *Sides*: between the first and the
+last advance that need any of this along axis 0, rows are not tested. *Steady*: there, in tiles that lie inside the grid
+along the axes that threads share, all that is asked is which cells of a thread are the tile's own, and no advance
+changes that. The next rows of the band's first versions are fetched at the start of an advance; they
 come into their places at its end, or in the next one where that reads them at once.
 """
 
@@ -22,8 +23,8 @@ import itertools
 from collections.abc import Callable, Iterable
 
 from tilewright.codegen import ir
-from tilewright.codegen.boundary import literal
-from tilewright.codegen.gpu.site import Kernel, NewCell, Reader, unpack
+from tilewright.codegen.boundary import beyond, literal, outside
+from tilewright.codegen.gpu.site import Kernel, NewCell, Reader, global_index, unpack
 from tilewright.codegen.gpu.streaming.advance import (
     NOW,
     PLACE,
@@ -37,8 +38,10 @@ from tilewright.codegen.gpu.streaming.advance import (
 )
 from tilewright.codegen.gpu.streaming.tile import ADVANCE, ADVANCES, BASE, BEGIN, StreamTile, own_tests
 from tilewright.codegen.sites import extent
+from tilewright.programs.stencil.boundaries import stand_ins
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.rims import Cell, split
 
 Near = tuple[str, int, int, tuple[Cell, Cell]]  # a value of another thread: field, version, slot, and thread and cell
@@ -59,12 +62,14 @@ class Row:
 
     def __init__(self, advance: Advance, step: int, stage: int) -> None:
         self.advance, self.rooms, self.tile = advance, advance.rooms, advance.tile
-        self.b, self.site, self.edge = advance.b, advance.site, advance.edge
+        self.b, self.site, self.axes = advance.b, advance.site, advance.axes
         self.step, self.stage = step, stage
         self.lag = self.tile.pipeline.lag.at(step, stage)
         self.slot = (advance.number - self.lag) % self.tile.rims.rows
         self.near: dict[Near, ir.Var] = {}  # values of other threads that it reads, by name
         self.held: dict[tuple[Cell, int], ir.Var] = {}  # values taken before others come into their places
+        # Whether a sum is known but for its newest row, which at an end of axis 0 may be read in place of the oldest.
+        self.split = self.tile.weights is not None and not (advance.ends and self.tile.growth.turned)
 
     def compute(self) -> None:
         """Compute all cells in one piece, then put them in their places."""
@@ -86,12 +91,12 @@ class Row:
         b, tile, statement, parts = self.b, self.tile, self.tile.stages[0][0], ir.Builder()
         for cell in tile.cells:
             read = self._reader(cell, held=True)
-            if tile.weights is None:
+            if not self.split:
                 for each in statement.reads:
-                    if each.field in tile.updated and not self._newest(each):
+                    if each.field in tile.updated:
                         read(each)
                 continue
-            weights = sorted(tile.weights.items(), key=lambda item: item[0].offset)
+            weights = sorted((tile.weights or {}).items(), key=lambda item: item[0].offset)
             terms = self._terms([each for each in weights if not self._newest(each[0])], read)
             parts.let(joined(f"part{self.step}_", cell), ir.total(terms or [literal(0.0, self.site.dtype)]))
         self._bring_near()
@@ -105,11 +110,11 @@ class Row:
         self._begin()
         for cell in tile.cells:
             read = self._reader(cell, held=True)
-            if tile.weights is None:
+            if not self.split:
                 value = self._lowered(self.b, statement, cell, read)
             else:
                 part = ir.Var(joined(f"part{self.step}_", cell), self.site.dtype)
-                newest = [each for each in tile.weights.items() if self._newest(each[0])]
+                newest = [each for each in (tile.weights or {}).items() if self._newest(each[0])]
                 value = ir.total([part, *self._terms(newest, read)])
             self._name(self.b, statement, cell, value)
         self._finish(statement)
@@ -155,11 +160,12 @@ class Row:
         """Name the new value of a thread's cell; where it is not updated, by a test the value before."""
         site, field, at = self.site, statement.field, self._at(cell)
         value = site.pointed(field, value, self._new(cell))
-        margins = enumerate(zip(at, site.problem.margins(statement), strict=True))
+        margins = site.problem.margins(statement)
         free: list[ir.Expr] = []
-        for axis, (place, (low, high)) in margins if self.edge else ():
-            free += [place >= low] if low else []
-            free += [place < extent(axis) - high] if high else []
+        for axis in self.axes:
+            low, high = margins[axis]
+            free += [at[axis] >= low] if low else []
+            free += [at[axis] < extent(axis) - high] if high else []
         before = self.rooms.own(field, self.step, cell)[self.slot]
         b.let(new_value(site, field, cell).name, ir.select(ir.every(free), value, before) if free else value)
 
@@ -190,7 +196,10 @@ class Row:
 
         def read(node: Read) -> ir.Expr:
             if node.field not in tile.updated:
-                return self.advance.constant(node, self.lag, cell)
+                return self._constant(node, cell)
+            return self._bounded(node, cell, load, tile.site.rank)
+
+        def load(node: Read) -> ir.Expr:
             version, row = self.step + node.level, (self.slot + node.offset[0]) % rims.rows
             key = split(tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True)), rims.cells)
             age = tile.age(self.stage, node)
@@ -206,6 +215,39 @@ class Row:
 
         return read
 
+    def _constant(self, node: Read, cell: Cell) -> ir.Expr:
+        """A value of a field that is never updated."""
+        sides = self.site.problem.sides(node.field)
+        if not any(node.offset[axis] and outside(sides[axis]) for axis in self.axes):
+            return self.advance.constant(node, self.lag, cell)
+
+        def load(at: tuple[ir.Expr, ...]) -> ir.Expr:
+            return self.site.field(node.field)[global_index(tuple(clamped(x, axis) for axis, x in enumerate(at)))]
+
+        return self.site.guarded(node, self._new(cell).at, load)
+
+    def _bounded(self, node: Read, cell: Cell, load: Reader, axes: int) -> ir.Expr:
+        """A read as it is written, or of the cell that stands for its own beyond the grid along the first ``axes``.
+
+        As :func:`tilewright.codegen.boundary.bounded` has it, by the places from which a read leaves the grid::
+
+            at1 + 3 == n1 - 1 ? own[3] : own[4]
+        """
+        if axes == 0:
+            return load(node)
+        axis, offset, value = axes - 1, node.offset[axes - 1], self._bounded(node, cell, load, axes - 1)
+        if axis not in self.axes:
+            return value
+        pair, low, place = self.site.problem.sides(node.field)[axis], offset < 0, self._at(cell)[axis]
+        if offset and pair[not low].kind == "constant":
+            leaves = beyond(place + offset, extent(axis), low=low)
+            value = ir.select(leaves, literal(pair[not low].value, self.site.dtype), value)
+        for before, other in enumerate(stand_ins(pair, offset)):
+            moved = Read(node.field, node.level, (*node.offset[:axis], other, *node.offset[axes:]))
+            test = place.equals(before if low else extent(axis) - (1 + before))
+            value = ir.select(test, self._bounded(moved, cell, load, axis), value)
+        return value
+
     def _bring_near(self) -> None:
         """Bring the values of other threads that it is the first to read, and keep those that are needed again."""
         rims = self.tile.rims
@@ -217,17 +259,15 @@ class Row:
 
 
 class SteadyKernel:
-    """The kernel of whole bands in whole tiles."""
+    """The kernel of a band."""
 
     def __init__(self, tile: StreamTile) -> None:
         self.tile, self.rooms = tile, Rooms(tile)
 
     def kernel(self, number: int) -> Kernel:
         """Make the kernel."""
-        b, entry = self.tile.begin(number, self.rooms.values, "the steady loop")
-        self._place(b, ir.THREAD, ir.GROUP)
-        with b.when(self.tile.whole_test("low")):
-            b.emit(*self._body())
+        b, entry = self.tile.begin(number, self.rooms.values)
+        b.emit(*self._body())
         return b.function(), entry
 
     def _place(self, b: ir.Builder, thread: ir.Expr, group: ir.Expr) -> None:
@@ -240,12 +280,13 @@ class SteadyKernel:
             tile.name_bounds(b, axis, place * size, extent(axis))
 
     def _body(self) -> tuple[ir.Stmt, ...]:
-        """Clear rooms, then advance: at the grid's edges and the tile's ends with tests, between them without.
+        """Clear rooms, then advance: at the tile's ends with tests of rows, between them without.
 
-        The loop with tests is in the text once, and is gone through before the one without and after it. Both name the
+        The loop for the ends is in the text once, and is gone through before the others and after them. All name the
         thread's and the tile's place anew, or the names would take registers in all of the kernel.
         """
-        b = self.b = ir.Builder()
+        b, every = ir.Builder(), tuple(range(self.tile.site.rank))
+        self.b = b
         self.rooms.clear(b)
         with b.loop("part", 0, 2, unroll=1) as part:
             thread = b.let("thread", ir.op(ir.Operator.OPAQUE, ir.THREAD))
@@ -259,10 +300,13 @@ class SteadyKernel:
             if self.tile.rims.forward:
                 with b.when(before):
                     for field, age in self.tile.first_versions:
-                        Advance(self.rooms, b, 0, edge=True).fetch(field, age, ir.Int(0))
-            self._loop(part * last, until, edge=True)
-            Advance(self.rooms, b, 0, edge=False).start_rows(until)
-            self._loop(until, last, edge=False)
+                        Advance(self.rooms, b, 0, every).fetch(field, age, ir.Int(0))
+            self._loop(part * last, until, every)
+            Advance(self.rooms, b, 0, ()).start_rows(until)
+            with b.when(self.tile.inner_test()):
+                self._loop(until, last, ())
+            with b.otherwise():
+                self._loop(until, last, every[1:])
         return b.statements()
 
     def _first_cell(self) -> None:
@@ -276,17 +320,16 @@ class SteadyKernel:
         self.b.let(PLACE.name, place)
 
     def _ends(self) -> tuple[ir.Expr, ir.Expr]:
-        """The first advance that needs no test, a multiple of those written out, and that whole rounds later.
+        """The first advance that needs no test of rows, a multiple of those written out, and that whole rounds later.
 
-        Both are 0 where there is no such round, or the tile lies at an edge of an axis that threads share.
+        Both are 0 where there is no such round.
         """
         b, count = self.b, self.tile.schedule.advances
         low, high = self._between()
         begin = b.let("free", (low + (count - 1)) / count * count)
         rounds = b.let("rounds", ir.largest(high - begin, 0) / count)
-        inside = b.let("inside", self.tile.inner_test() & (rounds > 0))
-        first = b.let("first", ir.select(inside, begin, 0))
-        return first, b.let("last", ir.select(inside, begin + rounds * count, 0))
+        first = b.let("first", ir.select(rounds > 0, begin, 0))
+        return first, b.let("last", ir.select(rounds > 0, begin + rounds * count, 0))
 
     def _between(self) -> tuple[ir.Expr, ir.Expr]:
         """The first advance, and the one behind the last, in which no row needs a test.
@@ -300,7 +343,8 @@ class SteadyKernel:
         for step, stage in tile.units:
             lag = tile.pipeline.lag.at(step, stage)
             for statement in tile.stages[stage]:
-                low, high = tile.site.problem.margins(statement)[0]
+                reach = [0, *(read.offset[0] for read in statement.reads)]
+                low, high = -min(reach), max(reach)
                 lows.append((ir.Int(low), lag))
                 highs.append((end - high, lag))
                 if tile.levels - 1 - step < tile.history(statement.field):
@@ -312,19 +356,19 @@ class SteadyKernel:
             highs.append((end, lag))
         return _furthest(lows, ir.largest, max), _furthest(highs, ir.smallest, min)
 
-    def _loop(self, low: ir.Expr, high: ir.Expr, *, edge: bool) -> None:
+    def _loop(self, low: ir.Expr, high: ir.Expr, axes: tuple[int, ...]) -> None:
         # Tests and addresses need registers, too.
-        count = self.tile.rims.rows if edge else self.tile.schedule.advances
+        count = self.tile.rims.rows if axes else self.tile.schedule.advances
         with self.b.loop(ADVANCE.name, low, high, count, unroll=1):
             for number in range(count):
                 with self.b.scope():
-                    self._advance(Advance(self.rooms, self.b, number, edge=edge))
+                    self._advance(Advance(self.rooms, self.b, number, axes))
 
     def _advance(self, advance: Advance) -> None:
         tile, b = self.tile, self.b
         advance.begin()
         if not tile.sums:
-            self._keep_unread(advance.number)
+            self._keep_unread(advance)
         if tile.rims.taken:
             before = None  # the row of the level before
             for step in range(tile.levels):
@@ -352,28 +396,28 @@ class SteadyKernel:
             with self.b.scope():
                 row.finish()
 
-    def _keep_unread(self, number: int) -> None:
+    def _keep_unread(self, advance: Advance) -> None:
         """Keep other threads' values that are read later, where no level of the band reads them when they are youngest.
 
         A value comes off the chip at the youngest age at which any step reads it; of the versions that a band starts
         from, the step that would do so may lie before the band, and of those that it ends with behind it.
         """
         tile, rims = self.tile, self.tile.rims
-        for (field, version, key), ages in sorted(self._ages_read().items()):
+        for (field, version, key), ages in sorted(self._ages_read(advance.axes).items()):
             place = tile.site.number(field)
             youngest = rims.ages[place][key][0]
             if youngest in ages:
                 continue
-            slot = (number - tile.pipeline.lag.at(version - 1, tile.stage_of(field)) - youngest) % rims.rows
+            slot = (advance.number - tile.pipeline.lag.at(version - 1, tile.stage_of(field)) - youngest) % rims.rows
             value = self.rooms.chip(field, version, slot, rims.near[place][key], key[0])
             self.b.set(self.rooms.other(field, version, key)[slot], value)
 
-    def _ages_read(self) -> dict[tuple[str, int, tuple[Cell, Cell]], set[int]]:
+    def _ages_read(self, axes: tuple[int, ...]) -> dict[tuple[str, int, tuple[Cell, Cell]], set[int]]:
         """The ages at which a band reads other threads' cells, by field, version, and thread and cell."""
         tile, ages = self.tile, dict[tuple[str, int, tuple[Cell, Cell]], set[int]]()
         for step, stage in tile.units:
             for statement, cell in itertools.product(tile.stages[stage], tile.cells):
-                for read in statement.reads:
+                for read in stream_block.with_stand_ins(tile.site.problem, statement.reads, axes):
                     key = split(tuple(a + b for a, b in zip(cell, read.offset[1:], strict=True)), tile.rims.cells)
                     if read.field in tile.updated and any(key[0]):
                         ages.setdefault((read.field, step + read.level, key), set()).add(tile.age(stage, read))

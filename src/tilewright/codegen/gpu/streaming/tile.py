@@ -4,7 +4,6 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, dated, stride, unpack
@@ -14,12 +13,12 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import linear_sum
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
+from tilewright.schedules.streaming.levels import LevelGrowth
 from tilewright.schedules.streaming.rims import age_of
 
 BASE = ir.Var("base")  # the step with which a band starts: a number of launches whose kernels look up what is a step's
-LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
-"""Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
+SOURCE, DEST = ir.Var("source"), ir.Var("target")
+"""Numbers of a launch: slots of the versions that its band starts from and ends with."""
 BEGIN, ADVANCES, ADVANCE = ir.Var("begin"), ir.Var("advances"), ir.Var("k")
 """The first row of axis 0 at which a tile starts, its advances, one per row, and the number of one."""
 
@@ -37,23 +36,21 @@ class StreamTile:
         self,
         site: GpuSite,
         schedule: GpuSchedule,
-        pipeline: LevelPipeline,
-        space: tuple[int, ...],  # own cells of a block per axis
-        low: tuple[int, ...] = (),  # cells that it loads below its own, per inner axis; empty: as many as it needs
     ) -> None:
         program = site.problem.program
-        block = stream_block.tile_of(site.problem, replace(schedule.tiling, space=space, threads=schedule.threads))
-        self.site, self.schedule, self.pipeline, self.space = site, schedule, pipeline, space
-        self.levels = block.levels  # steps of a whole band
+        block = stream_block.tile_of(site.problem, schedule.tiling)
+        space = block.space
+        self.site, self.schedule, self.growth, self.pipeline = site, schedule, block.growth, block.growth.pipeline
+        self.space = space  # own cells per axis
+        self.levels = block.levels  # steps of a band
         self.inner = range(1, site.rank)  # the axes that threads share
         self.threads = schedule.threads[1:]  # per inner axis
         self.updated = program.updated  # the fields that a block keeps
         self.stages = site.stages
         self.units = list(itertools.product(range(self.levels), range(len(self.stages))))  # steps and stages in order
         self.extent = block.loaded  # cells that it loads, per axis
-        # Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
-        halo, _ = pipeline.halo(self.levels)
-        self.low = (halo[0], *(low or halo[1:]))
+        # Cells that it loads below its own, per axis; on inner axes perhaps more than it needs.
+        self.low = (self.pipeline.halo(self.levels)[0][0], *block.low)
         # Versions of each field kept on the way; 0 for fields that are read from memory.
         self.kept_versions = block.growth.kept(self.levels)
         # The versions that a band starts from, by field and age.
@@ -117,13 +114,13 @@ class StreamTile:
 
     # The kernel's text.
 
-    def begin(self, number: int, values: int, about: str) -> tuple[ir.Builder, EntryPoint]:
+    def begin(self, number: int, values: int) -> tuple[ir.Builder, EntryPoint]:
         """Begin a kernel."""
         tiles = (f"tiles{axis}" for axis in self.inner)
         base = [BASE.name] if dated(self.site.problem) else []
-        numbers = (LEVELS.name, SOURCE.name, DEST.name, *tiles, *base)
+        numbers = (SOURCE.name, DEST.name, *tiles, *base)
         b, entry = self.site.begin(number, math.prod(self.schedule.threads), numbers, values)
-        b.comment(f"streaming tiles, {self.schedule.tiling}: {self.levels} levels, {about}")
+        b.comment(f"streaming tiles, {self.schedule.tiling}: {self.levels} levels")
         return b, entry
 
     def name_threads(self, b: ir.Builder, thread: ir.Expr) -> None:
@@ -141,30 +138,25 @@ class StreamTile:
         """Name the first row of axis 0 at which a tile starts, and the number of advances."""
         starts, ends = [], []
         for field, age in self.first_versions:
-            low = self.span(0, LEVELS + age, self.stage_of(field))[0]
+            low = self.span(0, ir.Int(self.levels + age), self.stage_of(field))[0]
             starts.append(ir.largest(low, 0) + self.first_lag(field, age))
         for stage in range(len(self.pipeline.stages)):
             high = ir.smallest(self.span(0, ir.Int(0), stage)[1], extent(0))
-            ends.append(high + self.lag(LEVELS - 1, stage))
+            ends.append(high + self.lag(ir.Int(self.levels - 1), stage))
         begin = b.let(BEGIN.name, functools.reduce(ir.smallest, starts))
         b.let(ADVANCES.name, functools.reduce(ir.largest, ends) - begin)
 
-    def whole_test(self, low: str) -> ir.Expr:
-        """Whether this is a whole band, inside the grid where no edge is ``fixed``; its cells' names begin so."""
-        bent = stream_block.block_growth(self.site.problem).bent
-        return ir.every([LEVELS.equals(self.levels), *(test for axis in bent for test in self._within(axis, low))])
-
     def inner_test(self) -> ir.Expr:
         """Whether every cell that counts is updated and all loads lie in the grid, along the inner axes."""
-        tests = [test for axis in self.inner for test in self._within(axis, "low")]
+        tests = [test for axis in self.inner for test in self._within(axis)]
         if self.vector > 1:
             tests.append((stride(self.site.rank - 2) % self.vector).equals(0))
         return ir.every(tests)
 
-    def _within(self, axis: int, name: str) -> tuple[ir.Expr, ir.Expr]:
+    def _within(self, axis: int) -> tuple[ir.Expr, ir.Expr]:
         """Whether all that a tile loads along an axis lies in the grid."""
-        low, loaded = ir.Var(f"{name}{axis}"), (self.extent[0], *self.covered)[axis]
-        return low >= self.low[axis], low + (loaded - self.low[axis]) <= extent(axis)
+        low = ir.Var(f"low{axis}")
+        return low >= self.low[axis], low + (self.covered[axis - 1] - self.low[axis]) <= extent(axis)
 
 
 def _grown(growth: LevelGrowth, steps: ir.Expr, stage: int) -> ir.Expr:
