@@ -1,6 +1,7 @@
 """GPU kernels of streaming tiles under Oclgrind: results, races, accesses out of bounds; and what their text is."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -78,6 +79,32 @@ def test_boundaries_bit_for_bit(device, capfd, name, boundary):
 def test_any_number_of_steps(device, capfd, name, levels, steps):
     problem, tiling = small(name, levels=levels)
     verify(device, capfd, dataclasses.replace(problem, steps=steps), tiling, strict=True)
+
+
+MIXED = (("reflect", "fixed"), ("nearest", "constant:0.5"))
+EDGES = list(
+    dict.fromkeys(
+        [
+            ("j2d5pt", "mirror", 5, 23),
+            ("wave2d", MIXED, 3, 31),
+            ("box2d1r", "constant:0.5", 3, 23),
+            *itertools.product(
+                ["j2d5pt", "wave2d", "box2d1r"],
+                ["fixed", "nearest", "reflect", "mirror", "constant:0.5", ("mirror", "fixed"), MIXED],
+                [2, 3, 5],
+                [23, 24],
+            ),
+        ]
+    )
+)
+
+
+@pytest.mark.parametrize("case", some(EDGES, 3))
+def test_edges_bands_and_what_is_left_of_the_steps(device, capfd, case):
+    name, boundary, steps, width = case
+    problem = make_problem(program(name), (17, width), steps, "float32", boundary)
+    tiling = catalogue.complete(problem, parse("streaming:t=2,s=6x8,threads=1x4"))
+    verify(device, capfd, problem, tiling, strict=True)
 
 
 @pytest.mark.stress

@@ -16,7 +16,7 @@ compute, so that of work and bytes the longer one counts.
 
 The price of a run is that of what it launches (:func:`launched`): of every band the tiles in the steady loop, those at
 edges in that with tests along the axes that threads share, and the first and last advances of all in that with tests of
-rows, too; blocks are dealt out in order. Steps that make up
+rows, too; blocks are dealt out in order, those at edges first. Steps that make up
 no band are swept.
 
 Where C_iter of these tiles was measured on the machine it bounds the arithmetic of a cell from below, as in every model

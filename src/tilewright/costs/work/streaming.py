@@ -94,7 +94,7 @@ def footing(facts: Facts) -> BlockGrowth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileGrid:
-    """Tiles of n launches, numbered with the last axis fastest."""
+    """Tiles of n launches, numbered with the last axis fastest; along every axis those at edges come first."""
 
     counts: tuple[Ints, ...]  # tiles per axis, outermost first, each of shape (n,)
     first: tuple[Ints, ...]  # the first of them that lies in the middle, per axis
@@ -195,7 +195,7 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
 def _grid(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints, ...]) -> TileGrid:
     """The tiles: in the middle are those that pass ``inner_test`` of :mod:`tilewright.codegen.gpu.streaming.tile`."""
     # All that these load lies in the grid along the axes that threads share. Whatever the extents are, rows start in
-    # memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
+    # memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`). Axis 0 is the fastest.
     axes: list[tuple[Ints, Ints, Ints]] = []
     for axis, (size, extent) in enumerate(zip(sizes.space, facts.shape, strict=True)):
         count = ceil_div(extent + 0 * size, size)
@@ -203,10 +203,11 @@ def _grid(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints, 
         if axis:
             own, threads = cells[axis - 1], sizes.threads[axis]
             low, covered = foot.low(axis, sizes.time, size, own, threads), own * threads
-            first = np.minimum(ceil_div(low, size), count)
-            among = np.clip((extent - covered + low) // size + 1 - first, 0, count - first)
+            below = np.minimum(ceil_div(low, size), count)
+            among = np.clip((extent - covered + low) // size + 1 - below, 0, count - below)
+            first = count - among
         axes.append((count, first, among))
-    counts, firsts, inside = zip(*axes, strict=True)
+    counts, firsts, inside = zip(*axes[1:], axes[0], strict=True)
     return TileGrid(counts=counts, first=firsts, inside=inside)
 
 

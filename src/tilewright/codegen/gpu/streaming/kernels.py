@@ -45,7 +45,7 @@ def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int, slot: i
     for band in stream_block.bands(steps, tiling.time, versions, slot):
         base = [step] if dated(problem) else []
         if band.levels == tiling.time:
-            yield Launch(0, math.prod(tiles), (band.source, band.target, *tiles[1:], *base))
+            yield Launch(0, math.prod(tiles), (band.source, band.target, *tiles, *base))
         elif schedule.rest:
             for each in sweep_launches(problem, schedule.rest, 1):
                 yield Launch(1 + each.kernel, each.groups, (band.source, *base))

@@ -224,7 +224,7 @@ class Row:
         def load(at: tuple[ir.Expr, ...]) -> ir.Expr:
             return self.site.field(node.field)[global_index(tuple(clamped(x, axis) for axis, x in enumerate(at)))]
 
-        return self.site.guarded(node, self._new(cell).at, load)
+        return self.site.guarded(node, tuple(self._at(cell)), load)
 
     def _bounded(self, node: Read, cell: Cell, load: Reader, axes: int) -> ir.Expr:
         """A read as it is written, or of the cell that stands for its own beyond the grid along the first ``axes``.
@@ -274,8 +274,13 @@ class SteadyKernel:
         """Name where a thread and its block's tile lie."""
         tile = self.tile
         tile.name_threads(b, thread)
-        counts = [ir.Int(0), *(ir.Var(f"tiles{axis}") for axis in tile.inner)]
-        tiles = unpack(b, group, tile.site.axes("tile"), counts)
+        # Those at the grid's sides, which take longest, come first: along the axes that threads share from outside in.
+        counts = [ir.Var(f"tiles{axis}") for axis in (*tile.inner, 0)]
+        *turns, row = unpack(b, group, [*(f"turn{axis}" for axis in tile.inner), "tile0"], counts)
+        tiles = [row]
+        for axis, (turn, count) in enumerate(zip(turns, counts, strict=False), start=1):
+            last = (turn % 2).equals(1)
+            tiles.append(b.let(f"tile{axis}", ir.select(last, count - (1 + turn / 2), turn / 2)))
         for axis, (place, size) in enumerate(zip(tiles, tile.space, strict=True)):
             tile.name_bounds(b, axis, place * size, extent(axis))
 

@@ -116,7 +116,7 @@ class StreamTile:
 
     def begin(self, number: int, values: int) -> tuple[ir.Builder, EntryPoint]:
         """Begin a kernel."""
-        tiles = (f"tiles{axis}" for axis in self.inner)
+        tiles = (f"tiles{axis}" for axis in range(self.site.rank))
         base = [BASE.name] if dated(self.site.problem) else []
         numbers = (SOURCE.name, DEST.name, *tiles, *base)
         b, entry = self.site.begin(number, math.prod(self.schedule.threads), numbers, values)
