@@ -225,16 +225,20 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"program": "sweep", "engine": LARGE}, "its grid cannot be cut"),
     ({"engine": "ranks", "size": "flat", "program": _with_rank(2)}, "fewer than the 2 ranks"),
     ({"family": "streaming", "size": "flat", "program": _with_rank(2, 3)}, "a streaming tiling needs at least"),
-    ({"family": "streaming", "size": "tiny", "program": "solid"}, "a streaming tiling needs at least"),
     (
-        {"family": "streaming", "size": "flat", "program": "line", "engine": "ranks"},
+        {
+            "family": "streaming",
+            "size": "tiny",
+            "program": "solid",
+            "boundary": _but("boundary", "fixed", "wrap", "sides"),
+        },
         "a streaming tiling needs at least",
     ),
     (
         {
             "family": "streaming",
             "size": "tiny",
-            "program": ("cube", "star"),
+            "program": ("cube", "nested", "star"),
             "boundary": _but("boundary", "fixed", "wrap"),
         },
         "a streaming tiling needs at least",
@@ -270,7 +274,7 @@ IDLE: tuple[dict[str, Any], ...] = (
     {"family": ("none", "auto"), "tile": _but("tile", 0)},
     {"steps": 0, "family": _but("family", "none")},
     {"boundary": "wrap", "family": _but("family", "none", "auto"), "engine": LARGE},  # where it is cut decides
-    {"family": "streaming", "size": "tiny", "engine": LARGE},  # the same
+    {"family": "streaming", "size": ("tiny", "flat"), "engine": LARGE},  # the same
     {"target": "opencl", "steps": 12, "engine": LARGE},  # the interpreter is slow
     {"target": "opencl", "program": _with_rank(3), "engine": LARGE},  # the same
     {"layout": _but("layout", "plain"), "engine": LARGE},  # whose arrays are made anew

@@ -139,7 +139,7 @@ def test_another_expression_is_another_program():
 def test_what_a_paper_measured_prices_no_other_familys_code_and_says_whose_code_it_is():
     given = {"shape": (4096, 4096), "steps": 512, "machine": "gtx980"}
     streaming = tw.predict("jacobi2d", **given, tiling="streaming:t=20,s=586x456,threads=1x124")
-    assert 0.1 < streaming.costs.seconds < 0.12  # more by far if C_iter of hybrid code priced it
+    assert 0.04 < streaming.costs.seconds < 0.055  # more by far if C_iter of hybrid code priced it
     sweep = tw.predict("jacobi2d", **given, tiling="none")
     assert {streaming.c_iter.source, sweep.c_iter.source} == {"estimated"}
     printed = tw.predict("jacobi2d", **given, tiling="hybrid:t=16,s=8x64", model="published")
