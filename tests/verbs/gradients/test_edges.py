@@ -111,3 +111,19 @@ def test_kept_cells_of_an_older_level_are_those_of_the_newest(private_folders, b
         found.append((y, *pullback(worth)[0][0]))
     for same, one in zip(*found, strict=True):
         np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize("reach", [3, 5])
+@pytest.mark.parametrize("kind", ["dirichlet", "neumann", "robin"])
+def test_far_reads_across_conditions_on_faces(kind, reach):
+    far = tw.stencil(lambda u: 0.5 * u[0, 0] + 0.1 * (u[0, reach] - u[-reach, 0]) * u[0, -reach])
+    u, worth, direction = np.random.default_rng(9).random((3, 23, 17))
+    options = {"steps": 3, "boundary": tw.Boundary(kind, 0.3, factor=0.5 if kind == "robin" else 0.0)}
+    _, pullback = tw.vjp(far, u, **options)
+    gradients, _ = pullback(worth)
+
+    def value(step):
+        return (tw.run(far, u + step * direction, **options, backend="numpy") * worth).sum()
+
+    change = (value(1e-6) - value(-1e-6)) / 2e-6
+    assert (gradients[0] * direction).sum() == pytest.approx(change, rel=1e-7)

@@ -35,7 +35,7 @@ def adjoint_of(
     """Derive the adjoint of a program."""
     if program.complex_constant is not None:
         raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
-    probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary, varying)
+    probe = make_problem(program, _smallest(program), 1, "float64", boundary, varying)
     return _made(probe, None if wanted is None else tuple(wanted))
 
 
@@ -261,7 +261,7 @@ class _Maker:
             if any(map(any, self._margins(field)))
         }
         kept = boundary | {cotangent_name(field): self._kept_sides(field) for field in self.program.updated}
-        probe = make_problem(found, (2,) * found.rank, 1, "float64", kept)
+        probe = make_problem(found, _smallest(found), 1, "float64", kept)
         wanted = {cotangent_name(field): self._margins(field) for field in self.program.updated}
         none = ((0, 0),) * found.rank
         if all(probe.margins(each) == wanted.get(each.field, none) for each in found.statements):
@@ -326,7 +326,7 @@ class _Maker:
         steady = stencil(f"{program.name}-adjoint-sums", program.rank, chosen, summary=made.summary)
         boundary = {name: self._side(name) for name in steady.fields}
         boundary |= {cotangent_name(field): self._kept_sides(field) for field in program.updated}
-        probe = make_problem(steady, (2,) * program.rank, 1, "float64", boundary)
+        probe = make_problem(steady, _smallest(steady), 1, "float64", boundary)
         written = {each.field: each for each in steady.statements}
         for statement in program.statements:
             field = statement.field
@@ -474,6 +474,11 @@ class _Maker:
         offset = tuple(a + b for a, b in zip(node.offset, distance, strict=True))
         self.states.setdefault(name, (node.field, node.level))
         return self._read(name, offset)
+
+
+def _smallest(program: Program) -> tuple[int, ...]:
+    """Return the extents of a grid that may have sides of every kind: those on faces turn reads back."""
+    return tuple(max(2, *reach) for reach in program.reach)
 
 
 def _slabs(margins: tuple[Span, ...]) -> Iterator[tuple[Span, ...]]:
