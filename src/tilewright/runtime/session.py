@@ -19,6 +19,7 @@ from tilewright.base.facts import fact
 from tilewright.base.intmath import round_up
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.dependences import overwrites_its_input
+from tilewright.programs.stencil.expression import reads
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
@@ -275,7 +276,8 @@ class Session:
         if not self._once:
             return
         scalars = reference.typed_scalars(self.problem.dtype, self._scalars)
-        views = {field: self.newest(field) for field in self._fields}
+        needed = {read.field for _, tape in self._once for read in reads(tape)} | {name for name, _ in self._once}
+        views = {field: self.newest(field) for field in needed}
 
         def fill(rows: slice) -> None:
             for name, values in reference.once(self._program, lambda field: views[field][rows], scalars):

@@ -50,8 +50,8 @@ def computed_form(problem: Problem, machine: Machine, storage: Storage = PLAIN, 
     """Return what a run computes on a grid: the problem, or where the model expects it to be faster, in another form.
 
     That is with inner expressions in fields of their own, and one step with what it would overwrite in one
-    (:mod:`tilewright.programs.stencil.staging`). In memory that
-    keeps or reads the states of all steps, where some cells alone are updated, and on GPUs it is the problem.
+    (:mod:`tilewright.programs.stencil.staging`). In memory that keeps or reads the states of all steps, where some
+    cells alone are updated, and on GPUs it is the problem.
     """
     plain = storage.states or problem.regions or machine.kind == "gpu"
     alone = of_one_step(problem) if copies and not plain else None  # else further steps may follow
