@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.forms import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.code import CpuSchedule, GpuSchedule

@@ -7,7 +7,7 @@ from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import Plan, Target
-from tilewright.programs.stencil.periodic import Extended, wrapped_axes
+from tilewright.programs.stencil.forms import Extended, wrapped_axes
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.host import thread_count

@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.cli.app import app
 from tilewright.costs.transfers import exchange, strips
 from tilewright.distributed.windows import Decomposition, depths, halo, split
-from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.forms import wrapped_axes
 from tilewright.programs.stencil.problem import make_problem
 
 OPTIONS = {"shape": (4096, 4096), "steps": 100, "machine": "zen3"}

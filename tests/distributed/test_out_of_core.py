@@ -16,7 +16,7 @@ from tests.sampling import some
 import tilewright as tw
 from tilewright.base.units import parse_bytes
 from tilewright.distributed import out_of_core
-from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
+from tilewright.programs.stencil.forms import all_wrap, wrapped_axes
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("zarr") is None, reason="zarr is not installed")
 

@@ -1,7 +1,7 @@
 """Reads outside the grid: every kind of boundary, alone and mixed, cell by cell, in vectors and in streaming rings."""
 
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.periodic import extend
+from tilewright.programs.stencil.forms import extend
 from tilewright.programs.stencil.problem import make_problem
 
 from .programs import STENCILS

@@ -13,7 +13,7 @@ from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.expression import Value, apply
-from tilewright.programs.stencil.periodic import extend, wrapped_axes
+from tilewright.programs.stencil.forms import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime.cpu import stencil_kernels

@@ -20,7 +20,7 @@ from tilewright.distributed.windows import check_cut, depths, part, window
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
-from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.forms import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.memory import Array

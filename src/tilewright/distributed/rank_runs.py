@@ -25,7 +25,7 @@ from tilewright.distributed.points import GridPoints, fingerprint_of
 from tilewright.distributed.rank_arrays import Array, T, Traffic, ending, together
 from tilewright.distributed.windows import Decomposition, Halo, Window, check_cut, depths, halo, slices, split
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.forms import wrapped_axes
 from tilewright.programs.stencil.points import Index, inside, renumbered
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import NumpySession

@@ -13,7 +13,7 @@ from tilewright.distributed.streams import Buffers, Levels, Transfers, streamed
 from tilewright.distributed.windows import Window, depths, window
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.boundaries import FIXED
-from tilewright.programs.stencil.periodic import extend, wrapped_axes
+from tilewright.programs.stencil.forms import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import HUGE_PAGE
 

@@ -28,7 +28,7 @@ from tilewright.distributed.streams import Buffers, Levels, Rows, Transfers, str
 from tilewright.distributed.windows import Range
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
-from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.forms import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel

@@ -20,7 +20,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.facts import fact
 from tilewright.programs.stencil.boundaries import FIXED, Boundary, Sides
-from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
+from tilewright.programs.stencil.forms import all_wrap, wrapped_axes
 from tilewright.programs.stencil.problem import Part, Problem
 from tilewright.programs.stencil.program import Program
 

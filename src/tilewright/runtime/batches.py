@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.batches import CallEntry, CopyEntry, Entry, list_length, listed
-from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.forms import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.call import by_cells
 from tilewright.runtime.cpu import CompiledKernel

@@ -13,7 +13,7 @@ from tilewright.base.dtypes import arithmetic, numpy_type
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.expression import Inside, Placed
-from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.forms import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import middle, reads_across

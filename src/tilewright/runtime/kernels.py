@@ -14,7 +14,7 @@ from tilewright.base.dtypes import numpy_type
 from tilewright.base.records import Resources
 from tilewright.plan import Plan
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.forms import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import direct

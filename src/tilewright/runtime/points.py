@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.rows import sums_source
-from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.forms import Extended
 from tilewright.programs.stencil.points import PIECE, Index, Weights, inside, renumbered
 from tilewright.programs.stencil.problem import PointFields, Problem, Span
 from tilewright.programs.stencil.storage import Subdomain

@@ -20,7 +20,7 @@ from tilewright.base.intmath import round_up
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import reads
-from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.forms import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import Storage

@@ -14,9 +14,8 @@ from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import run_seconds, whole_seconds
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.forms import of_one_step, once_operations, with_inner_fields, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.staging import of_one_step, once_operations, with_inner_fields
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.family import Family, Legal
@@ -50,7 +49,7 @@ def computed_form(problem: Problem, machine: Machine, storage: Storage = PLAIN, 
     """Return what a run computes on a grid: the problem, or where the model expects it to be faster, in another form.
 
     That is with inner expressions in fields of their own, and one step with what it would overwrite in one
-    (:mod:`tilewright.programs.stencil.staging`). In memory that keeps or reads the states of all steps, where some
+    (:mod:`tilewright.programs.stencil.forms`). In memory that keeps or reads the states of all steps, where some
     cells alone are updated, and on GPUs it is the problem.
     """
     plain = storage.states or problem.regions or machine.kind == "gpu"

@@ -15,7 +15,7 @@ from tilewright.distributed.compute import expected_seconds
 from tilewright.distributed.windows import check_cut, depths
 from tilewright.machines.machine import Machine
 from tilewright.machines.networks import Network
-from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.forms import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report import tables
 

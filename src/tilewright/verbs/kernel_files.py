@@ -52,10 +52,8 @@ class KernelText:
         return plan
 
     def _on_cpu(self) -> Problem:
-        """Return what a kernel in C computes: periodic copies are not among it."""
-        plan = self.decision
-        if plan is None or plan.target.backend != "c":
-            (plan,) = plans(self.problem, read_target("c"), self.tiling, strict=self.strict)
+        """Return what a kernel in C computes, of as many steps as it is asked for: periodic copies are not among it."""
+        (plan,) = plans(self.problem, read_target("c"), self.tiling, strict=self.strict, copies=False)
         return self.problem if plan.block is None or plan.block.wider else plan.computed
 
     @staticmethod

@@ -521,7 +521,7 @@ def test_a_result_for_which_there_is_no_room_beside_the_slots_goes_over_the_host
 def test_periodic_copies_are_made_on_the_device_as_on_the_host(driver, shape, levels):
     """Also where they are wider than the grid, so that they are copies of copies."""
     from tilewright.programs.stencil.catalogue import program
-    from tilewright.programs.stencil.periodic import extend
+    from tilewright.programs.stencil.forms import extend
     from tilewright.programs.stencil.problem import make_problem
     from tilewright.runtime.devices import cuda, gpu
     from tilewright.runtime.session import Inputs

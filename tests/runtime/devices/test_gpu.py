@@ -14,7 +14,7 @@ from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainErro
 from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.dependences import slopes
-from tilewright.programs.stencil.periodic import extend
+from tilewright.programs.stencil.forms import extend
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.calibration.gpu import calibration_tiling, chip_bytes
 from tilewright.runtime.devices import gpu, nvrtc, opencl

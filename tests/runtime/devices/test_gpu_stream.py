@@ -13,7 +13,7 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.codegen.gpu.emit import launches
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.periodic import extend
+from tilewright.programs.stencil.forms import extend
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import gpu, nvrtc
 from tilewright.schedules import catalogue

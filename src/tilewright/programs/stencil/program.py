@@ -52,7 +52,7 @@ class Program(Facts):
         subdomains: Updated fields that are 0 but at the ends of an axis, as their statements say: a run takes and keeps
             their cells there alone. Neither are these part of what is computed.
         once: Fields that no run is given but computes of its coefficients before the first step, and of what, at the
-            cell itself (:mod:`tilewright.programs.stencil.staging`); no part of what a step computes either.
+            cell itself (:mod:`tilewright.programs.stencil.forms`); no part of what a step computes either.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Program(Facts):
 
     @functools.cached_property
     def inner(self) -> tuple[str, ...]:
-        """Fields of its own expressions, behind all others (:mod:`tilewright.programs.stencil.staging`)."""
+        """Fields of its own expressions, behind all others (:mod:`tilewright.programs.stencil.forms`)."""
         return tuple(name for name in self.fields if name.startswith(INNER))
 
     @functools.cached_property

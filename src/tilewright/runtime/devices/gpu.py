@@ -19,7 +19,7 @@ from tilewright.base.units import format_over
 from tilewright.codegen.gpu.emit import launches, newest, wrap_launch
 from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
 from tilewright.codegen.source import KernelSource
-from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.forms import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray

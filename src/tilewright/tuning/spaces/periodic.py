@@ -12,7 +12,7 @@ from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import price
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.periodic import Extended, extend, wrapped_axes
+from tilewright.programs.stencil.forms import Extended, extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.cpu_schedule import arithmetic_ratio

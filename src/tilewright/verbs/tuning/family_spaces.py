@@ -7,7 +7,7 @@ from tilewright.costs.rates import entry_name
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, run_seconds
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.periodic import extend, wrapped_axes
+from tilewright.programs.stencil.forms import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.family import Family
