@@ -17,7 +17,7 @@ from tilewright.codegen.boxes import rows
 from tilewright.codegen.print import c_prelude, gpu
 from tilewright.distributed import windows
 from tilewright.inputs import memo
-from tilewright.programs.stencil import adjoint, edges, periodic, points
+from tilewright.programs.stencil import adjoint, edges, forms, points
 from tilewright.runtime.points import Sources
 from tilewright.runtime.session import Session
 from tilewright.runtime.simulation import Simulation
@@ -86,7 +86,7 @@ FAULTS = {
         left={"boundary": "dirichlet"},
     ),
     "a periodic block": Fault(
-        owner=periodic,
+        owner=forms,
         name="_around",
         made=lambda there: lambda *given: tuple(max(0, each - 1) for each in there(*given)),
         case={"boundary": "wrap", "family": "hybrid", "coefficient": "per cell"},
