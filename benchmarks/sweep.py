@@ -5,15 +5,16 @@
 
 The candidates are no tiling, the model's first choices, the best of every height of every family, and points of every
 family's ranking from its best to its worst. Each is compiled, checked against the NumPy reference and measured in a
-worker process, in whole runs with whatever they copy, one after the other in rounds, so that slow moments of the
-machine meet all of them. Everything goes to a log at once: a sweep that is cut, or told to stop by ``--seconds``, goes
-on where it was. Calibrate the host first (``tilewright calibrate``), else the model runs on what the CPU says about
-itself.
+worker process, in whole runs with whatever they copy, in rounds, each in an order of its own, so that slow moments of
+the machine meet all of them. Everything goes to a log at once: a sweep that is cut, or told to stop by ``--seconds``,
+goes on where it was. Calibrate the host first (``tilewright calibrate``), else the model runs on what the CPU says
+about itself.
 """
 
 import argparse
 import csv
 import json
+import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -56,7 +57,7 @@ CASES = {
 FIRST = 10
 """Candidates that begin every tuning's shortlist, whose best is scored beside the model's choice: those of
 ``tilewright tune --effort exhaustive --candidates 10``; other efforts keep a part of ten for neighbours of the best."""
-_SLOW = 3.0
+_SLOW = 1.6
 """What is slower than this times the best is sampled once: its rank is beyond doubt."""
 _CHUNK = 16
 
@@ -73,8 +74,9 @@ class Sweep:
 
     @property
     def name(self) -> str:
-        """The program's name."""
-        return self.problem.program.name
+        """The program's name, and the element type if it is not the usual one."""
+        name, dtype = self.problem.program.name, self.problem.dtype
+        return name if dtype == "float32" else f"{name}_{dtype}"
 
     @property
     def log(self) -> Path:
@@ -155,7 +157,9 @@ def measure(sweep: Sweep, tilings: Sequence[Tiling], rounds: tuple[int, int], se
     with _meter(sweep) as meter:
         known = dict(read_history(sweep.log).measurements)
         for number in range(1, max(rounds) + 1):
-            for tiling in _of_round(sweep, tilings, known, number, rounds[0]):
+            order = _of_round(sweep, tilings, known, number, rounds[0])
+            random.Random(number).shuffle(order)  # noqa: S311  (no secret; else what is first meets a cold machine)
+            for tiling in order:
                 before = known.get(tiling, Measurement())
                 if before.outcome != "ok" or len(before.seconds) >= number:
                     continue
@@ -216,7 +220,7 @@ def _scored(sweep: Sweep, rows: Sequence[tuple[Tiling, float, Measurement]]) -> 
     }
     spreads = [spread(f.seconds) for _, _, f in good if len(f.seconds) > 1]
     return {
-        "program": sweep.name,
+        "program": sweep.problem.program.name,
         "shape": list(sweep.problem.shape),
         "steps": sweep.problem.steps,
         "dtype": sweep.problem.dtype,
@@ -281,7 +285,7 @@ def _problems(chosen: argparse.Namespace) -> Iterator[Problem]:
         asked = parse_shape(chosen.shape) if chosen.shape else CASES.get(name)
         if asked is None:
             sys.exit(f"{name} needs --shape")
-        yield make_problem(user_programs.program(name), asked, chosen.steps)
+        yield make_problem(user_programs.program(name), asked, chosen.steps, dtype=chosen.dtype)
 
 
 def _say(text: str) -> None:
@@ -293,6 +297,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("programs", nargs="*", default=list(CASES), metavar="PROGRAM")
     parser.add_argument("--shape", metavar="AxB", help="grid; by default one that no cache holds")
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--count", type=int, default=240, help="candidates")
     parser.add_argument("--rounds", type=int, nargs=2, default=(3, 7), metavar="N", help="samples of all, of the best")
     parser.add_argument("--stage", choices=("build", "measure", "report", "all"), default="all")

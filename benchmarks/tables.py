@@ -137,12 +137,16 @@ def other_programs() -> str:
 
 
 def other_sweeps() -> str:
-    """Shares of the best measured speed that the model's choice and the best of its first ten reach on the Xeon."""
+    """Shares of the best measured speed that the model's choice and the best of its first ten reach, elsewhere."""
     rows = []
-    for path in sorted((RESULTS / "sweeps_xeon").glob("*.json")):
+    for path in (
+        path for folder in ("sweeps_xeon", "sweeps_zen3") for path in sorted((RESULTS / folder).glob("*.json"))
+    ):
         about = json.loads(path.read_text(encoding="utf-8"))
-        rows.append([f"{path.stem} {extents(about['shape'])}", about["tilings"], *_shares(about)])
-    return table(["program", "tilings", "choice", "ten"], rows)
+        what = f"{about['program']} {extents(about['shape'])}, {about['dtype']}"
+        spread = f"{about['median_spread']:.0%}" if about["median_spread"] else ""
+        rows.append([_processor(about), what, about["tilings"], spread, *_shares(about)])
+    return table(["processor", "program", "tilings", "spread of a tiling's samples", "choice", "ten"], rows)
 
 
 def _shares(about: dict[str, Any]) -> list[str]:

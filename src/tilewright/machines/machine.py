@@ -206,6 +206,12 @@ class Machine:
         note="142 instances of streaming tiles of 16 programs on a Zen 4 say 0.28, those in 2D 0.23, those in 3D 0.47",
         between=_FRACTION,
     )
+    l3_exposed_fraction_3d: Quantity = cpu_parameter(
+        "the same in streaming tiles in 3D, where more is exposed than in 1D and 2D, or less",
+        estimate=(0.03, 0.3, 0.6),
+        note="as in 2D; calibrations measure it with all cores at work",
+        between=_FRACTION,
+    )
     l3_exposed_fraction_boxes: Quantity = cpu_parameter(
         "the same in the boxes of hexagonal and hybrid tiles, whose rows are shorter",
         estimate=(0.5, 0.6, 0.9),

@@ -4,6 +4,7 @@ The disk and the network, on which runs beyond memory and one machine depend, ar
 """
 
 import functools
+import itertools
 import math
 import os
 import tempfile
@@ -240,6 +241,8 @@ def _cpu(
     tools = toolchain()
     machine = runtime.measure_machine(tools, protocol, say)
     drawn = [draw(program, machine, protocol) for draw in runtime.SERIES for program in chosen]
+    solid = [program for program in chosen if program.rank == 3][: runtime.MOST_TOGETHER]
+    drawn += [runtime.together_series(program, machine) for program in solid]
     every = [series for series in drawn if series is not None]
     position, total = 0, (1 + fitting.TURNS) * len(every)
 
@@ -260,22 +263,26 @@ def _cpu(
                 artifact = reply.value if reply.outcome is Outcome.OK else compiled(each.kernels, tools)
                 kernels.append(load_stencils(artifact))
 
-    def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
-        loaded = {each.program.name: (each, its) for each, its in zip(every, kernels, strict=True) if each.kind == kind}
+    def timer(series: runtime.Series, functions: tuple[CompiledKernel, ...]) -> tuple[fitting.Timing, ...]:
+        begin(series.title)
+        return runtime.timed(series, functions, machine)
 
-        def once(name: str) -> tuple[fitting.Instance, ...]:
-            series, functions = loaded[name]
-            begin(series.title)
-            return runtime.measure(series, functions, machine)
+    timings = fitting.in_turns(
+        [functools.partial(timer, *each) for each in zip(every, kernels, strict=True)],
+        [runtime.CHOSEN[series.kind] for series in every],
+    )
 
-        return fitting.in_turns(loaded, once)
+    def instances(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
+        pairs = zip(every, timings, strict=True)
+        return {each.program.name: runtime.instances(each, its, machine) for each, its in pairs if each.kind == kind}
 
-    fits = {name: fitting.fitted(instances) for name, instances in measured("tiles").items()}
-    without = {name: fitting.fitted(instances) for name, instances in measured("none").items()}
+    fits = {name: fitting.fitted(many) for name, many in instances("tiles").items()}
+    without = {name: fitting.fitted(many) for name, many in instances("none").items()}
     machine = fitting.with_sweeps(fitting.with_programs(machine, fits), without)
     machine = runtime.outer_again(machine, tools, protocol)
-    streams = {name: instances for name, instances in measured("streaming").items() if len(instances) > 1}
+    streams = {name: many for name, many in instances("streaming").items() if len(many) > 1}
     machine = fitting.with_streams(*fitting.fitted_streams(machine, streams))
+    machine = fitting.with_exposed(machine, itertools.chain.from_iterable(instances("together").values()))
     return runtime.measured_again(machine, tools, protocol), fits
 
 

@@ -325,7 +325,7 @@ def test_lines_of_a_row_take_as_long_whatever_the_width_of_the_registers(name, s
     for machine in (WITH, narrow):
         one = setting(machine, shape, name).at(cache_byte_seconds=1e-11, outer_byte_seconds=1e-11)
         with_lines = fit.stream_design(sizes_of(tiling, one), one)
-        unfelt = one.at(numbers=one.rates.numbers.at(l3_exposed_fraction=0.0))
+        unfelt = one.at(numbers=one.rates.numbers.at(l3_exposed_fraction=0.0, l3_exposed_fraction_3d=0.0))
         without = fit.stream_design(sizes_of(tiling, one), unfelt)
         lines.append((with_lines[2], (with_lines - without)[3:].sum()))
         vectors.append(with_lines[0])

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+import statistics
 import warnings
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tilewright.base.errors import TilewrightWarning
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import predict
 from tilewright.driver import emit_tilings
 from tilewright.machines.defaults import CpuDescription, host_machine
 from tilewright.machines.parameters import Quantity
@@ -147,34 +149,69 @@ def test_the_shorter_of_two_barriers_counts(described, monkeypatch, again, value
     assert (found.value, found.low, found.high) == (value, min(again, 0.9e-6), max(again, 1.1e-6))
 
 
-def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_instance_counts():
-    def instance(extent, seconds):
-        return calibrate_fits.Instance(shape=(extent,), steps=4, tiling=NONE, factors=(1.0,), seconds=seconds)
+def test_all_programs_are_measured_in_turn_and_one_of_the_times_of_an_instance_counts():
+    def timing(extent, seconds):
+        return calibrate_fits.Timing(shape=(extent,), steps=4, tiling=NONE, seconds=seconds)
 
-    times = iter([(3.0, 1.0), (5.0, 5.0), (2.0, 4.0), (6.0, 6.0)])
+    times = iter([(3.0, 1.0), (5.0, 5.0), (2.0, 4.0), (6.0, 6.0), (4.0, 4.0), (7.0, 4.5), (3.0, 3.0), (6.0, 6.0)])
     order = []
 
-    def measure(each):
-        order.append(each)
-        return [instance(8 + number, seconds) for number, seconds in enumerate(next(times))]
+    def measure(name):
+        order.append(name)
+        return [timing(8 + number, seconds) for number, seconds in enumerate(next(times))]
 
-    found = calibrate_fits.in_turns(["j2d5pt", "heat2d"], measure)
-    assert order == ["j2d5pt", "heat2d"] * 2
-    assert {name: [(i.shape, i.seconds) for i in instances] for name, instances in found.items()} == {
-        "j2d5pt": [((8,), 2.0), ((9,), 1.0)],
-        "heat2d": [((8,), 5.0), ((9,), 5.0)],
-    }
+    names = ["j2d5pt", "heat2d"]
+    found = calibrate_fits.in_turns([functools.partial(measure, name) for name in names], [min, statistics.median])
+    assert order == names * calibrate_fits.TURNS
+    assert [[(each.shape, each.seconds) for each in timings] for timings in found] == [
+        [((8,), 2.0), ((9,), 1.0)],
+        [((8,), 6.0), ((9,), 5.5)],
+    ]
 
 
-def compiled(series):
-    return stencil_kernels(emit_tilings(series.kernels), toolchain())
+def measured(series, machine):
+    kernels = stencil_kernels(emit_tilings(series.kernels), toolchain())
+    return calibrate.instances(series, calibrate.timed(series, kernels, machine), machine)
+
+
+@pytest.mark.parametrize(("ratio", "found"), [(0.5, 0.5), (1.5, 1.5), (0.0, 0.35), (3.0, 1.6)])
+def test_what_is_exposed_beyond_the_second_level_is_read_off_runs_of_all_cores(ratio, found, described):
+    series = calibrate.together_series(program("j3d7pt"), described)
+    timings = [
+        calibrate_fits.Timing(shape=shape, steps=32, tiling=tiling, seconds=seconds_if(ratio, shape, tiling, described))
+        for shape, tiling in zip(series.shapes, series.tilings, strict=True)
+    ]
+    machine = calibrate_fits.with_exposed(described, calibrate.instances(series, timings, described))
+    for name in ("l3_exposed_fraction_boxes", "l3_exposed_fraction_3d"):
+        assert getattr(machine, name).value == pytest.approx(found * getattr(described, name).value, rel=0.03)
+        assert getattr(machine, name).source == "measured"
+    assert machine.far_row_ratio.value == pytest.approx(1.0 + found * (described.far_row_ratio.value - 1.0), rel=0.01)
+    assert machine.l3_exposed_fraction == described.l3_exposed_fraction  # in 1D and 2D
+    assert calibrate_fits.with_exposed(described, []) == described
+
+
+def seconds_if(ratio, shape, tiling, machine):
+    problem = make_problem(program("j3d7pt"), shape, 32)
+    hidden, exposed = (predict(problem, tiling, calibrate_fits.exposing(machine, r)).seconds for r in (0.0, 1.0))
+    return hidden + ratio * (exposed - hidden)
+
+
+def test_all_cores_compute_what_is_measured_for_what_is_exposed(described):
+    series = calibrate.together_series(program("heat3d"), described)
+    small = dataclasses.replace(series, shapes=((32, 256, 256),) * len(series.shapes))
+    for instance in measured(small, described):
+        hidden, beyond = instance.factors
+        assert hidden > 0
+        assert beyond > 0
+        assert instance.seconds > 0
+        assert instance.steps % (2 * instance.tiling.time) == 0
 
 
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
 def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
     series = calibrate.tile_series(program(name), described, TINY)
     assert series == calibrate.tile_series(program(name), described, TINY)
-    first = calibrate.measure(series, compiled(series), described)
+    first = measured(series, described)
     assert len({i.shape for i in first}) > 1
     for instance in first:
         values = 1
@@ -193,7 +230,7 @@ def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
 def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
     names = ("j2d5pt", "wave2d", "j1d3pt")
     series = {n: calibrate.stream_series(program(n), described, TINY) for n in names}
-    instances = {n: calibrate.measure(s, compiled(s), described) for n, s in series.items()}
+    instances = {n: measured(s, described) for n, s in series.items()}
     assert {str(i.tiling.space[-1]) for i in instances["wave2d"]} == {"256", "352", "512", "688", "1024", "2048"}
     machine, fits = calibrate_fits.fitted_streams(described, instances)
     assert machine.line_ratio.source == machine.advance_seconds.source == "measured"

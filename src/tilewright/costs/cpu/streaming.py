@@ -106,7 +106,8 @@ def _line_seconds(work: StreamWork, facts: Facts, rates: CpuRates) -> tuple[Floa
     inner, mid, last = fills(work, facts, rates)
     numbers = rates.numbers
     memory = numbers.bytes_per_fetch * rates.word_seconds / WORD
-    exposed = numbers.l3_exposed_fraction * numbers.bytes_per_fetch
+    exposed = numbers.l3_exposed_fraction if hides(len(facts.shape)) else numbers.l3_exposed_fraction_3d
+    exposed = exposed * numbers.bytes_per_fetch
     near = inner * rates.cache_byte_seconds * rates.line_ratio
     far = mid * exposed * rates.outer_byte_seconds + last * memory if rates.outer_bytes else mid * memory
     vector = rates.vector_width * facts.itemsize  # half of a line, or a quarter, where registers are narrower

@@ -19,7 +19,7 @@ from tilewright.base.errors import TilewrightError
 from tilewright.costs import fit
 from tilewright.costs.rates import iteration_seconds
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import sizes_of
+from tilewright.costs.time import predict, sizes_of
 from tilewright.machines.defaults import host_machine
 from tilewright.machines.machine import Machine
 from tilewright.machines.parameters import Quantity
@@ -27,7 +27,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime import direct
 from tilewright.runtime.calibration import micro, probes
-from tilewright.runtime.calibration.fits import Instance
+from tilewright.runtime.calibration.fits import Instance, Timing, exposing
 from tilewright.runtime.calibration.probes import Note, Probe
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.host import available_bytes, thread_count
@@ -45,7 +45,7 @@ _LEAST_STEPS = 64  # least steps of an instance whose grid stays in L1 or L2
 _L1_SHARE = 0.7
 _L2_SHARE = 0.5
 _INSTANCE_SECONDS = 3e-4
-_REPEATS, _MOST_REPEATS = 3, 12
+_REPEATS, _MOST_REPEATS = 2, 6
 _FINER = math.sqrt(2.0)  # by how much copies that find out how large L3 is become smaller
 _ALIKE = 1.03  # times that differ by less are the same
 _TILES: dict[int, tuple[Tiling, ...]] = {
@@ -69,6 +69,14 @@ _STREAMS = {
 """Levels and sizes behind the first axis of the instances' streaming tiles, by rank: of many widths, so that some wait
 for lines and some do not, and with many levels, so that reading and writing the grid does not hide the rest."""
 _WHOLE = 4096  # a size along the first axis that no instance exceeds
+_TOGETHER = (
+    *(Tiling(family="hybrid", time=t, space=s) for t, s in ((16, (4, 16, 384)), (12, (8, 32, 384)))),
+    *(Tiling(family=streaming.FAMILY, time=t, space=(_WHOLE, *s)) for t, s in ((5, (64, 256)), (6, (32, 256)))),
+)
+"""Tilings in which all cores compute a grid of 3D in memory; their tiles lie in L2 and in L3."""
+_PLANE, _PLANES, _PLANES_BYTES = (256, 256), 96, 2**28  # of that grid: planes, at least so many, in at most so much
+_TOGETHER_STEPS = 32
+MOST_TOGETHER = 3  # programs that are measured so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +183,7 @@ class Series:
     """Random instances of one program in one kind of tiles, drawn before anything is compiled or measured."""
 
     program: Program  # computed in float32
-    kind: str  # ``tiles``, ``none`` for sweeps without tiles, or ``streaming``
+    kind: str  # ``tiles``, ``none`` for sweeps without tiles, ``streaming``, or ``together`` for all cores
     shapes: tuple[tuple[int, ...], ...]  # of the instances
     tilings: tuple[Tiling, ...]  # their tilings; instance i has number i modulo their count
 
@@ -183,6 +191,8 @@ class Series:
     def title(self) -> str:
         """What it measures, for people."""
         kinds = {"tiles": "", "none": " without tiles", "streaming": " in streaming tiles"}
+        if self.kind == "together":
+            return f"{self.program.name} on all cores"
         return f"C_iter of {self.program.name}{kinds[self.kind]}"
 
     @property
@@ -229,34 +239,84 @@ def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> 
     return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
 
 
-SERIES = tile_series, sweep_series, stream_series  # what draws the instances of each kind
+CHOSEN: dict[str, Callable[[Sequence[float]], float]] = {
+    "tiles": min,
+    "none": min,
+    "streaming": min,
+    "together": statistics.median,
+}
+"""What of the times of an instance counts: C_iter is never shorter than it is, but what others take of L3 and of memory
+every run meets."""
+SERIES = tile_series, sweep_series, stream_series  # what draws the instances of each kind on one core
 
 
-def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:
-    """Measure the instances of a series on one core; seconds of streaming tiles are without loading and storing."""
-    streams = series.kind == "streaming"
-    if streams:
-        machine = one_core(machine)  # C_iter of the program is among its values
-    guess, least = (1e-9, 1) if streams else (iteration_seconds(series.program, machine).value, _LEAST_STEPS)
-    instances = []
+def together_series(program: Program, machine: Machine) -> Series | None:
+    """Take a grid of 3D in memory, which all cores compute in tiles of several kinds; None where it does not apply."""
+    last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
+    cells = _cells(program, min(4 * last, _PLANES_BYTES, _room(1)))
+    shape = (max(_PLANES, int(cells / math.prod(_PLANE))), *_PLANE)
+    case = make_problem(program, shape, 1024)
+    if untileable(case) or not streaming.FAMILY.applies(case):
+        return None
+    tilings = tuple(catalogue.complete(case, tiling) for tiling in _TOGETHER)
+    return Series(program=program, kind="together", shapes=(shape,) * len(tilings), tilings=tilings)
+
+
+def timed(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Timing, ...]:
+    """Time the instances of a series, on one core or on all."""
+    threads = min(thread_count(), int(machine.sm_count.value)) if series.kind == "together" else 1
+    timings = []
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)
-        kernel, tiling, problem = kernels[index], series.tilings[index], make_problem(series.program, shape, 1)
-        cells = shape if streams else _updated_extents(problem)
-        vectors = math.prod(cells) / machine.vector_width.value
-        steps = max(least, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
-        steps -= steps % (2 * tiling.time)
-        setting = make_setting(replace(problem, shape=cells, steps=steps), machine)
-        sizes = sizes_of(tiling, setting)
-        if streams:
-            *factors, rest = fit.stream_design(sizes, setting).tolist()
-            seconds = _run_seconds(kernel, replace(problem, steps=steps)) - rest
+        kernel, tiling = kernels[index], series.tilings[index]
+        steps = _steps(series, shape, tiling, machine)
+        problem = make_problem(series.program, shape, steps)
+        time = _run_seconds if tiling.family.streams else _advance_seconds
+        timings.append(Timing(shape=shape, steps=steps, tiling=tiling, seconds=time(kernel, problem, threads)))
+    return tuple(timings)
+
+
+def _steps(series: Series, shape: tuple[int, ...], tiling: Tiling, machine: Machine) -> int:
+    """The steps of an instance: whole bands, an even number of them."""
+    least = steps = 2 * tiling.time
+    if series.kind == "together":
+        steps = _TOGETHER_STEPS
+    elif series.kind == "streaming":
+        steps = int(_INSTANCE_SECONDS / (math.prod(shape) / machine.vector_width.value * 1e-9))
+    else:
+        vectors = math.prod(_updated_extents(make_problem(series.program, shape, 1))) / machine.vector_width.value
+        guess = iteration_seconds(series.program, machine).value
+        steps = max(_LEAST_STEPS, int(_INSTANCE_SECONDS / (vectors * guess)))
+    return max(least, steps - steps % least)
+
+
+def instances(series: Series, timings: Sequence[Timing], machine: Machine) -> tuple[Instance, ...]:
+    """What the models say that the instances are made of; seconds of streaming tiles are without loading and storing.
+
+    Of those on all cores that is their seconds if no time beyond L2 is exposed, and what that time is estimated to add.
+    """
+    if series.kind == "streaming":
+        machine = one_core(machine)  # C_iter of the program is among its values
+    found = []
+    for each in timings:
+        problem, seconds = make_problem(series.program, each.shape, each.steps), each.seconds
+        if series.kind == "together":
+            hidden, exposed = (predict(problem, each.tiling, exposing(machine, ratio)).seconds for ratio in (0.0, 1.0))
+            factors = [hidden, exposed - hidden]
+        elif series.kind == "streaming":
+            setting = make_setting(problem, machine)
+            *factors, rest = fit.stream_design(sizes_of(each.tiling, setting), setting).tolist()
+            seconds -= rest
         else:
-            factors = fit.design(tiling.family, sizes, setting).tolist()
-            seconds = _advance_seconds(kernel, problem, steps)
+            setting = make_setting(replace(problem, shape=_updated_extents(problem)), machine)
+            factors = fit.design(each.tiling.family, sizes_of(each.tiling, setting), setting).tolist()
         if seconds > 0:  # else loading and storing would have taken longer than the whole
-            instances.append(Instance(shape=shape, steps=steps, tiling=tiling, factors=tuple(factors), seconds=seconds))
-    return tuple(instances)
+            found.append(
+                Instance(
+                    shape=each.shape, steps=each.steps, tiling=each.tiling, factors=tuple(factors), seconds=seconds
+                )
+            )
+    return tuple(found)
 
 
 def one_core(machine: Machine) -> Machine:
@@ -369,17 +429,17 @@ def _updated_extents(problem: Problem) -> tuple[int, ...]:
     return tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
 
 
-def _advance_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
-    with contextlib.closing(Session(kernel, problem, _inputs(problem), 1)) as session:
-        return _least(lambda: session.advance(steps))
+def _advance_seconds(kernel: CompiledKernel, problem: Problem, threads: int) -> float:
+    with contextlib.closing(Session(kernel, problem, _inputs(problem), threads)) as session:
+        return _least(lambda: session.advance(problem.steps))
 
 
-def _run_seconds(kernel: CompiledKernel, problem: Problem) -> float:
+def _run_seconds(kernel: CompiledKernel, problem: Problem, threads: int) -> float:
     # Between bands rows stay as the kernel orders them: a session would transpose them in every band, which the model
     # would take for arithmetic.
     out = {field: np.zeros(problem.shape, dtype=np.float32) for field in problem.program.updated}
     inputs = replace(_inputs(problem), out=out)
-    return _least(lambda: direct.execute(kernel, problem, inputs, 1))
+    return _least(lambda: direct.execute(kernel, problem, inputs, threads))
 
 
 def _inputs(problem: Problem) -> Inputs:

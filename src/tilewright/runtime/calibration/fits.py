@@ -5,7 +5,7 @@ small instances (:mod:`tilewright.costs.fit`). What times them is given from out
 """
 
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,35 +20,46 @@ from tilewright.programs.stencil import catalogue
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 
-TURNS = 2  # times that every instance is measured
+TURNS = 4  # times that every instance is timed
+_BOXES, _STREAMS = ("l3_exposed_fraction_boxes", "far_row_ratio"), ("l3_exposed_fraction_3d",)
+"""Parameters that say how much of the time beyond L2 is exposed, by the tiles in which it is."""
+_EXPOSED = (0.35, 1.6)  # least and most that is exposed, over what is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
-    """One measured instance of a program."""
+class Timing:
+    """One instance of a program, timed."""
 
     shape: tuple[int, ...]  # extents of the grid
     steps: int  # time steps
     tiling: Tiling
+    seconds: float  # the least time of its repetitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance(Timing):
+    """One measured instance of a program; seconds of streaming tiles are without loading and storing."""
+
     # what it takes per second of C_iter, of a row's start-up and of a box's; of streaming tiles, per second of C_iter
     # and of an advance's start-up, and the seconds of their lines between caches; on GPUs, per second of C_iter, and
     # the seconds of launches and barriers
     factors: tuple[float, ...]
-    seconds: float  # the least time of its repetitions; of streaming tiles, without loading and storing
 
 
 def in_turns(
-    programs: Collection[str], measure: Callable[[str], Sequence[Instance]]
-) -> dict[str, tuple[Instance, ...]]:
-    """Measure the same instances of all programs in turn, twice, and keep the least: a disturbance is over by then."""
-    least: dict[str, dict[object, Instance]] = {name: {} for name in programs}
+    measures: Sequence[Callable[[], Sequence[Timing]]],
+    chosen: Sequence[Callable[[Sequence[float]], float]],  # of each: what of the times of an instance counts
+) -> tuple[tuple[Timing, ...], ...]:
+    """Time the same instances in turn, several times: a disturbance is over by then."""
+    seconds: tuple[dict[Timing, list[float]], ...] = tuple({} for _ in measures)
     for _ in range(TURNS):
-        for name, fastest in least.items():
-            for each in measure(name):
-                key = each.shape, each.steps, each.tiling
-                if key not in fastest or each.seconds < fastest[key].seconds:
-                    fastest[key] = each
-    return {name: tuple(fastest.values()) for name, fastest in least.items()}
+        for measure, found in zip(measures, seconds, strict=True):
+            for each in measure():
+                found.setdefault(replace(each, seconds=0.0), []).append(each.seconds)
+    return tuple(
+        tuple(replace(timing, seconds=choose(many)) for timing, many in found.items())
+        for found, choose in zip(seconds, chosen, strict=True)
+    )
 
 
 def fitted(instances: Sequence[Instance]) -> fit.Fit:
@@ -126,6 +137,34 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
         blocked_ratio=fit.robust(ratios, "1", many) if ratios else machine.blocked_ratio,
         blocked_cycles=fit.robust(cycles, "1", f"C_iter of streaming tiles per operation, {many}"),
     )
+
+
+def exposing(machine: Machine, ratio: float) -> Machine:
+    """A machine of which so many times as much of the time beyond L2 is exposed as this one says."""
+    every = {name: getattr(machine, name).at(_exposed(machine, name, ratio)) for name in (*_BOXES, *_STREAMS)}
+    return replace(machine, **every)
+
+
+def with_exposed(machine: Machine, instances: Iterable[Instance]) -> Machine:
+    """Enter how much of the time beyond L2 is exposed, as instances in memory say that all cores compute."""
+    found: dict[str, Quantity] = {}
+    every = list(instances)
+    for names, streams in ((_BOXES, False), (_STREAMS, True)):
+        ratios = [
+            float(np.clip((each.seconds - each.factors[0]) / each.factors[1], *_EXPOSED))
+            for each in every
+            if each.tiling.family.streams == streams
+        ]
+        note = f"median of {len(ratios)} instances in memory, computed by all cores"
+        for name in names if ratios else ():
+            found[name] = fit.robust([_exposed(machine, name, ratio) for ratio in ratios], "1", note)
+    return replace(machine, **found)  # type: ignore[arg-type]  # (names of its quantities)
+
+
+def _exposed(machine: Machine, name: str, ratio: float) -> float:
+    """So many times an exposed fraction, or how much longer than near ones far rows take."""
+    value, none = getattr(machine, name).value, 1.0 if name == "far_row_ratio" else 0.0
+    return float(none + ratio * (value - none))
 
 
 def _over_tiles(machine: Machine, fits: Mapping[str, fit.Fit]) -> list[float]:
