@@ -6,7 +6,9 @@ import warnings
 import pytest
 
 from tilewright.runtime.warn import forget_warnings
+from tilewright.workloads.annotated.parse.evaluate import formula
 from tilewright.workloads.annotated.verbs.annotate import annotate
+from tilewright.workloads.annotated.verbs.guard import names_of_sum
 from tilewright.workloads.annotated.verbs.meter import Beside, CpuMeter
 
 SHIFT = """
@@ -197,3 +199,15 @@ def test_that_rows_behind_pointers_lie_apart_is_said(tmp_path):
     path.write_text(f"void f(int n, double **r) {{ int i, j;\n{region} }}")
     (site,) = annotate(path).to_dict()["regions"]
     assert "the rows of 'r' must not overlap each other, which nothing looks at" in site["results"][0]["notes"]
+
+
+@pytest.mark.parametrize(
+    ("extent", "names"),
+    [
+        ("N*(M + 2) - k1", {"N", "M", "k1"}),
+        ("100", set()),
+        *((text, None) for text in ("1e5", "N*1e2", "1_000", "0x10", "N**2", "N//2", "max([N, 2])", "[2][0]")),
+    ],
+)
+def test_extents_are_written_in_c_where_c_reads_them_alike(extent, names):
+    assert names_of_sum(formula(extent)) == names

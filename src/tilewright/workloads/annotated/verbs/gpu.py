@@ -1,7 +1,6 @@
 """Regions on a device: OpenCL is built, run and compared here; so is CUDA where there is a GPU, else it is priced."""
 
 import contextlib
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +31,7 @@ from tilewright.workloads.annotated.parse.c import parse_expression
 from tilewright.workloads.annotated.parse.file import LoopRegion
 from tilewright.workloads.annotated.search import Deadline
 from tilewright.workloads.annotated.verbs.case import Case, command_of
-from tilewright.workloads.annotated.verbs.guard import RegionGuard, guard_of, sized_arrays
+from tilewright.workloads.annotated.verbs.guard import RegionGuard, guard_of, names_of_sum, sized_arrays
 from tilewright.workloads.annotated.verbs.meter import NARROW, CpuMeter, LoopVariant, shown_command
 from tilewright.workloads.annotated.verbs.options import AnnotatedOptions, searched, space_of
 from tilewright.workloads.annotated.verbs.priced import CudaPrice
@@ -138,10 +137,9 @@ def _shapes(case: Case, stmt: tree.Stmt) -> dict[str, tuple[tree.Expr, ...]]:
     }
     spec = case.site.spec
     for each in spec.variables if spec is not None else ():
-        text = each.dims[0].text if len(each.dims) == 1 else ""
-        visible = all(name in case.numbers for name in re.findall(r"[A-Za-z_]\w*", text))  # a let is no variable of C
-        if re.fullmatch(r"[\w\s*+()-]+", text) and "**" not in text and visible:
-            shapes[each.name] = (parse_expression(text, f"the extent of {each.name}"),)
+        words = names_of_sum(each.dims[0]) if len(each.dims) == 1 else None
+        if words is not None and words <= case.numbers.keys():  # a let is no variable of C
+            shapes[each.name] = (parse_expression(each.dims[0].text, f"the extent of {each.name}"),)
     if spec is None:
         for name, extent in extents_of(stmt).items():
             shapes[name] = (extent.count,)

@@ -15,11 +15,12 @@ from tilewright.workloads.annotated.lower.lowering import text
 from tilewright.workloads.annotated.lower.transforms import NestContext
 from tilewright.workloads.annotated.nests import nest as tree
 from tilewright.workloads.annotated.nests.values import ELEMENTS
+from tilewright.workloads.annotated.parse.evaluate import Formula
 from tilewright.workloads.annotated.parse.file import LoopRegion
 from tilewright.workloads.annotated.verbs.case import Case
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
-_SUM = re.compile(r"[\w\s*+()-]+")
+_SUM = re.compile(r"(?:\b(?:\d+|[A-Za-z_]\w*)\b|[\s*+()-])+")
 _ANY = "any"
 
 
@@ -96,6 +97,12 @@ def sized_arrays(case: Case, extents: Mapping[str, tree.Expr]) -> dict[str, int 
     return {name: sizes[name] for name in sorted(names)}
 
 
+def names_of_sum(extent: Formula) -> set[str] | None:
+    """Return the names in an extent that C reads alike, or None: not ``1e5``, ``1_000`` or ``N**2``."""
+    plain = _SUM.fullmatch(extent.text) and "**" not in extent.text
+    return set(_WORD.findall(extent.text)) if plain else None
+
+
 def visible_sizes(case: Case) -> dict[str, int | float]:
     """Return what C knows of a size of the input, names and values.
 
@@ -166,8 +173,8 @@ def _reaches(loop: LoopRegion, case: Case, code: tree.Stmt) -> tuple[dict[str, s
         if declared.dims and declared.dims[0] != tree.integer(0) and not tree.names(declared.dims[0]) & inside:
             reach[name] = text(declared.dims[0])
     for each in spec.variables if spec is not None else ():
-        words = set(_WORD.findall(each.dims[0].text)) if each.dims else set()
-        if each.dims and words <= here - inside and _SUM.fullmatch(each.dims[0].text) and "**" not in each.dims[0].text:
+        words = names_of_sum(each.dims[0]) if each.dims else None
+        if words is not None and words <= here - inside:
             reach[each.name] = each.dims[0].text
     # What the region declares, a condition before it does not have.
     own = tree.declared(loop.old) | tree.declared(code)
