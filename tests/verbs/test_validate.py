@@ -9,6 +9,7 @@ import pytest
 
 import first_choice
 from tilewright.base.errors import UsageError
+from tilewright.report import progress
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.verbs.predict import gpu_terms
@@ -63,6 +64,13 @@ def test_no_result_depends_on_the_order_of_logs_or_of_their_lines():
             one.name: one.to_dict() for one in second.stencils
         }
         assert first.calibration.constants == second.calibration.constants
+
+
+def test_a_validation_that_takes_long_says_how_far_it_is(terminal, monkeypatch):
+    stream = terminal()
+    monkeypatch.setattr(progress.waiting.__wrapped__, "__defaults__", (0.0,))
+    validate([synthetic(), synthetic(name="gradient2d")], "v100", held_out=True)
+    assert stream.getvalue().startswith("\rvalidating v100: ")
 
 
 def test_without_points_nothing_is_fitted():

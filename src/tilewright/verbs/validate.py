@@ -25,6 +25,7 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.report.progress import waiting
 from tilewright.report.validation import StencilValidation
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench, read_tuner_file
 from tilewright.schedules.families import hybrid
@@ -108,21 +109,24 @@ def validate(
         if len(seconds) < points + 2:
             raise UsageError(f"a log has at least {points + 2} measured points, {log.program!r} has {len(seconds)}")
     cases = [case_of(log) for log in records]
-    every, results = None, []
-    if model == "published":
-        refuse("a validation of the published model", asked)
-        results = [_published_result(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
-    else:
-        gpu = thread_numbers(where)
-        picks = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
-        chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, picks, strict=True)]
-        every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
-        for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
-            fitted = every
-            if held_out and points and len(cases) > 1:
-                fitted = calibrate([part for i, part in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
-            constants = fitted.constants if fitted else GpuConstants()
-            results.append(_exact_result(case, seconds, picks[number], gpu, constants, off))
+    every: GpuFit | None = None
+    results: list[StencilValidation] = []
+    with waiting(f"validating {where.name}", lambda: (len(results) / len(cases), None)):
+        if model == "published":
+            refuse("a validation of the published model", asked)
+            for case, seconds in zip(cases, measured, strict=True):
+                results.append(_published_result(case, seconds, where, points, _seed(case, seed)))
+        else:
+            gpu = thread_numbers(where)
+            picks = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
+            chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, picks, strict=True)]
+            every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
+            for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
+                fitted = every
+                if held_out and points and len(cases) > 1:
+                    fitted = calibrate([part for i, part in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
+                constants = fitted.constants if fitted else GpuConstants()
+                results.append(_exact_result(case, seconds, picks[number], gpu, constants, off))
     return Validation(
         machine=where.name,
         model=model,
