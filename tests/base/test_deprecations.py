@@ -13,7 +13,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base import deprecations
-from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, GONE, TilewrightDeprecationWarning
+from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, GONE, WENT_IN, TilewrightDeprecationWarning
 from tilewright.base.errors import UsageError
 from tilewright.runtime.warn import forget_warnings
 from tilewright.schedules.tiling import parse
@@ -124,9 +124,18 @@ def test_a_command_refuses_what_is_gone_in_one_sentence():
     assert not done.stdout
 
 
-@pytest.mark.parametrize(("title", "entries"), [("goes", DEPRECATIONS), ("was removed", GONE)])
-def test_the_page_has_the_tables(title, entries):
+def test_what_goes_goes_after_this_version_and_what_is_gone_went_by_it():
+    now, goes, went = ([int(part) for part in each.split(".")[:2]] for each in (tw.__version__, GOES_IN, WENT_IN))
+    assert goes > now >= went
+    assert {each.version for each in DEPRECATIONS.values()} <= {GOES_IN}
+    assert {each.version for each in GONE.values()} == {WENT_IN}
+
+
+@pytest.mark.parametrize(
+    ("title", "entries", "version"), [("goes", DEPRECATIONS, GOES_IN), ("was removed", GONE, WENT_IN)]
+)
+def test_the_page_has_the_tables(title, entries, version):
     page = Path(__file__).parents[2].joinpath("docs", "stability.md").read_text(encoding="utf-8")
     rows = [f"| `{each.name}` | {each.sentence} | {each.instead} |" for each in entries.values()]
     table = "\n".join(["| what | what becomes of it | write, or look |", "| --- | --- | --- |", *rows, ""])
-    assert f"## What {title} in {GOES_IN}\n\n{table}" in page
+    assert f"## What {title} in {version}\n\n{table}" in page

@@ -1,10 +1,11 @@
-"""What goes in version 0.3.0 and what is gone in it: two tables, from which warnings, a page and tests are made."""
+"""What goes in the next minor version and what went in this one: tables, from which warnings and a page are made."""
 
 from dataclasses import dataclass
 
 from tilewright.base.errors import TilewrightWarning, UsageError
 
-GOES_IN = "0.3.0"
+GOES_IN = "0.4.0"
+WENT_IN = "0.3.0"
 
 
 class TilewrightDeprecationWarning(TilewrightWarning, DeprecationWarning):
@@ -18,13 +19,14 @@ class Deprecation:
     name: str  # what is written until then
     sentence: str  # what becomes of it; the version is put behind it
     instead: str  # what to write, or where it is then
+    version: str = WENT_IN  # the one in which it goes, or went
 
     def __str__(self) -> str:
-        return f"{self.sentence} in version {GOES_IN} (hint: {self.instead})"
+        return f"{self.sentence} in version {self.version} (hint: {self.instead})"
 
     def error(self) -> UsageError:
         """Return the refusal of what is gone."""
-        return UsageError(f"{self.sentence} in version {GOES_IN}", self.instead)
+        return UsageError(f"{self.sentence} in version {self.version}", self.instead)
 
 
 def _table(*rows: Deprecation) -> dict[str, Deprecation]:
@@ -36,6 +38,7 @@ DEPRECATIONS = _table(
         "threads=",
         "the option threads of tw.select (--thread-shapes) goes",
         "leave it out: a GPU's thread blocks are chosen with the tiles",
+        GOES_IN,
     ),
 )
 """What goes, by what is written today: it works, and warns."""

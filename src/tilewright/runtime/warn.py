@@ -6,7 +6,7 @@ import threading
 import warnings
 from pathlib import Path
 
-from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, TilewrightDeprecationWarning
+from tilewright.base.deprecations import DEPRECATIONS, WENT_IN, TilewrightDeprecationWarning
 from tilewright.base.errors import TilewrightWarning
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
@@ -40,7 +40,7 @@ def warn_skipped(count: int, where: str) -> None:
     """Warn of entries of a file that name tiling families which are gone, if there are any."""
     if count:
         entries = "1 entry" if count == 1 else f"{count} entries"
-        warn_once(f"{where}: skipped {entries} of tiling families that were removed in version {GOES_IN}")
+        warn_once(f"{where}: skipped {entries} of tiling families that were removed in version {WENT_IN}")
 
 
 def forget_warnings() -> None:

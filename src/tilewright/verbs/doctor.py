@@ -200,7 +200,7 @@ def _cpu() -> tuple[Check, ...]:
 
 
 def _calibration() -> tuple[Check, ...]:
-    fix = "tilewright calibrate, once: 90 to 105 seconds on two cores where nothing else runs"
+    fix = "tilewright calibrate, once: 90 to 160 seconds on two cores where nothing else runs"
     if not hosts.calibrated():
         return (Check(name="calibration", state="absent", detail="speeds are guessed", fix=fix),)
     return (Check(name="calibration", state="ok", detail="this CPU was measured with this compiler"),)
