@@ -1,5 +1,6 @@
 """A user's arrays and scalars -> checked inputs of a problem, and results in the user's own array type."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -258,6 +259,9 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
         raise ArrayError(f"{name!r} is no array of numbers: {reason}", "give a NumPy array") from error
     if value is None:
         raise ArrayError(f"{name!r} is None, where numbers must be", "give a number, or a NumPy array")
+    if isinstance(value, str | os.PathLike):
+        hint = "give a number, or a NumPy array; np.load, or np.asarray(PIL.Image.open(…)), reads one from a file"
+        raise ArrayError(f"{name!r} is the text {os.fspath(value)[:60]!r}, where numbers must be", hint)
     array = real_whole_numbers(array, f"the value {{}} of {name!r}")
     if not is_number(array.dtype):
         # NumPy's files do not keep the name of a type that is not its own.
