@@ -23,7 +23,7 @@ import environment
 import tilewright as tw
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs.machine_code import listing
-from tilewright.costs.machine_code.bound import Bound, Needs, bound, followed, work
+from tilewright.costs.machine_code.bound import Bound, Needs, bound, followed, round_of, work
 from tilewright.costs.machine_code.listing import read
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
@@ -114,8 +114,8 @@ def edge_tiles(problem: Problem, tiling: Tiling) -> float:
 
 def tested(problem: Problem, tiling: Tiling, machine: Machine) -> Bound | None:
     """Return the bound of the loop that tests every cell, which streaming tiles at edges take; None for others."""
-    asked = work(problem, gpu_schedule(problem, tiling))
-    if asked is None or not tiling.family.streams:
+    each, asked = (of(problem, gpu_schedule(problem, tiling)) for of in (round_of, work))
+    if each is None or asked is None or not tiling.family.streams:
         return None
     small = dataclasses.replace(problem, shape=(64,) * problem.program.rank, steps=2)
     source = emit_device(small, gpu_schedule(small, tiling), "cuda")
@@ -126,7 +126,7 @@ def tested(problem: Problem, tiling: Tiling, machine: Machine) -> Bound | None:
         return None
     path, rounds = other
     needs = Needs(threads=kernel.threads, registers=code.resources.registers, shared_bytes=source.shared_bytes)
-    return bound(followed(path, needs, asked.updates / rounds, machine), asked, machine)
+    return bound(followed(path, needs, each.updates / rounds, machine), asked, machine)
 
 
 def ranked(problem: Problem, machine: Machine) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def test_there_are_next_best_tilings_all_legal_and_none_is_the_last():
     problem = make_problem(program("heat2d"), LARGE[2], 64)
     found = gpu_defaults(problem, files.load("h100"))
     assert len(found) > 3
-    assert len({each.tiling.family for each in found}) >= 3
+    assert {each.tiling.family for each in found} == {"streaming", "none"}  # hybrid tiles promise less than none
     assert [str(each.tiling) for each in found].count("none") == 1
     assert found[-1].tiling.family == "none"
     assert all(isinstance(check(problem, each.tiling), Legal) for each in found)

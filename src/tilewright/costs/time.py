@@ -229,6 +229,8 @@ def _on_gpu(
         result = streams.evaluate(streaming.blocks(sizes, facts), facts, rates, compiled)
     else:
         work = tiles_of(family).blocks(sizes, facts)
+        if work.printed and len(facts.shape) == 1:
+            rates = blocks.in_lines(facts, rates)
         if not work.printed or len(facts.shape) == 1 or not len(sizes.time) or not facts.steps:
             return blocks.evaluate(work, sizes.k, facts, rates)
         from tilewright.costs.gpu import threads as selector

@@ -124,8 +124,9 @@ def test_every_resource_counts():
     assert scaled("clock", 2.0) < base
 
 
-def test_the_scheduler_with_a_warp_more_is_the_last():
+def test_the_scheduler_with_a_warp_more_is_the_last(monkeypatch):
     """Of blocks of 8, 9 and 12 warps, one per multiprocessor: issue takes as long with 9 as with 12."""
+    monkeypatch.setattr(streaming_gpu, "IN_TURN", 0.0)
 
     def issue(threads):
         text = f"streaming:t=2,s=512x60x{4 * threads - 4},threads=1x32x{threads}"
@@ -140,16 +141,23 @@ def test_the_scheduler_with_a_warp_more_is_the_last():
     assert some == many == pytest.approx(1.5 * few)
 
 
-def test_rows_from_memory_take_the_path_to_shared_memory():
+def test_rows_from_memory_take_the_path_to_shared_memory(monkeypatch):
     """With four-byte values a warp's row of 2 x 4 cells is 8 wavefronts in and 8 out, besides what is on chip."""
+    monkeypatch.setattr(streaming_gpu, "IN_TURN", 0.0)
     text = "streaming:t=4,s=512x32x64,threads=1x20x18"
     problem = make_problem(program("j3d7pt"), (512, 512, 512), 96)
     setting = make_setting(problem, H200)
     block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
-    found, _ = evaluated("j3d7pt", (512, 512, 512), text)
     assert block.turns[0] == 8
     taken = 12 * (block.words[0] + 16) * block.rows[0] / 1.98e9
-    assert found.compute_seconds[0] == pytest.approx(taken)
+
+    def computed():
+        return evaluated("j3d7pt", (512, 512, 512), text)[0].compute_seconds[0]
+
+    assert computed() == pytest.approx(taken)
+    monkeypatch.setattr(streaming_gpu, "IN_TURN", 1.0)  # nothing is hidden: its instructions come on top
+    issue = cycles_of(block, setting).issue(np.ones(1))[0]
+    assert computed() == pytest.approx(taken + issue / 1.98e9)
 
 
 def test_others_fill_the_waits_of_a_block_but_the_last():
@@ -203,7 +211,7 @@ def test_a_tile_more_than_the_device_holds_waits_for_one_to_end():
     block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
     every = (cycles_of(block, setting, edge=edge) for edge in (False, True))
     fast, slow = (each.cycles(np.ones(1)).sum() for each in every)
-    assert slow > 1.3 * fast
+    assert slow > 1.25 * fast
     launches = whole.wavefronts[0]
     assert launches == steps // 14
     each = [(found.seconds[0] - found.sync_seconds[0]) / launches * 1.98e9 for found in (whole, more)]

@@ -5,17 +5,23 @@ blocks each take ``min(m', c) + k N max(m', c)`` for k > 1, which is (12) for N 
 nothing. What differs from the printed form besides is exact geometry, see :mod:`tilewright.costs.work.hexagonal`.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tilewright.base.constants import WORD
+from tilewright.base.constants import WARP, WORD
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.facts import Facts
 from tilewright.costs.rates import Rates
+from tilewright.costs.work.threads import body
 from tilewright.costs.work.tiles import BlockWork, SweepWork
+
+WARPS_IN_STEP = 1.45
+"""Cycles of the path to shared memory over those of the accesses, of warps that begin a row together: the simulation of
+machine code (:mod:`tilewright.costs.machine_code.bound`) shows 1.2 to 1.45 for sm_90."""
 
 
 def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:
@@ -58,6 +64,23 @@ def whole_tiles(work: BlockWork, facts: Facts, **times: Any) -> Breakdown:  # no
         shared_bytes=shared_bytes(work, facts),
         dram_bytes=1.0 * (read + written) * WORD * work.count * work.tiles,
         **times,
+    )
+
+
+def in_lines(facts: Facts, rates: Rates) -> Rates:
+    """Return rates at which no cell of a hexagon in 1D takes less than its accesses on chip do, by machine code."""
+    # A row waits once for what its cells read, and for their arithmetic. What was measured holds all of that.
+    gpu, cell, each = rates.numbers, body(facts.problem.program), rates.c_iter
+    if each.source == "measured":
+        return rates
+    accesses = (cell.reads + cell.stores) * facts.itemsize / WORD * (rates.vector_width / WARP)
+    share = max(1.0, WARPS_IN_STEP * accesses / gpu.clock / each.value)
+    low, high = (None if end is None else share * end for end in (each.low, each.high))
+    wait = (gpu.load_latency + cell.arithmetic * gpu.pipeline_cycles) / gpu.clock
+    return replace(
+        rates,
+        c_iter=replace(each, value=share * each.value, low=low, high=high),
+        barrier_seconds=rates.barrier_seconds + wait,
     )
 
 

@@ -13,11 +13,14 @@ from tilewright.base.constants import MOST_REGISTERS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.facts import Facts
-from tilewright.costs.work.threads import ThreadWork
+from tilewright.costs.work.threads import ThreadWork, body
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 
 _REGISTER_STEP = 8
+DOUBLE_SPECIAL_SLOTS = 16.0
+"""Further instructions of a division or root in float64: machine code for sm_90 has 15 on the pipe of float64, and as
+many others."""
 TERMS = (
     "registers",
     "latency",
@@ -124,6 +127,12 @@ def thread_numbers(machine: Machine) -> Numbers:
 def double_cost(facts: Facts, gpu: Numbers) -> float:
     """Return for how many times as long an operation occupies its pipe as one of float32 does."""
     return 1.0 / gpu.fp64_ratio if facts.itemsize > WORD else 1.0
+
+
+def arithmetic_slots(facts: Facts) -> float:
+    """Return the instructions of a point's arithmetic, where divisions and roots of float64 are written out."""
+    cell = body(facts.problem.program)
+    return cell.arithmetic + (DOUBLE_SPECIAL_SLOTS * cell.specials if facts.itemsize > WORD else 0.0)
 
 
 def residency(

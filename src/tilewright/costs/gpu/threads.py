@@ -31,6 +31,9 @@ from tilewright.costs.work.tiles import BlockWork
 from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil.program import Program
 
+IN_LOOPS = 2.0
+"""Cycles of the path to shared memory over those of a tile's accesses at least: the simulation of machine code
+(:mod:`tilewright.costs.machine_code.bound`) shows 1.3 to 2.0 for sm_90."""
 _LINE_WORDS = 32
 _SECTOR_WORDS = 8
 _L1_WAYS = 4  # ways of L1, timing: rows further apart than a way lie in sets by chance, since higher bits are hashed
@@ -153,6 +156,11 @@ def timed(
     timing = evaluate(case_of(sizes, facts), rates.numbers, compiled=compiled)
     queue = ceil_div(work.width, rates.sm_count) * work.fronts.count
     each = np.maximum(1, queue * work.count)
+    # The model is of another compiler's code. Ours goes through loops, every cell of which reads all that it needs.
+    cell = body(facts.problem.program)
+    accesses = (cell.reads + cell.stores) * facts.itemsize / WORD / WARP / rates.numbers.clock
+    least = IN_LOOPS * each * work.points / facts.stages * accesses
+    waits = np.maximum(0.0, least - (timing.seconds - timing.launch))
     held = blocks.resident(np.zeros_like(sizes.k), blocks.shared_bytes(work, facts), rates)
     fits = (held > 0) & (sizes.k <= np.maximum(held, timing.resident))
     return blocks.whole_tiles(
@@ -161,8 +169,12 @@ def timed(
         tiles_per_sm=np.where(fits, timing.resident, 0),
         io_seconds=np.maximum(timing.dram, timing.l2) / each,
         compute_seconds=np.maximum(timing.issue, timing.access) / each,
-        prism_seconds=(timing.seconds - timing.launch) / np.maximum(1, queue),
-        terms={**timing.shares, "arithmetic": np.where(fits, timing.shares["arithmetic"], np.inf)},
+        prism_seconds=(timing.seconds - timing.launch + waits) / np.maximum(1, queue),
+        terms={
+            **timing.shares,
+            "arithmetic": np.where(fits, timing.shares["arithmetic"], np.inf),
+            "on-chip memory": timing.shares["on-chip memory"] + waits,
+        },
         parts={name: np.asarray(getattr(timing, name)) for name in PARTS},
     )
 

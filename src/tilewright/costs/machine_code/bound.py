@@ -3,7 +3,8 @@
 Per round of the steady path every resident warp issues all its instructions, and every pipe takes its share; the lowest
 of the bounds by issue, pipes, shared memory and the simulated rounds is the speed of a
 multiprocessor. The tiling says which part of the cells that threads compute are useful, and how many tiles there are:
-they run in whole waves of the resident blocks. DRAM bounds the result from another side. Never a measurement.
+they run in waves of the resident blocks, those of the last wave by themselves. DRAM bounds the result from another
+side. Never a measurement.
 
 In the simulation every scheduler issues at most one instruction per cycle, of the warp that it issued last or else of
 the oldest one that may go on: the compiler's stall counts and scoreboards say when a warp may. A pipe is busy for some
@@ -15,18 +16,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT
+import numpy as np
+
+from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT, WORD
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.costs.machine_code.listing import MEMORY, PIPES, SCOREBOARDS, UNIT_OF, Code, WarpPath, steady
+from tilewright.costs.arrays import TileSizes
+from tilewright.costs.facts import Facts, facts_of
+from tilewright.costs.machine_code.listing import (
+    MEMORY,
+    PIPES,
+    SCOREBOARDS,
+    UNIT_OF,
+    Code,
+    RowValues,
+    WarpPath,
+    row,
+    steady,
+)
+from tilewright.costs.work import hexagonal
+from tilewright.costs.work.tiles import BlockWork
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.code import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import Tiling
 
 _MAX_WARP_BLOCKS = 32
 QUEUE = 16  # wavefronts that may wait for the path to shared memory before schedulers issue no more
 _ROUNDS = 10
+_FEW_BLOCKS = 4  # resident blocks up to which waves that have fewer are simulated, too
 _OPERANDS = 8
 _STAGGER = (37, 3, 64)  # by how many cycles blocks and warps start apart, and the most
 
@@ -46,13 +65,22 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a thread does in a round of a kernel's steady path."""
+
+    updates: float  # updates of cells
+    loops: bool = True  # whether that path is a loop, not the whole kernel
+    row: RowValues | None = None  # of a prism, whose rounds are rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchWork:
     """What the grid asks of a kernel, per launch."""
 
-    updates: float  # updates of cells that a thread computes in a round of the steady path
     useful: float  # share of the updates of a tile's threads that are of its own cells and inside the grid
     tiles: int  # blocks of a launch
     dram_bytes: float  # bytes between DRAM and chip per useful update, at least
+    launches: int  # of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +95,13 @@ class Steady:
     # updates per cycle at most, by what bounds them: ``issue``, ``fp32``, ``alu``, ``shared``, ``control``, and
     # ``latency`` by the simulation
     rates: dict[str, float]
+    # the same by the simulation of 1, 2, … blocks where few are resident; the last wave may have so many
+    fewer: tuple[float, ...] = ()
+
+    def last(self, blocks: int) -> float:
+        """Return the updates per cycle at most of the blocks of a wave that does not fill the multiprocessor."""
+        simulated = {"latency": self.fewer[blocks - 1]} if blocks <= len(self.fewer) else {}
+        return min((self.rates | simulated).values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +110,7 @@ class Bound:
 
     steady: Steady
     useful: float  # share of the updates that are useful
-    waves: float  # share of the places for blocks that are filled, in whole waves
+    waves: float  # share of the places for blocks that are filled, the last wave's as long as they take
     dram: float  # useful updates per second at most, by DRAM
     updates: float  # useful updates per second at most
     binding: str  # what bounds them: a name of ``steady.rates``, or ``dram``
@@ -152,9 +187,26 @@ def timing(machine: Machine) -> Timing:
     return Timing(schedulers=int(gpu.schedulers), busy=busy, latency=latency, branch=gpu.taken_branch_cycles)
 
 
-def analyse(code: Code, needs: Needs, updates: float, machine: Machine, *, loops: bool = True) -> Steady:
-    """Follow a kernel's steady path, whose round computes so many updates per thread, on one multiprocessor."""
-    return followed(steady(code, loops=loops), needs, updates, machine)
+def analyse(code: Code, needs: Needs, each: Round, machine: Machine) -> Steady:
+    """Follow a kernel's steady path, round after round, on one multiprocessor."""
+    path = steady(code, loops=each.loops) if each.row is None else row(code, each.row)
+    return followed(path, needs, each.updates, machine)
+
+
+def in_turn(kernels: Sequence[Steady]) -> Steady:
+    """Return what kernels do that are launched one after the other for an update of all fields."""
+    pipes = dict.fromkeys(pipe for each in kernels for pipe in each.pipes)
+    rates = set[str]().union(*(each.rates for each in kernels))
+    return Steady(
+        instructions=sum(each.instructions for each in kernels),
+        pipes={pipe: sum(each.pipes.get(pipe, 0.0) for each in kernels) for pipe in pipes},
+        body_bytes=max(each.body_bytes for each in kernels),
+        blocks=min(each.blocks for each in kernels),
+        warps=min(each.warps for each in kernels),
+        rates={
+            name: 1.0 / sum(1.0 / each.rates[name] for each in kernels if name in each.rates) for name in sorted(rates)
+        },
+    )
 
 
 def followed(path: WarpPath, needs: Needs, updates: float, machine: Machine) -> Steady:
@@ -163,9 +215,13 @@ def followed(path: WarpPath, needs: Needs, updates: float, machine: Machine) -> 
     blocks = resident_blocks(needs, machine)
     counts = {pipe: path.count(pipe) / updates for pipe in (*PIPES, "alu", "uniform")}
     rates = {name: WARP * updates / taken for name, taken in _cycles(path, clock).items() if taken}
+
+    def simulated(count: int) -> float:
+        return WARP * updates * needs.warps * count / cycles(path, clock, needs.warps, count)
+
+    fewer = tuple(simulated(count) for count in range(1, blocks)) if blocks <= _FEW_BLOCKS else ()
     if blocks:
-        simulated = cycles(path, clock, needs.warps, blocks)
-        rates["latency"] = WARP * updates * needs.warps * blocks / simulated
+        rates["latency"] = simulated(blocks)
     return Steady(
         instructions=len(path.instructions) / updates,
         pipes={pipe: count for pipe, count in counts.items() if count},
@@ -173,6 +229,7 @@ def followed(path: WarpPath, needs: Needs, updates: float, machine: Machine) -> 
         blocks=blocks,
         warps=blocks * needs.warps,
         rates=rates,
+        fewer=fewer,
     )
 
 
@@ -191,10 +248,11 @@ def _cycles(path: WarpPath, clock: Timing) -> dict[str, float]:
 
 def bound(code: Steady, work: LaunchWork, machine: Machine) -> Bound:
     """Bound the speed of a grid's launches by what one multiprocessor can do."""
-    count = int(machine.sm_count.value)
-    resident = max(1, code.blocks) * count
-    waves = work.tiles / (math.ceil(work.tiles / resident) * resident)
+    count, resident = int(machine.sm_count.value), max(1, code.blocks)
     binding = min(code.rates, key=lambda name: code.rates[name])
+    turns, rest = divmod(ceil_div(work.tiles, count), resident)
+    places = turns * resident + (rest * code.rates[binding] / code.last(rest) if rest else 0.0)
+    waves = work.tiles / (places * count)
     rate = code.rates[binding] * count * machine.clock.value * work.useful * waves
     dram = machine.dram_bandwidth.value / work.dram_bytes
     if not code.blocks:
@@ -209,44 +267,81 @@ def bound(code: Steady, work: LaunchWork, machine: Machine) -> Bound:
     )
 
 
-def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
-    """Return the updates of cells that a thread computes in a round of its kernel's steady path; None where unknown."""
-    # Known of ``none``, whose kernels have no loop, and of streaming tiles in thread blocks, whose steady loop advances
-    # by as many rows as a ring has. Other families have loops inside loops.
+def round_of(problem: Problem, schedule: GpuSchedule) -> Round | None:
+    """Return what a thread does in a round of its kernels' steady path; None where that is unknown."""
+    # Known of ``none``, whose kernels have no loop, of streaming tiles in thread blocks, whose steady loop advances by
+    # as many rows as a ring has, and of prisms, whose rounds are rows. Neither recurrences, whose planes are launches,
+    # nor skewed and diamond tiles, which nobody gets who does not ask for them, have one.
     tiling = schedule.tiling
-    analysis = problem.program.analysis
-    if tiling.family.untiled and len(analysis.stages) == 1 and not analysis.sweep:
-        return float(schedule.column)
+    if tiling.family.untiled and not problem.program.analysis.sweep:
+        return Round(updates=float(schedule.column), loops=False)
     if tiling.family.streams:
         tile = stream_block.tile_of(problem, tiling)
-        return float(tile.levels * schedule.advances * tile.thread_cells)
-    return None
+        return Round(updates=float(tile.levels * schedule.advances * tile.thread_cells))
+    if not tiling.family.hexagons:
+        return None
+    facts, tiles = prisms(problem, tiling)
+    each = float(tiles.meetings[0]) * math.prod(schedule.threads)
+    updates = float(tiles.points[0]) / facts.stages / each
+    return Round(
+        updates=updates,
+        row=RowValues(
+            computed=updates * len(problem.program.statements),
+            loaded=float(tiles.input_values[0]) / each,
+            stored=float(tiles.output_values[0]) / each,
+            words=facts.itemsize // WORD,
+        ),
+    )
+
+
+def prisms(problem: Problem, tiling: Tiling) -> tuple[Facts, BlockWork]:
+    """Return what is known of a problem and of the prisms of a tiling."""
+    facts = facts_of(problem, cpu=False)
+    sizes = TileSizes.of(*(np.array([size], dtype=np.int64) for size in (tiling.time, *tiling.space)))
+    return facts, hexagonal.blocks(sizes, facts)
 
 
 def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
-    """Return what a grid asks of the kernel of a tiling; None where :func:`round_updates` is."""
+    """Return what a grid asks of the kernels of a tiling; None where :func:`round_of` is."""
     # Bytes are what a tile loads and stores, halos included, though part of them is still in L2 from its neighbours.
-    updates = round_updates(problem, schedule)
-    if updates is None:
+    each = round_of(problem, schedule)
+    if each is None:
         return None
-    program, shape = problem.program, problem.shape
+    program, shape, tiling = problem.program, problem.shape, schedule.tiling
     versions = sum(program.history(field) for field in program.updated)
     constants = len(program.fields) - len(program.updated)
-    if schedule.tiling.family.untiled:
+    cells = math.prod(shape)
+    if tiling.family.untiled:
         groups = math.prod(ceil_div(n, size) for n, size in zip(shape, schedule.cells, strict=True))
         moved = versions + constants + len(program.updated)
-        useful = math.prod(shape) / (groups * math.prod(schedule.cells))
-        return LaunchWork(updates=updates, useful=useful, tiles=groups, dram_bytes=float(moved * problem.itemsize))
-    tiling = schedule.tiling
+        return LaunchWork(
+            useful=cells / (groups * math.prod(schedule.cells)),
+            tiles=groups,
+            dram_bytes=float(moved * problem.itemsize),
+            launches=problem.steps * len(program.analysis.stages),
+        )
+    if tiling.family.hexagons:  # which compute nothing twice; those that something cuts are counted as their part
+        facts, tiles = prisms(problem, tiling)
+        fronts = int(tiles.fronts.count[0])
+        moved = (tiles.input_values[0] + tiles.output_values[0]) * facts.itemsize
+        return LaunchWork(
+            useful=1.0,
+            tiles=max(1, round(float(tiles.tiles[0]) / max(1, fronts))),
+            dram_bytes=float(moved * facts.stages / tiles.points[0]),
+            launches=fronts,
+        )
     tile = stream_block.tile_of(problem, tiling)
-    tiles = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
+    tiles_ = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
     rows = min(tiling.space[0], shape[0]) + tile.growth.pipeline.extra_rows(tile.levels)
     computed = rows * math.prod(schedule.threads) * tile.thread_cells
     loaded = math.prod(tile.loaded)
-    cells = math.prod(shape)
-    moved = (tiles * loaded * (versions + constants) + cells * versions) * problem.itemsize
-    useful = cells / (tiles * computed)
-    return LaunchWork(updates=updates, useful=useful, tiles=tiles, dram_bytes=moved / (cells * tile.levels))
+    moved = (tiles_ * loaded * (versions + constants) + cells * versions) * problem.itemsize
+    return LaunchWork(
+        useful=cells / (tiles_ * computed),
+        tiles=tiles_,
+        dram_bytes=moved / (cells * tile.levels),
+        launches=problem.steps // tile.levels + problem.steps % tile.levels * len(program.analysis.stages),
+    )
 
 
 class _Warp:

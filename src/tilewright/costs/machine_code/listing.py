@@ -7,9 +7,12 @@ Source of the fields: Jia et al., "Dissecting the NVIDIA Volta GPU architecture 
 Most of a kernel's time goes on one path: the steady loop, or the whole of the code. Loops are the natural loops of back
 edges (Aho et al., "Compilers", section 9.6.6). Of every loop the path from its head to its back edge with the most
 arithmetic and accesses is taken, of equal ones the shorter; the steady loop is the one whose path has the most
-arithmetic. A kernel may have one loop in several forms, inside the grid and at its edges: of those with nearly the same
-arithmetic the shortest is the steady one. A loop around loops with arithmetic is none: it says in which order they are
+barriers, one per advance, or the most arithmetic where no loop has a barrier. A kernel may have one loop in several
+forms, inside the grid and at its edges, which compare with constants there: of those with nearly as many the shortest
+is the steady one. A loop around loops with arithmetic is none: it says in which order they are
 gone through.
+
+Prisms have other loops for what they bring on chip, compute there and write back: :func:`row` puts a row together.
 """
 
 import re
@@ -142,8 +145,8 @@ def _width(name: str) -> float:
 
 
 _WORK = {"fp32", "fp64", "stg", "ldg", "sts"}
-_ARITHMETIC = {"fp32", "fp64"}
-_ALIKE = 0.75  # share of the most arithmetic from which on a loop is another form of the same one
+_ARITHMETIC = ("fp32", "fp64")
+_ALIKE = 0.75  # share of the longest round from which on a loop is another form of the same one
 
 
 class WarpPath:
@@ -151,6 +154,7 @@ class WarpPath:
 
     def __init__(self, code: Code, places: list[int], size: int, *, loops: bool) -> None:
         """Follow places of a code."""
+        self.places = places
         self.instructions: tuple[Instruction, ...] = tuple(code.instructions[place] for place in places)
         following: list[int | None] = [*places[1:], None]
         # of every instruction whether it is a branch that is taken; the last one of a loop is
@@ -165,9 +169,13 @@ class WarpPath:
         """Instructions of some pipes."""
         return sum(each.pipe in pipes for each in self.instructions)
 
+    def words(self, pipe: str) -> float:
+        """4-byte words that a thread moves by a pipe of memory."""
+        return sum(each.width for each in self.instructions if each.pipe == pipe)
 
-def computing(code: Code) -> list[WarpPath]:
-    """Return the paths of the loops that have arithmetic and are around no other such loop, in order of their ends."""
+
+def _loops(code: Code) -> list[tuple[set[int], WarpPath]]:
+    """The bodies and paths of all loops, in order of their ends."""
     after = _successors(code)
     before: list[list[int]] = [[] for _ in after]
     for place, targets in enumerate(after):
@@ -179,19 +187,26 @@ def computing(code: Code) -> list[WarpPath]:
             if head > tail or not code.instructions[tail].target:
                 continue
             body = _natural(before, head, tail)
-            path_places = _heaviest(code, after, body, head, {tail})
-            path = WarpPath(code, path_places, len(body), loops=True)
-            if path.count(*_ARITHMETIC):
-                loops.append((body, path))
+            loops.append((body, WarpPath(code, _heaviest(code, after, body, head, {tail}), len(body), loops=True)))
+    return loops
+
+
+def _innermost(loops: list[tuple[set[int], WarpPath]]) -> list[WarpPath]:
     return [path for body, path in loops if not any(other < body for other, _ in loops)]
+
+
+def computing(code: Code) -> list[WarpPath]:
+    """Return the paths of the loops that have arithmetic and are around no other such loop, in order of their ends."""
+    return _innermost([(body, path) for body, path in _loops(code) if path.count(*_ARITHMETIC)])
 
 
 def steady(code: Code, *, loops: bool = True) -> WarpPath:
     """Return the path of a kernel's steady loop, or through all of it where no loop computes anything."""
     paths = computing(code) if loops else []  # else every loop is passed once
     if paths:
-        most = max(path.count(*_ARITHMETIC) for path in paths)
-        alike = [path for path in paths if path.count(*_ARITHMETIC) >= _ALIKE * most]
+        unit = _unit(paths)
+        most = max(path.count(*unit) for path in paths)
+        alike = [path for path in paths if path.count(*unit) >= _ALIKE * most]
         return min(alike, key=lambda path: len(path.instructions))
     after = _successors(code)
     ends = {place for place, targets in enumerate(after) if not targets}
@@ -199,17 +214,53 @@ def steady(code: Code, *, loops: bool = True) -> WarpPath:
     return WarpPath(code, _heaviest(code, after, whole, 0, ends), len(whole), loops=False)
 
 
+def _unit(paths: list[WarpPath]) -> tuple[str, ...]:
+    """The pipes by which rounds of loops are as long."""
+    return ("barrier",) if any(path.count("barrier") for path in paths) else _ARITHMETIC
+
+
 def with_tests(code: Code) -> tuple[WarpPath, float] | None:
     """Return the shortest other form of the steady loop, and its rounds per round of that one; None without one."""
-    # A form may be written out for fewer advances: its share of the arithmetic says for how many.
-    usual = steady(code)
-    most = usual.count(*_ARITHMETIC)
-    others = [path for path in computing(code) if path.instructions != usual.instructions]
+    # A form may be written out for fewer advances.
+    usual, paths = steady(code), computing(code)
+    unit = _unit(paths)
+    others = [path for path in paths if path.instructions != usual.instructions and path.count(*unit)]
     if not usual.loops or not others:
         return None
-    rounds = {number: most / path.count(*_ARITHMETIC) for number, path in enumerate(others)}
+    rounds = {number: usual.count(*unit) / path.count(*unit) for number, path in enumerate(others)}
     shortest = min(rounds, key=lambda number: rounds[number] * len(others[number].instructions))
     return others[shortest], rounds[shortest]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowValues:
+    """What a thread does in a row of a prism, in values."""
+
+    computed: float  # computed from chip to chip
+    loaded: float  # brought on chip, a row's share of its tile's
+    stored: float  # written back from there
+    words: int  # 4-byte words of a value
+
+
+def row(code: Code, values: RowValues) -> WarpPath:
+    """Return what a thread issues at least in a row of a prism: its loops as often as values ask for, and a barrier."""
+    # A kernel has its loops for whole tiles, for those that are cut, and for what blocks of cells leave. The cheapest
+    # per value go first. What stands around the loops is left out.
+    loops = [path for path in _innermost(_loops(code)) if not path.count("barrier")]
+    kinds = (
+        (values.computed, "sts", [path for path in loops if not path.count("ldg")]),
+        (values.loaded, "sts", [path for path in loops if path.count("ldg")]),
+        (values.stored, "stg", [path for path in loops if not path.count("sts")]),
+    )
+    places: list[int] = []
+    for moved, pipe, some in kinds:
+        each, left = [(path.words(pipe) / values.words, path) for path in some if path.count(pipe)], moved
+        for many, path in sorted(each, key=lambda one: len(one[1].instructions) / one[0]):
+            rounds = int(left / many)
+            places += path.places * rounds
+            left -= rounds * many
+    places += [place for place, each in enumerate(code.instructions) if each.pipe == "barrier"][:1]
+    return WarpPath(code, places, len(set(places)), loops=True)
 
 
 def _successors(code: Code) -> list[list[int]]:

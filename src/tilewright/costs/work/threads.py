@@ -34,6 +34,7 @@ class CodeCounts:
     """What one point of a program costs, in instructions and accesses."""
 
     arithmetic: float  # arithmetic instructions per cell and step, multiplications and additions fused in pairs
+    specials: int  # divisions, roots and functions, which are among them
     # for every column of reads along the hexagon's axis the offsets along that axis: the reads of ``u[-1, 0], u[0, 0],
     # u[1, 0], u[0, 1]`` are two columns, ``(-1, 0, 1)`` and ``(0,)``
     columns: tuple[tuple[int, ...], ...]
@@ -100,6 +101,7 @@ def body(program: Program) -> CodeCounts:
             columns.setdefault((read.field, read.level, read.offset[1:]), set()).add(read.offset[0])
     return CodeCounts(
         arithmetic=float(plain + _SPECIAL_SLOTS * specials),
+        specials=specials,
         columns=tuple(tuple(sorted(columns[key])) for key in sorted(columns, key=str)),
         stores=len(program.statements),
         rows=len({(read.field, read.level, read.offset[:-1]) for each in program.statements for read in each.reads}),

@@ -38,7 +38,7 @@ NEAR = 0.1
 """Of every size and shape those are in the space that take no longer than the best of all families by this share."""
 _LARGEST_OUTER = 32
 _GRID = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}  # shapes by rank where threads share the cells of a whole box or grid
-_HEXAGONS_1D = 256  # threads that share a hexagon's row in 1D
+_HEXAGONS_1D = 1024  # threads that share a hexagon's row in 1D at most: its cells wait for what they read on chip
 _TILES = 1024  # tiles that are evaluated at a time, with all their shapes
 PIECE_POINTS = 2**18  # about this many points are yielded at a time, whatever the size of the set
 _MOST_PER_AXIS = 4096
@@ -139,7 +139,7 @@ def default_threads(problem: Problem, tiling: Tiling) -> Shape:
     if not tiling.family.prisms:
         return _GRID[rank]
     if rank == 1:
-        return (_HEXAGONS_1D,)
+        return (min(max(tiling.space[0] // WARP * WARP, WARP), _HEXAGONS_1D),)
     threads = selector.default_threads(tuple(np.array([size], dtype=np.int64) for size in tiling.space))
     return tuple(int(count[0]) for count in threads)
 

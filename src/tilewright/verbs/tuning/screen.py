@@ -14,8 +14,9 @@ from tilewright.base.constants import SAFE_REGISTERS
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
 from tilewright.codegen.gpu.emit import emit_device
+from tilewright.codegen.source import EntryPoint
 from tilewright.costs import time as time_model
-from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, bound, round_updates, work
+from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, bound, in_turn, round_of, work
 from tilewright.costs.machine_code.listing import OLDEST, read
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
@@ -109,18 +110,23 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     source = emit_device(problem, schedule, "cuda", strict=strict)
     code = nvrtc.compile_cuda(source.text, architecture(machine), strict=strict)
     needs = replace(code.resources, shared_bytes=source.shared_bytes)
-    updates = round_updates(problem, schedule)
+    each = round_of(problem, schedule)
     capability = 0.0 if machine.compute_capability is None else machine.compute_capability.value
-    if updates is None or needs.registers is None or capability < OLDEST:
+    if each is None or needs.registers is None or capability < OLDEST:
         return Built(resources=needs)
     try:
         listing = nvrtc.disassemble(code.cubin)
     except ToolchainError as error:
         return Built(resources=needs, unlisted=str(error))
-    kernel = source.kernels[0]
-    block = Needs(threads=kernel.threads, registers=needs.registers, shared_bytes=source.shared_bytes)
-    listed, loops = read(listing), not tiling.family.untiled
-    return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine, loops=loops))
+    listed, registers = read(listing), needs.registers
+
+    def follow(kernel: EntryPoint) -> Steady:
+        block = Needs(threads=kernel.threads, registers=registers, shared_bytes=source.shared_bytes)
+        return analyse(listed[kernel.entry], block, each, machine)
+
+    # Without tiles a kernel per stage; of streaming tiles those behind the first compute what makes up no band.
+    kernels = source.kernels if tiling.family.untiled else source.kernels[:1]
+    return Built(resources=needs, steady=in_turn([follow(kernel) for kernel in kernels]))
 
 
 def _verdict(problem: Problem, machine: Machine, tiling: Tiling, reply: Reply) -> Screened:
@@ -149,8 +155,7 @@ def _with_bound(problem: Problem, machine: Machine, built: Built, verdict: Scree
     if built.steady is None or demand is None or not built.steady.blocks:
         return verdict
     limit = bound(built.steady, demand, machine)
-    started = -(-problem.steps // max(1, verdict.tiling.time)) * machine.launch_seconds.value
-    seconds = started + math.prod(problem.shape) * problem.steps / limit.updates
+    seconds = demand.launches * machine.launch_seconds.value + math.prod(problem.shape) * problem.steps / limit.updates
     return replace(verdict, bound=limit, bound_seconds=seconds)
 
 
