@@ -50,7 +50,7 @@ static cl_program tw_build(struct tw_device device, const char *text, const char
 #include <stdint.h>
 
 typedef float real;
-enum { RANK = 1, FIELDS = 1, KERNELS = 1, STEPS = 6, NEWEST = 6, TURNS = 3, REPEATED = 3, REST = 0, TEXT = 5983 };
+enum { RANK = 1, FIELDS = 1, KERNELS = 1, STEPS = 6, NEWEST = 6, TURNS = 3, REPEATED = 3, REST = 0, TEXT = 5974 };
 static const real SCALE = 11;
 static const int64_t SLOT = 64, CELLS = 64, GRID = 64;
 static const int64_t WHOLE[] = {64};
@@ -60,7 +60,7 @@ static const int COPIES[] = {2};
 static const int UPDATED[] = {1};
 static const char *const NAMES[] = {"u"};
 static const char *const ENTRIES[] = {"tw_jacobi1d_0"};
-static const int THREADS[] = {256};
+static const int THREADS[] = {32};
 static const int NUMBERS[] = {3};
 static const size_t ROOM[] = {0};
 /* Kernel, groups and numbers of every launch; the first 3 are made 3 times. */

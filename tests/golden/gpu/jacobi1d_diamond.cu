@@ -1,7 +1,7 @@
 /* jacobi1d, float32, boundary fixed, tiling diamond:t=4,s=8
    starts as every text of its language does, see prelude/ */
 
-TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colour, int start, int total) {
+TW_KERNEL(32) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colour, int start, int total) {
   TW_SHARED float chip[18];
   /* diamonds of 4 rows, pitch 8, diamond:t=4,s=8 */
   const int i0 = TW_THREAD;
@@ -15,7 +15,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
     {
       TW_LOCAL float *const to = chip;
       TW_UNROLL_BY(4)
-      for (int x_first = (-4); x_first < (-2); x_first += 256) {
+      for (int x_first = (-4); x_first < (-2); x_first += 32) {
         const int x = (x_first + i0);
         if ((x < (-2))) {
           to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
@@ -25,7 +25,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
     {
       TW_LOCAL float *const to = chip;
       TW_UNROLL_BY(4)
-      for (int x_first = (-1); x_first < 2; x_first += 256) {
+      for (int x_first = (-1); x_first < 2; x_first += 32) {
         const int x = (x_first + i0);
         if ((x < 2)) {
           to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
@@ -35,7 +35,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
     {
       TW_LOCAL float *const to = chip;
       TW_UNROLL_BY(4)
-      for (int x_first = 3; x_first < 5; x_first += 256) {
+      for (int x_first = 3; x_first < 5; x_first += 32) {
         const int x = (x_first + i0);
         if ((x < 5)) {
           to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
@@ -45,7 +45,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
     {
       TW_LOCAL float *const to = (chip + 9);
       TW_UNROLL_BY(4)
-      for (int x_first = (-3); x_first < 0; x_first += 256) {
+      for (int x_first = (-3); x_first < 0; x_first += 32) {
         const int x = (x_first + i0);
         if ((x < 0)) {
           to[(x + 4)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
@@ -55,7 +55,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
     {
       TW_LOCAL float *const to = (chip + 9);
       TW_UNROLL_BY(4)
-      for (int x_first = 1; x_first < 4; x_first += 256) {
+      for (int x_first = 1; x_first < 4; x_first += 32) {
         const int x = (x_first + i0);
         if ((x < 4)) {
           to[(x + 4)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
@@ -73,7 +73,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
         const int low = (0 - grow);
         const int high = (grow + 1);
         TW_UNROLL_BY(1)
-        for (int x = (i0 + low); x < high; x += 256) {
+        for (int x = (i0 + low); x < high; x += 32) {
           const float r0 = u0[((x - 1) + 4)];
           const float r1 = u0[(x + 4)];
           const float r2 = u0[((x + 1) + 4)];
@@ -91,7 +91,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
         const int kept1 = (all ? high : tw_min(high, tw_max(low, (later + 1))));
         TW_GLOBAL float *const out = ((f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot)) + ((tw_wide)left));
         TW_UNROLL_BY(1)
-        for (int x = (i0 + low); x < high; x += 256) {
+        for (int x = (i0 + low); x < high; x += 32) {
           if (((x < kept0) | (x >= kept1))) {
             out[x] = u0_new[(x + 4)];
           }
@@ -103,14 +103,14 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
     {
       TW_LOCAL float *const to = chip;
       TW_UNROLL_BY(1)
-      for (int x = (i0 + tw_max((-4), (0 - left))); x < tw_min(5, (n0 - left)); x += 256) {
+      for (int x = (i0 + tw_max((-4), (0 - left))); x < tw_min(5, (n0 - left)); x += 32) {
         to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
       }
     }
     {
       TW_LOCAL float *const to = (chip + 9);
       TW_UNROLL_BY(1)
-      for (int x = (i0 + tw_max((-3), (0 - left))); x < tw_min(4, (n0 - left)); x += 256) {
+      for (int x = (i0 + tw_max((-3), (0 - left))); x < tw_min(4, (n0 - left)); x += 32) {
         to[(x + 4)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
       }
     }
@@ -123,7 +123,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colo
         TW_LOCAL float *const u0 = (chip + ((step % 2) * 9));
         TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 9));
         TW_UNROLL_BY(1)
-        for (int x = (i0 - grow); x < (grow + 1); x += 256) {
+        for (int x = (i0 - grow); x < (grow + 1); x += 32) {
           const int x0 = (left + x);
           if (((x0 >= 1) & (x0 < (n0 - 1)))) {
             const float t0 = u0[(((x0 - 1) - left) + 4)];
