@@ -52,7 +52,7 @@ BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.bound`) shows between two rounds."""
 IN_TURN = 0.15
 """Share of what takes less of a block, its instructions or its accesses, that the other does not hide: between two
-barriers rims are read, cells computed, and rims published. With it 37 of 42 kernels (18 programs, both types) are
+barriers rims are read, cells computed, and rims published. With it 33 of 38 kernels (14 programs, both types) are
 predicted no faster than their machine code allows, and the others by at most 13 %."""
 PARTS = ("arithmetic", "on-chip memory", "latency", "transfers")
 """What the cycles of blocks are for: issuing instructions, and beyond that the path to shared memory, the last block's
