@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 from tests.sampling import covering
 
@@ -37,11 +38,12 @@ def resident(work):
 
 @pytest.mark.parametrize(("metric", "points"), covering(METRICS, ["all", "coarse"]))
 def test_what_is_ranked_is_in_order_and_within_the_share(work, metric, points):
-    found = work.ranked(metric, within=1.0, points=points)
-    values = of_costs([costs for _, costs in found], metric).tolist()
+    found = work.ranked(metric, within=7.0, points=points)  # energy x delay^2 of half the speed is eight times as much
+    values = of_costs([costs for _, costs in found], metric)
     assert len(values) > 1
-    assert values == sorted(values)
-    assert values[-1] <= 2.0 * values[0]
+    # Up to rounding: all points are evaluated together, these are not.
+    assert (np.diff(values) >= -1e-12 * values[1:]).all()
+    assert values[-1] <= 8.0 * values[0]
     assert work.ranked(metric, within=None, top=2, points=points) == found[:2]
 
 

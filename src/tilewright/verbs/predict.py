@@ -109,7 +109,7 @@ def predict(
 
     Examples:
         >>> round(predict("jacobi1d", shape=(2**22,), steps=1024, machine="gtx980").costs.seconds, 3)
-        0.052
+        0.054
     """
     work = workload_of(program, scalars, PredictOptions.of(locals()).request(), as_machine(machine))
     if ranks is not None:
