@@ -241,9 +241,7 @@ def _cpu(
     tools = toolchain()
     machine = runtime.measure_machine(tools, protocol, say)
     drawn = [draw(program, machine, protocol) for draw in runtime.SERIES for program in chosen]
-    solid = [program for program in chosen if program.rank == 3][: runtime.MOST_TOGETHER]
-    drawn += [runtime.together_series(program, machine) for program in solid]
-    every = [series for series in drawn if series is not None]
+    every = [*(series for series in drawn if series is not None), *runtime.together_series(chosen, machine, tools)]
     position, total = 0, (1 + fitting.TURNS) * len(every)
 
     def begin(text: str, count: int = 1) -> None:

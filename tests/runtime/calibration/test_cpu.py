@@ -176,7 +176,7 @@ def measured(series, machine):
 
 @pytest.mark.parametrize(("ratio", "found"), [(0.5, 0.5), (1.5, 1.5), (0.0, 0.35), (3.0, 1.6)])
 def test_what_is_exposed_beyond_the_second_level_is_read_off_runs_of_all_cores(ratio, found, described):
-    series = calibrate.together_series(program("j3d7pt"), described)
+    (series,) = calibrate.together_series([program("heat2d"), program("j3d7pt")], described, toolchain())
     timings = [
         calibrate_fits.Timing(shape=shape, steps=32, tiling=tiling, seconds=seconds_if(ratio, shape, tiling, described))
         for shape, tiling in zip(series.shapes, series.tilings, strict=True)
@@ -190,6 +190,19 @@ def test_what_is_exposed_beyond_the_second_level_is_read_off_runs_of_all_cores(r
     assert calibrate_fits.with_exposed(described, []) == described
 
 
+def test_fewer_threads_than_cores_or_an_unknown_third_level_say_nothing_of_what_is_exposed(described, monkeypatch):
+    (series,) = calibrate.together_series([program("j3d7pt")], described, toolchain())
+    unknown = dataclasses.replace(described, l3_bytes=None, outer_bandwidth=None)
+    timings = [
+        calibrate_fits.Timing(shape=shape, steps=32, tiling=tiling, seconds=1.0)
+        for shape, tiling in zip(series.shapes, series.tilings, strict=True)
+    ]
+    found = calibrate_fits.with_exposed(unknown, calibrate.instances(series, timings, unknown))
+    assert found.l3_exposed_fraction_3d == described.l3_exposed_fraction_3d
+    monkeypatch.setattr(calibrate, "thread_count", lambda: 1)
+    assert calibrate.together_series([program("j3d7pt")], described, toolchain()) == []
+
+
 def seconds_if(ratio, shape, tiling, machine):
     problem = make_problem(program("j3d7pt"), shape, 32)
     hidden, exposed = (predict(problem, tiling, calibrate_fits.exposing(machine, r)).seconds for r in (0.0, 1.0))
@@ -197,7 +210,7 @@ def seconds_if(ratio, shape, tiling, machine):
 
 
 def test_all_cores_compute_what_is_measured_for_what_is_exposed(described):
-    series = calibrate.together_series(program("heat3d"), described)
+    (series,) = calibrate.together_series([program("heat3d")], described, toolchain())
     small = dataclasses.replace(series, shapes=((32, 256, 256),) * len(series.shapes))
     for instance in measured(small, described):
         hidden, beyond = instance.factors

@@ -76,7 +76,7 @@ _TOGETHER = (
 """Tilings in which all cores compute a grid of 3D in memory; their tiles lie in L2 and in L3."""
 _PLANE, _PLANES, _PLANES_BYTES = (256, 256), 96, 2**28  # of that grid: planes, at least so many, in at most so much
 _TOGETHER_STEPS = 32
-MOST_TOGETHER = 3  # programs that are measured so
+_MOST_TOGETHER = 3  # programs that are measured so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,21 +250,25 @@ every run meets."""
 SERIES = tile_series, sweep_series, stream_series  # what draws the instances of each kind on one core
 
 
-def together_series(program: Program, machine: Machine) -> Series | None:
-    """Take a grid of 3D in memory, which all cores compute in tiles of several kinds; None where it does not apply."""
+def together_series(programs: Sequence[Program], machine: Machine, tools: Toolchain) -> list[Series]:
+    """Take a grid of 3D in memory, which all cores compute in tiles of several kinds, of the first such programs."""
+    if _threads(machine, tools) < machine.sm_count.value:
+        return []  # whoever asked for fewer threads does not learn what all cores feel
     last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
-    cells = _cells(program, min(4 * last, _PLANES_BYTES, _room(1)))
-    shape = (max(_PLANES, int(cells / math.prod(_PLANE))), *_PLANE)
-    case = make_problem(program, shape, 1024)
-    if untileable(case) or not streaming.FAMILY.applies(case):
-        return None
-    tilings = tuple(catalogue.complete(case, tiling) for tiling in _TOGETHER)
-    return Series(program=program, kind="together", shapes=(shape,) * len(tilings), tilings=tilings)
+    found = []
+    for program in (each for each in programs if each.rank == len(_PLANE) + 1):
+        cells = _cells(program, min(4 * last, _PLANES_BYTES, _room(1)))
+        shape = (max(_PLANES, int(cells / math.prod(_PLANE))), *_PLANE)
+        case = make_problem(program, shape, 1024)
+        if not untileable(case) and streaming.FAMILY.applies(case):
+            tilings = tuple(catalogue.complete(case, tiling) for tiling in _TOGETHER)
+            found.append(Series(program=program, kind="together", shapes=(shape,) * len(tilings), tilings=tilings))
+    return found[:_MOST_TOGETHER]
 
 
 def timed(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Timing, ...]:
     """Time the instances of a series, on one core or on all."""
-    threads = min(thread_count(), int(machine.sm_count.value)) if series.kind == "together" else 1
+    threads = int(machine.sm_count.value) if series.kind == "together" else 1
     timings = []
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)

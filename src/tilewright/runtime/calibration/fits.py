@@ -153,7 +153,7 @@ def with_exposed(machine: Machine, instances: Iterable[Instance]) -> Machine:
         ratios = [
             float(np.clip((each.seconds - each.factors[0]) / each.factors[1], *_EXPOSED))
             for each in every
-            if each.tiling.family.streams == streams
+            if each.tiling.family.streams == streams and each.factors[1] > 0  # where L3 is known
         ]
         note = f"median of {len(ratios)} instances in memory, computed by all cores"
         for name in names if ratios else ():
