@@ -207,7 +207,7 @@ class Machine:
         between=_FRACTION,
     )
     l3_exposed_fraction_3d: Quantity = cpu_parameter(
-        "the same in streaming tiles in 3D, where more is exposed than in 1D and 2D, or less",
+        "the same in streaming tiles in 3D, behind whose arithmetic nothing hides",
         estimate=(0.03, 0.3, 0.6),
         note="as in 2D; calibrations measure it with all cores at work",
         between=_FRACTION,

@@ -331,14 +331,14 @@ def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
             launches=fronts,
         )
     tile = stream_block.tile_of(problem, tiling)
-    tiles_ = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
+    launched = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
     rows = min(tiling.space[0], shape[0]) + tile.growth.pipeline.extra_rows(tile.levels)
     computed = rows * math.prod(schedule.threads) * tile.thread_cells
     loaded = math.prod(tile.loaded)
-    moved = (tiles_ * loaded * (versions + constants) + cells * versions) * problem.itemsize
+    moved = (launched * loaded * (versions + constants) + cells * versions) * problem.itemsize
     return LaunchWork(
-        useful=cells / (tiles_ * computed),
-        tiles=tiles_,
+        useful=cells / (launched * computed),
+        tiles=launched,
         dram_bytes=moved / (cells * tile.levels),
         launches=problem.steps // tile.levels + problem.steps % tile.levels * len(program.analysis.stages),
     )
