@@ -238,9 +238,11 @@ def _cuda(source: KernelSource[DeviceLayout], run: HostRun) -> str:
         )
         start = f"{kernel.entry}<<<each[1], {kernel.threads}, {kernel.room_bytes}>>>"
         cases.append(f"    case {number}: {start}({arguments}); break;")
+        wanted = [("PreferredSharedMemoryCarveout", source.carveout)]
         if kernel.room_bytes:
-            most = "cudaFuncAttributeMaxDynamicSharedMemorySize"
-            more.append(f"  TW_CUDA(cudaFuncSetAttribute({kernel.entry}, {most}, {kernel.room_bytes}));\n")
+            wanted.append(("MaxDynamicSharedMemorySize", kernel.room_bytes))
+        for name, value in wanted:
+            more.append(f"  TW_CUDA(cudaFuncSetAttribute({kernel.entry}, cudaFuncAttribute{name}, {value}));\n")
     if run.table is not None:
         more.append("  TW_CUDA(cudaMalloc((void **)&table, sizeof TABLE));\n")
         more.append("  TW_CUDA(cudaMemcpy(table, TABLE, sizeof TABLE, cudaMemcpyHostToDevice));\n")

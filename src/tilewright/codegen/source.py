@@ -60,6 +60,16 @@ class KernelSource(Generic[LayoutT]):
         return max(kernel.shared_bytes + kernel.room_bytes for kernel in self.kernels)
 
     @property
+    def carveout(self) -> int:
+        """Percent of a multiprocessor's memory on chip to set aside for groups, the rest being its cache.
+
+        All of it where a group has any, so that its size alone decides how many groups are resident together, else
+        none; the same for all kernels, since one that asks for another share waits for those before it. Source:
+        NVIDIA, CUDA C++ Programming Guide, preferred shared memory carveout.
+        """
+        return 100 if self.shared_bytes else 0
+
+    @property
     def fingerprint(self) -> str:
         """Content fingerprint of the text and of how it is compiled."""
         return fingerprint(self.text, self.dialect, self.strict)

@@ -72,6 +72,14 @@ def test_large_tiles_ask_for_their_memory(driver):
     assert (8, room) in driver.set
 
 
+@pytest.mark.parametrize(("tiling", "percent"), [("hybrid:t=16,s=32x128,threads=1x128", 100), ("none", 0)])
+def test_all_kernels_of_a_text_set_the_same_share_of_the_chip_aside(driver, tiling, percent):
+    session(cuda.select(), parse(tiling))
+    shares = [value for attribute, value in driver.set if attribute == 9]
+    assert set(shares) == {percent}
+    assert len(shares) == sum(name == "function" for name, _ in driver.set)
+
+
 def test_times_come_from_events(driver):
     run, _ = session(cuda.select())
     assert run.timed(9) == pytest.approx(2.5e-3)

@@ -85,14 +85,16 @@ class CudaDevice:
         """Compile a text and load its kernels."""
         code = nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict)
         driver, kernels = library().driver, []
+        attribute = driver.CUfunction_attribute
         with self.current("could not load a kernel"):
             module = library().core.ObjectCode.from_cubin(code.cubin)
             for each in source.kernels:
                 kernel = module.get_kernel(each.entry)
+                wanted = {attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: source.carveout}
                 if each.room_bytes:
-                    most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                    handle = driver.CUkernel(int(kernel.handle))
-                    _values(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self.number))
+                    wanted[attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = each.room_bytes
+                for name, value in wanted.items():
+                    _values(driver.cuKernelSetAttribute(name, value, driver.CUkernel(int(kernel.handle)), self.number))
                 kernels.append(kernel)
         return kernels
 
