@@ -1,11 +1,11 @@
 """Draws the README's picture of speeds from records of ``cpu.py``.
 
-    F=benchmarks/results/cpu_float32.json
-    L="--memory 51.2e9 --arithmetic j2d5pt=29.2 star2d2r=15.6 j3d7pt=16.7 j3d27pt=6.5"
-    python benchmarks/picture.py $F docs/images/speed.png --programs j2d5pt star2d2r j3d7pt j3d27pt $L
+    R=benchmarks/results
+    P="--products j2d5pt=4 star2d2r=7.5 j3d7pt=7 j3d27pt=18"
+    python benchmarks/picture.py $R/cpu_zen3.json docs/images/speed.png --limits $R/limits_zen3.json $P
 
-Two lines are the limits of the machine (``docs/cpu.md``): what its memory allows a program that goes through the grid
-once per step, and what its arithmetic allows any.
+Two lines are the limits of the machine, from a record of ``limits.py``: what its memory allows a program that goes
+through the grid once per step, and what its arithmetic allows any, with so many products per cell (``docs/cpu.md``).
 
 Several records may be given, newest first: a program that an earlier one has is not taken from a later one. A record of
 another CPU than the first is refused, since one picture names one machine.
@@ -78,12 +78,20 @@ def swept_bytes(case: dict[str, Any]) -> int:
     return np.dtype(case["dtype"]).itemsize * (len(reads) + len(found.statements))
 
 
+def limits_of(case: dict[str, Any], limits: Mapping[str, Any], products: Mapping[str, float]) -> dict[str, float]:
+    """GCells/s that the machine allows a case, by what limits it."""
+    return {
+        "arithmetic": limits[case["dtype"]]["multiply_adds_per_second"] / products[case["program"]] / 1e9,
+        "memory, a sweep per step": limits["copies"]["bytes_per_second"] / swept_bytes(case) / 1e9,
+    }
+
+
 def draw(
     cases: list[dict[str, Any]],
     environment: dict[str, Any],
     path: Path,
-    memory: float | None = None,  # bytes per second, in and out together
-    arithmetic: Mapping[str, float] | None = None,  # GCells/s by program
+    limits: Mapping[str, Any],  # a record of limits.py, or nothing
+    products: Mapping[str, float],  # multiply-adds of a cell, by program
 ) -> None:
     """Draw one panel per case: bars are medians, whiskers reach from the slowest sample to the fastest."""
     rows, columns = -(-len(cases) // _COLUMNS), min(len(cases), _COLUMNS)
@@ -105,12 +113,10 @@ def draw(
             text = f"{median:.2f}" if median < 1 else f"{median:.1f}"
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
             axes.annotate(text, (most, place), (6, 0), textcoords="offset points", va="center", fontsize=9, bbox=box)
-        limits = {"arithmetic": (arithmetic or {}).get(case["case"]["program"])}
-        limits["memory, a sweep per step"] = memory and memory / swept_bytes(case["case"]) / 1e9
-        for style, (label_of_line, limit) in zip(("-", "--"), limits.items(), strict=True):
-            if limit:
-                axes.axvline(limit, color="#26323f", linestyle=style, linewidth=1, label=label_of_line)
-        axes.set_xlim(0, 1.18 * max(*high, *(limit for limit in limits.values() if limit)))
+        lines = limits_of(case["case"], limits, products) if limits else {}
+        for style, (label_of_line, limit) in zip(("-", "--"), lines.items(), strict=False):
+            axes.axvline(limit, color="#26323f", linestyle=style, linewidth=1, label=label_of_line)
+        axes.set_xlim(0, 1.18 * max(*high, *lines.values()))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         one = case["case"]
         size = " x ".join(str(extent) for extent in one["shape"])
@@ -127,7 +133,7 @@ def draw(
         f"{environment['date'][:10]}, {_OURS} {version}; bars: medians; whiskers: all samples",
         fontsize=10,
     )
-    if memory or arithmetic:
+    if limits:
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, [f"limit of {text}" for text in labels], loc="outside lower center", ncols=2, fontsize=9)
     figure.savefig(path, dpi=130)
@@ -151,13 +157,14 @@ def main() -> None:
     parser.add_argument("records", type=Path, nargs="+", help="records of cpu.py, newest first")
     parser.add_argument("picture", type=Path)
     parser.add_argument("--programs", nargs="+", metavar="NAME[:DTYPE]", help="what to show, in this order; all else")
-    parser.add_argument("--memory", type=float, metavar="BYTES", help="bytes per second, in and out together")
-    parser.add_argument("--arithmetic", nargs="+", default=[], metavar="NAME=LIMIT", help="GCells/s by program")
+    parser.add_argument("--limits", type=Path, help="a record of limits.py; needs --products")
+    parser.add_argument("--products", nargs="+", default=[], metavar="NAME=COUNT", help="multiply-adds of a cell")
     arguments = parser.parse_args()
-    limits = {name: float(limit) for name, _, limit in (each.partition("=") for each in arguments.arithmetic)}
+    limits = json.loads(arguments.limits.read_text(encoding="utf-8")) if arguments.limits else {}
+    products = {name: float(count) for name, _, count in (each.partition("=") for each in arguments.products)}
     records = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.records]
     cases = select(records, arguments.programs)
-    draw(cases, records[0]["environment"], arguments.picture, arguments.memory, limits)
+    draw(cases, records[0]["environment"], arguments.picture, limits, products)
 
 
 if __name__ == "__main__":
