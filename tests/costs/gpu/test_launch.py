@@ -66,12 +66,15 @@ def test_as_many_blocks_are_resident_as_the_bound_by_machine_code_says():
     np.testing.assert_array_equal(resident(*cases.T, Numbers(H200)), bounds)
 
 
-def test_waves_are_whole():
+def test_waves_are_whole_but_for_the_bytes_of_the_last():
+    """What multiprocessors compute is rounded up to the busiest one's blocks; bandwidth serves those that there are."""
     gpu = Numbers(H200)
 
-    def cycles(together):
-        return np.stack([7.0 * together, 0.0 * together, 2.0 * together, 1.0 * together])
+    def cycles(together, mean):
+        return np.stack([7.0 * together, 0.0 * together, 2.0 * together, 1.0 * mean])
 
-    found = in_waves(np.array([132, 133, 264, 1]), np.array([1, 1, 2, 4]), gpu, cycles)
-    assert found.sum(axis=0).tolist() == [10.0, 20.0, 20.0, 10.0]
-    assert found[0].tolist() == [7.0, 14.0, 14.0, 7.0]
+    blocks = np.array([132, 133, 264, 1, 165])
+    found = in_waves(blocks, np.array([1, 1, 2, 4, 4]), gpu, cycles)
+    assert found[0].tolist() == [7.0, 14.0, 14.0, 7.0, 14.0]
+    assert found[2].tolist() == [2.0, 4.0, 4.0, 2.0, 4.0]
+    assert found[3].tolist() == pytest.approx([1.0, 1 + 1 / 132, 2.0, 1.0, 1.25])

@@ -168,7 +168,7 @@ def test_others_fill_the_waits_of_a_block_but_the_last():
         setting = make_setting(problem, H200)
         block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
         parts = cycles_of(block, setting)
-        return lambda blocks: parts.cycles(np.array([blocks])).sum() / block.rows[0]
+        return lambda blocks: parts.cycles(np.array([blocks]), np.array([blocks])).sum() / block.rows[0]
 
     one, half = taken("streaming:t=5,s=2731x745,threads=1x252"), taken("streaming:t=5,s=2731x373,threads=1x128")
     waits = streaming_gpu.BARRIER_CYCLES + streaming_gpu.SHARED_CYCLES
@@ -210,7 +210,7 @@ def test_a_tile_more_than_the_device_holds_waits_for_one_to_end():
     assert more.tiles_per_sm[0] == 1
     block = streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
     every = (cycles_of(block, setting, edge=edge) for edge in (False, True))
-    fast, slow = (each.cycles(np.ones(1)).sum() for each in every)
+    fast, slow = (each.cycles(np.ones(1), np.ones(1)).sum() for each in every)
     assert slow > 1.25 * fast
     launches = whole.wavefronts[0]
     assert launches == steps // 14
@@ -233,6 +233,45 @@ def test_the_space_is_legal_and_fits(name, machine):
         assert isinstance(catalogue.check(problem, tiling), Legal)
         assert stream_block.tile_of(problem, tiling).chip_values * 4 <= setting.rates.block_bytes
         assert stream_block.tile_of(problem, tiling).written_reads <= MOST_WRITTEN
+
+
+def more_multiprocessors(device, factor):
+    return replace(device, sm_count=replace(device.sm_count, value=factor * device.sm_count.value))
+
+
+@pytest.mark.parametrize(
+    ("name", "extent"), [("j2d5pt", 1000), ("gradient2d", 8192), ("wave2d", 4096), ("j3d7pt", 256)]
+)
+@pytest.mark.parametrize("machine", ["gtx980", "v100", "h200"])
+def test_twice_the_multiprocessors_make_no_tiling_slower(name, extent, machine):
+    """All else equal, the bandwidth included. A quarter more of them may: of waves that DRAM bounds and a last one of
+    few blocks each takes as long as before or longer, since blocks of a wave are taken to begin and end together."""
+    known, device = program(name), load(machine)
+    problem = make_problem(known, (extent,) * known.rank, 67)
+    sizes = space.feasible(make_setting(problem, device), family=family_named("streaming"))
+
+    def seconds(factor):
+        setting = make_setting(problem, more_multiprocessors(device, factor))
+        return model.evaluate(family_named("streaming"), sizes, setting).seconds
+
+    few, many = seconds(1), seconds(2)
+    assert np.isfinite(few).sum() > 30
+    assert (many[np.isfinite(few)] <= few[np.isfinite(few)] * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "machine", "text"),
+    [
+        ("j2d5pt", 1000, "gtx980", "streaming:t=4,s=996x37,threads=1x15"),
+        ("gradient2d", 3000, "gtx980", "streaming:t=1,s=2372x118,threads=1x24"),
+        ("gradient2d", 3000, "v100", "streaming:t=4,s=2324x24,threads=1x16"),
+        ("gradient2d", 3000, "h200", "streaming:t=5,s=275x75,threads=1x17"),
+    ],
+)
+def test_blocks_of_fewer_warps_than_schedulers_are_no_exception(name, extent, machine, text):
+    problem, tiling = make_problem(program(name), (extent, extent), 64, "float64"), parse(text)
+    taken = [model.predict(problem, tiling, more_multiprocessors(load(machine), n)).seconds for n in (1, 2, 4)]
+    assert all(more <= fewer * (1 + 1e-9) for fewer, more in itertools.pairwise(taken)), taken
 
 
 STEPS = (1, 4, 7, 10, 11)

@@ -126,9 +126,10 @@ def launched(block: StreamTiles, resident: Ints, facts: Facts, rates: Rates) -> 
     fast, slow = (stream_cycles(block, facts, rates, edge=edge) for edge in (False, True))
     queue = np.maximum(ceil_div(block.grid.all, gpu.sm_count), 1)
     together = np.minimum(np.maximum(resident, 1), queue)
+    mean = np.minimum(together, block.grid.all / np.clip(block.grid.all, 1, gpu.sm_count))
     quick = in_waves(block.grid.all, resident, gpu, fast.cycles) / gpu.clock
     turns = np.maximum(ceil_div(block.grid.all, together * gpu.sm_count), 1)
-    slower = slow.cycles(together).sum(axis=0) / fast.cycles(together).sum(axis=0)
+    slower = slow.cycles(together, mean).sum(axis=0) / fast.cycles(together, mean).sum(axis=0)
     dealt = makespan(block.grid, together * gpu.sm_count, slower)
     steady = quick * (dealt / turns)
     bands, rest = facts.steps // block.levels, facts.steps % block.levels
@@ -183,10 +184,16 @@ class StreamCycles:
         alone = np.minimum(self.issue(np.ones_like(self.warps)), self.access)
         return np.maximum(self.issue(together), together * self.access) + IN_TURN * alone
 
-    def cycles(self, together: Ints | Floats) -> Floats:
-        """Return all parts combined; shape (4, n), 0 for no block."""
+    def cycles(self, together: Ints | Floats, mean: Ints | Floats) -> Floats:
+        """Return all parts combined, of the busiest multiprocessor; shape (4, n), 0 for no block.
+
+        It has ``together`` blocks, and those that have any, which share the bandwidth, have ``mean`` of them.
+        """
         some = np.maximum(np.asarray(together), 1)
-        return combined(together, self.alone, (self.issue(some), self.work(some)), some * self.dram)
+        issue, work = self.issue(some), self.work(some)
+        # Of few warps a scheduler has one or none: blocks on others do not make that one's work shorter.
+        each = np.maximum(work / some, np.maximum(self.issue(np.ones_like(self.warps)), self.access))
+        return combined(together, (self.alone, each), (issue, work), mean * self.dram)
 
 
 def stream_cycles(block: StreamTiles, facts: Facts, rates: Rates, *, edge: bool) -> StreamCycles:
@@ -250,13 +257,13 @@ def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Numbers) -> 
     return np.asarray(np.minimum(by_threads, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve_bytes, 1)))
 
 
-def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats], dram: Floats) -> Floats:
+def combined(together: Ints | Floats, one: tuple[Floats, Floats], busy: tuple[Floats, Floats], dram: Floats) -> Floats:
     """Return the cycles of blocks that are resident together, one tile each, by :data:`PARTS`; 0 for no block."""
     # Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy
-    # until the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block; of all
-    # blocks ``busy`` is those of their instructions and of these or shared memory, ``dram`` those of DRAM.
-    issue, work = busy
-    each = work / np.maximum(np.asarray(together), 1)
+    # until the last one runs alone, part of whose waiting nothing fills. ``one`` is the cycles of one block, alone and
+    # without its waits; of all blocks ``busy`` is those of their instructions and of these or shared memory, ``dram``
+    # those of DRAM.
+    (alone, each), (issue, work) = one, busy
     time = np.maximum(alone, work + each * (1.0 - each / alone))
     work = np.minimum(work, time)  # of blocks whose schedulers are busier than one of them alone takes
     issue = np.minimum(issue, work)
@@ -264,12 +271,15 @@ def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats]
     return np.where(np.asarray(together) > 0, parts, 0.0)
 
 
-def in_waves(blocks: Ints, places: Ints, gpu: Numbers, cycles: Callable[[Ints], Floats]) -> Floats:
-    """Return the cycles of launches of equal blocks, of which so many have a place on a multiprocessor."""
-    queue = ceil_div(blocks, gpu.sm_count)
-    together = np.maximum(np.minimum(places, queue), 1)
-    turns, rest = queue // together, queue % together
-    return np.asarray(turns * cycles(together) + cycles(rest))
+def in_waves(blocks: Ints, places: Ints, gpu: Numbers, cycles: Callable[[Ints, Floats], Floats]) -> Floats:
+    """Return the cycles of launches of equal blocks, of which so many have a place on a multiprocessor.
+
+    ``cycles`` are those of a wave, by its blocks on the busiest multiprocessor and on one in the mean.
+    """
+    together = np.maximum(np.minimum(places, ceil_div(blocks, gpu.sm_count)), 1)
+    whole, rest = np.divmod(blocks, together * gpu.sm_count)
+    last = cycles(ceil_div(rest, gpu.sm_count), rest / np.clip(blocks, 1, gpu.sm_count))
+    return np.asarray(whole * cycles(together, 1.0 * together) + last)
 
 
 def makespan(grid: TileGrid, places: Ints, slow: Floats) -> Floats:
