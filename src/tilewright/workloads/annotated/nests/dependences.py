@@ -6,6 +6,7 @@ them writing. A transformation is a new time for every instance; it is legal if 
 not affine is taken to touch anything: the answer may be too careful, never too bold.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -152,6 +153,7 @@ def _accesses(
 
 MAX_SITES = 96  # most assignments of a nest; a larger one is taken to forbid everything
 _MAX_OPERATIONS = 400_000  # steps of isl for one pair of accesses, and for one question about it
+_MOST_RELATIONS = 4096  # most of them that are remembered
 _MOST_STEPS_OF_BOUNDS = 300_000  # steps of isl for one subscript against its extent
 _MOST_HARD = 24  # most pairs of a nest that are too much for that; a nest with more is taken to forbid everything
 
@@ -292,7 +294,7 @@ class Nest:
         return items
 
     def _time(self, site: AssignmentSite, times: Mapping[int, Sequence[str]]) -> Any:  # noqa: ANN401
-        moved = f"S{site.number}[{_dims(site, 'v')}] -> [{', '.join(times[site.number])}]"
+        moved = f"[{_dims(site, 'v')}] -> [{', '.join(times[site.number])}]"
         return self._isl.Map.read_from_str(self._context, f"{self._parameters} -> {{ {moved} }}")
 
     def _restricted(self, pair: _Pair, text: str) -> LoopDependence | None:
@@ -404,8 +406,26 @@ class Nest:
             return False
 
     def _map(self, a: AssignmentSite, b: AssignmentSite, condition: str) -> Any:  # noqa: ANN401
-        sites = f"S{a.number}[{_dims(a, 'v')}] -> S{b.number}[{_dims(b, 'w')}]"
-        return self._isl.Map.read_from_str(self._context, f"{self._parameters} -> {{ {sites} : {condition} }}")
+        sites = f"[{_dims(a, 'v')}] -> [{_dims(b, 'w')}]"
+        return _relation_of(f"{self._parameters} -> {{ {sites} : {condition} }}")
+
+
+@functools.cache
+def _context() -> Any:  # noqa: ANN401
+    """What relations of all nests are made in, so that those of one text are one."""
+    import islpy
+
+    context = islpy.Context()
+    context.set_max_operations(_MAX_OPERATIONS)
+    return context
+
+
+@functools.lru_cache(maxsize=_MOST_RELATIONS)
+def _relation_of(text: str) -> Any:  # noqa: ANN401
+    """Read a relation; loops ask for the same one per access, per pair of sites and per rewrite of a nest."""
+    import islpy
+
+    return islpy.Map.read_from_str(_context(), text)
 
 
 def _dims(site: AssignmentSite, letter: str) -> str:
@@ -431,8 +451,6 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping
     with needed("islpy", "the analysis of annotated loops", extra="annotate"):
         import islpy
     sites = collect(stmt)
-    context = islpy.Context()
-    context.set_max_operations(_MAX_OPERATIONS)
     varying = changed(stmt)
     values = {name: value for name, value in (known or {}).items() if name not in varying}
     parameters = sorted({f"p_{name}" for site in sites for name in _free(site) if name not in values})
@@ -441,7 +459,7 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping
         names=IslNames(varying, values),
         overlap=overlap or {},
         _isl=islpy,
-        _context=context,
+        _context=_context(),
         _parameters=f"[{', '.join(parameters)}]",
     )
     if len(sites) > MAX_SITES:
