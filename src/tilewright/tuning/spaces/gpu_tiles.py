@@ -17,12 +17,14 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from tilewright.base.constants import WARP, WARP_UNIT
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
+from tilewright.costs import arrays
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.setting import Setting
@@ -239,54 +241,50 @@ def stream_points(setting: Setting) -> TileSizes:
     steps = max(1, setting.facts.steps)
     whole = (levels for levels in range(1, _LEVELS[rank][-1] + 1) if steps % levels == 0)  # nothing is swept
     times = sorted({*whole, *(levels for levels in _LEVELS[rank] if levels <= steps)})
-    rows = []
+    heights = functools.cache(functools.partial(_heights, setting))
+    rows = [np.empty((0, 2 * rank + 1), dtype=np.int64)]
     for time, cells in itertools.product(times, _CELLS[rank]):
         reads = foot.written(np.array(time), np.array(foot.rims(cells).rows), np.array(math.prod(cells)))
         if int(reads) > foot.most_reads:
             continue
-        axes = [list(_stream_axis(setting, foot, time, axis, count)) for axis, count in enumerate(cells, start=1)]
-        if not all(axes):
-            continue
-        most = math.prod(max(count for _, count in axis) for axis in axes)
-        for choice in itertools.product(*axes):
-            own, threads = [size for size, _ in choice], [count for _, count in choice]
-            if _counts(math.prod(threads), rank, most):
-                across = math.prod(ceil_div(n, size) for n, size in zip(setting.facts.shape[1:], own, strict=True))
-                rows += [(time, height, *own, 1, *threads) for height in _heights(setting, across)]
-    columns = np.unique(np.array(rows, dtype=np.int64).reshape(len(rows), 2 * rank + 1), axis=0).T.copy()
+        axes = [_stream_axis(setting, foot, time, axis, count) for axis, count in enumerate(cells, start=1)]
+        own, threads = (np.stack([size.ravel() for size in np.meshgrid(*each)]) for each in zip(*axes, strict=True))
+        chosen = _counts(np.prod(threads, axis=0), rank)
+        own, threads = own[:, chosen], threads[:, chosen]
+        parts = [arrays.ceil_div(np.array(n), size) for n, size in zip(setting.facts.shape[1:], own, strict=True)]
+        tall = [heights(across) for across in np.prod(parts, axis=0).tolist()]
+        several = np.repeat(np.vstack([own, np.ones_like(own[:1]), threads]), [len(each) for each in tall], axis=1)
+        high = np.array([*itertools.chain.from_iterable(tall)], dtype=np.int64)
+        rows.append(np.vstack([np.full_like(high, time), high, several]).T)
+    columns = np.unique(np.concatenate(rows), axis=0).T.copy()
     sizes = TileSizes.of(*columns[: rank + 1], threads=tuple(columns[rank + 1 :]))
     block = streaming.blocks(sizes, setting.facts)
     fits = (block.chip_bytes <= setting.rates.block_bytes) & (block.reads <= foot.most_reads)
     return sizes.take(fits)
 
 
-def _stream_axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> Iterator[tuple[int, int]]:
+def _stream_axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> tuple[Ints, Ints]:
     """Own cells along an axis and the fewest threads for them, of tiles that cut the grid into equal parts."""
     # Own cells and those that are loaded below them are multiples of what an instruction moves.
     extent, rank = setting.facts.shape[axis], len(setting.facts.shape)
     unit = math.gcd(cells, foot.lanes) if axis == rank - 1 else 1
     grown = foot.halo_base[axis] + foot.halo_rate[axis] * time
     low = round_up(ceil_div(grown, 2), unit)
-    cells_of: dict[int, int] = {}
-    most_parts = 0
-    for count in range(_MOST_THREADS, 0, -1):
-        room = count * cells - low - grown // 2
-        widest = extent if room >= extent else room - room % unit
-        parts = ceil_div(extent, widest) if widest > 0 else 0
-        most_parts = most_parts or max(_MOST_PARTS[rank], 2 * parts)
-        if not 0 < parts <= most_parts:
-            break
-        own = min(round_up(ceil_div(extent, parts), unit), extent)
-        cells_of.setdefault(ceil_div(low + own + grown // 2, cells), own)
-    return ((own, threads) for threads, own in cells_of.items())
+    room = np.arange(_MOST_THREADS, 0, -1) * cells - low - grown // 2
+    widest = np.where(room >= extent, extent, room - room % unit)
+    parts = arrays.ceil_div(np.array(extent), widest[widest > 0])  # ascending
+    most_parts = max(_MOST_PARTS[rank], 2 * int(parts[0])) if len(parts) else 0
+    parts = parts[parts <= most_parts]
+    own = np.minimum(arrays.ceil_div(arrays.ceil_div(np.array(extent), parts), unit) * unit, extent)
+    threads, first = np.unique(arrays.ceil_div(low + own + grown // 2, cells), return_index=True)
+    return own[first], threads
 
 
-def _counts(threads: int, rank: int, most: int) -> bool:
-    """Whether a block is worth a look with so many threads: enough, or the most there are, and few places empty."""
-    if threads > _MOST_THREADS:
-        return False
-    filled = threads >= _THREADS and round_up(threads, WARP * WARP_UNIT) <= _WASTE[rank] * threads
-    return filled or threads == most
+def _counts(threads: Ints, rank: int) -> Any:  # noqa: ANN401  (a mask)
+    """Which blocks are worth a look: with enough threads, or the most there are, and few places empty."""
+    places = arrays.ceil_div(threads, WARP * WARP_UNIT) * WARP * WARP_UNIT
+    filled = (threads >= _THREADS) & (places <= _WASTE[rank] * threads)
+    return (threads <= _MOST_THREADS) & (filled | (threads == threads.max(initial=0)))
 
 
 def _heights(setting: Setting, across: int) -> list[int]:
