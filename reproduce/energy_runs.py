@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.costs import time as time_model
+from tilewright.costs.arrays import ceil_div
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import price
 from tilewright.costs.rates import iteration_seconds
@@ -84,7 +85,9 @@ def _seconds(name: str, shape: tuple[int, ...], steps: int, tile: str) -> float 
     rows, columns = (steps, shape[0]) if name == "jacobi1d" else shape
     high, wide = math.ceil(rows / tiling.time), math.ceil(columns / tiling.space[0])
     # Tiles on a diagonal run together: rounds of as many tiles as there are multiprocessors, filling and emptying.
-    rounds = sum(math.ceil(min(d + 1, high, wide, high + wide - 1 - d) / 13) for d in range(high + wide - 1))
+    diagonals = np.arange(high + wide - 1)
+    tiles = np.minimum(np.minimum(diagonals + 1, high + wide - 1 - diagonals), min(high, wide))
+    rounds = int(ceil_div(tiles, 13).sum())
     point = iteration_seconds(program(name), machine).value / machine.vector_width.value
     compute = rounds * tiling.time * tiling.space[0] * point
     return max(compute, 4 * used.global_words / machine.dram_bandwidth.value) + (high + wide - 1) * 2e-6

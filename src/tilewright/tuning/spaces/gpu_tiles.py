@@ -256,7 +256,9 @@ def stream_points(setting: Setting) -> TileSizes:
         several = np.repeat(np.vstack([own, np.ones_like(own[:1]), threads]), [len(each) for each in tall], axis=1)
         high = np.array([*itertools.chain.from_iterable(tall)], dtype=np.int64)
         rows.append(np.vstack([np.full_like(high, time), high, several]).T)
-    columns = np.unique(np.concatenate(rows), axis=0).T.copy()
+    every = np.concatenate(rows).T
+    every = every[:, np.lexsort(every[::-1])]
+    columns = every[:, np.diff(every, prepend=0).any(axis=0)]  # each once; no time is 0
     sizes = TileSizes.of(*columns[: rank + 1], threads=tuple(columns[rank + 1 :]))
     block = streaming.blocks(sizes, setting.facts)
     fits = (block.chip_bytes <= setting.rates.block_bytes) & (block.reads <= foot.most_reads)
