@@ -12,10 +12,10 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.schedules.counting import block_of
+from tilewright.schedules.counting import block_of, work_of
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole, extent_of
-from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Range
+from tilewright.schedules.tree.nodes import Compute, Guard, Loop, Parallel, Range
 
 from .conftest import cells_of, reads_stay_inside, size_of, subtiles, tiling_of
 
@@ -210,3 +210,12 @@ def test_tiles_that_span_an_axis_are_refused_where_they_are_counted(whole):
     tree = Parallel((Range("row", Whole(0), extent_of(0)),), inside)
     with pytest.raises(UsageError, match=r"the work of a tile .* spans a whole axis of the grid .*cut that axis"):
         block_of(problem, tree)
+
+
+def test_what_lies_above_tiles_and_is_no_loop_is_refused_where_it_is_counted():
+    problem, row = make_problem(program("heat2d"), (64, 96), 1), Name("row") * 8
+    cells = Compute(step=Whole(0), stage=Whole(0), box=((row, row + 8), (Whole(0), Whole(96))))
+    tiles = Parallel((Range("row", Whole(0), Whole(8)),), cells)
+    guarded = Guard(low=Whole(0), value=Whole(0), high=Whole(1), child=tiles)
+    with pytest.raises(UsageError, match=r"above the tiles .* alone, got a Guard \(hint: put it inside the tiles\)"):
+        work_of(problem, guarded)

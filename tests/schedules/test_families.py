@@ -13,6 +13,7 @@ import tilewright as tw
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.costs import time as time_model
+from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -176,3 +177,28 @@ def test_only_families_are_families():
     with pytest.raises(UsageError, match="there is no tiling family 'zzz'"):
         Tiling(family="zzz")
     assert parse("hybrid").family.hexagons
+
+
+class Strips(type(family_named("skewed"))):
+    """A family of one's own, which has no equations and takes whatever sizes it is given."""
+
+    parallelograms = False
+    offered = ()
+
+    def complete(self, problem, tiling):
+        return tiling
+
+    def candidates(self, problem):
+        return self.offered
+
+
+@pytest.mark.parametrize("sizes", [[(8,)], [(8,), (8, 64)]])
+def test_a_family_that_has_not_one_size_per_axis_is_refused_in_a_sentence(sizes):
+    family, problem, machine = Strips("strips"), problem_of(family_named("skewed"), 2, LARGE), load("zen3")
+    tilings = [Tiling(family=family, space=space) for space in sizes]
+    sentence = r"strips tiles have one size per axis: 2, got 1 in 'strips:s=8' \(hint: write it like s=16x64\)"
+    with pytest.raises(UsageError, match=sentence):
+        catalogue.complete(problem, tilings[0])
+    family.offered = tilings
+    with pytest.raises(UsageError, match=sentence):
+        space.feasible(make_setting(problem, machine), family=family)

@@ -37,7 +37,7 @@ from tilewright.programs.stencil.dependences import needs_no_versions, overwritt
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.catalogue import families
-from tilewright.schedules.family import Family
+from tilewright.schedules.family import Family, require_sizes
 from tilewright.schedules.tiling import Tiling
 
 if TYPE_CHECKING:  # models of thread blocks are loaded where one is asked
@@ -265,8 +265,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
             raise IllegalTilingError(
                 f"hexagonal tiles are for 1D and hybrid ones for 2D and 3D, got {str(tiling)!r} in {rank}D"
             )
-        if len(tiling.space) != rank:
-            raise IllegalTilingError(f"{str(tiling)!r} must have one size per axis: {rank}", "write it like s=8x64")
+        require_sizes(tiling, rank)
         if tiling.time % 2:
             raise IllegalTilingError(f"the height of a hexagon is even, got t={tiling.time}")
         if tiling.space[0] < facts.slopes[0]:
@@ -289,8 +288,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
 
 def _check_strategy(tiling: Tiling, facts: Facts) -> None:
     """Refuse sizes that no tile besides hexagons can have."""
-    if len(tiling.space) != len(facts.shape):
-        raise UsageError(f"{tiling.family} tiles have one size per axis: {len(facts.shape)}, got {len(tiling.space)}")
+    require_sizes(tiling, len(facts.shape))
     time, pitch, least = tiling.time, tiling.space[0], facts.slopes[0] * tiling.time * facts.stages
     if tiling.family.diamonds and (time % 2 or pitch % 2 or pitch < least):
         raise UsageError(f"diamonds have an even height and an even pitch of at least {least}, got t={time}, s={pitch}")

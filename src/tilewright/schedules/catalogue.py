@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.family import FAMILIES, Family, Parts, Tiling, Verdict, family_named, require
+from tilewright.schedules.family import FAMILIES, Family, Parts, Tiling, Verdict, family_named, require, require_sizes
 from tilewright.schedules.tree.nodes import Node
 from tilewright.schedules.tree.order import Piece, order
 
@@ -33,7 +33,10 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     sizes = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
     if any(size is not None and size < 1 for size in (*sizes, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
-    return tiling.family.complete(problem, tiling)
+    whole = tiling.family.complete(problem, tiling)
+    if not (tiling.family.untiled or tiling.family.tables):
+        require_sizes(whole, problem.program.rank)
+    return whole
 
 
 def legal(problem: Problem, tiling: Tiling, storage: Storage = PLAIN) -> Tiling:

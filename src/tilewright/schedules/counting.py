@@ -222,8 +222,8 @@ def _unbounded(what: str) -> UsageError:
 
 def _not_above(node: Node) -> UsageError:
     return UsageError(
-        f"the tiles of a schedule tree lie in loops alone, got a {type(node).__name__} above them",
-        "put a Sequence inside the tiles, or into the body of a loop over them",
+        f"above the tiles of a schedule tree are loops, sequences and names alone, got a {type(node).__name__}",
+        "put it inside the tiles",
     )
 
 

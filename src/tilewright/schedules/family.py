@@ -298,3 +298,12 @@ class Tiling:
         plain["family"] = str(self.family)
         code = {name: plain.pop(name) for name in ("neighbours", "sums", "piece")}
         return {**plain, **UNUSED, **{name: value for name, value in code.items() if value is not None}}
+
+
+def require_sizes(tiling: Tiling, rank: int) -> None:
+    """Refuse a tiling that has not one size per axis."""
+    if len(tiling.space) != rank:
+        raise UsageError(
+            f"{tiling.family} tiles have one size per axis: {rank}, got {len(tiling.space)} in {str(tiling)!r}",
+            f"write it like s={format_shape((8, 16, 64)[-rank:])}",
+        )

@@ -104,7 +104,9 @@ def _on_gpu(setting: Setting, family: Family | None, model: str, *, coarse: bool
 
 def named(family: Family, setting: Setting) -> TileSizes:
     """The tilings that a family calls worth a look, in lexicographic order."""
-    sizes = sorted({(each.time, *each.space) for each in family.candidates(setting.facts.problem)})
+    problem = setting.facts.problem
+    whole = (catalogue.complete(problem, each) for each in family.candidates(problem))
+    sizes = sorted({(each.time, *each.space) for each in whole})
     return TileSizes.of(*np.array(sizes, dtype=np.int64).T.copy())
 
 
