@@ -8,6 +8,7 @@ not affine is taken to touch anything: the answer may be too careful, never too 
 
 import functools
 import itertools
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -154,6 +155,8 @@ def _accesses(
 MAX_SITES = 96  # most assignments of a nest; a larger one is taken to forbid everything
 _MAX_OPERATIONS = 400_000  # steps of isl for one pair of accesses, and for one question about it
 _MOST_RELATIONS = 4096  # most of them that are remembered
+_KEPT = threading.local()
+"""The context of each thread: isl counts the steps of all that is done in one."""
 _MOST_STEPS_OF_BOUNDS = 300_000  # steps of isl for one subscript against its extent
 _MOST_HARD = 24  # most pairs of a nest that are too much for that; a nest with more is taken to forbid everything
 
@@ -407,25 +410,25 @@ class Nest:
 
     def _map(self, a: AssignmentSite, b: AssignmentSite, condition: str) -> Any:  # noqa: ANN401
         sites = f"[{_dims(a, 'v')}] -> [{_dims(b, 'w')}]"
-        return _relation_of(f"{self._parameters} -> {{ {sites} : {condition} }}")
+        return _relation_of(self._context, f"{self._parameters} -> {{ {sites} : {condition} }}")
 
 
-@functools.cache
 def _context() -> Any:  # noqa: ANN401
-    """What relations of all nests are made in, so that those of one text are one."""
-    import islpy
+    """What a thread makes the relations of all its nests in, so that those of one text are one."""
+    if not hasattr(_KEPT, "context"):
+        import islpy
 
-    context = islpy.Context()
-    context.set_max_operations(_MAX_OPERATIONS)
-    return context
+        _KEPT.context = islpy.Context()
+        _KEPT.context.set_max_operations(_MAX_OPERATIONS)
+    return _KEPT.context
 
 
 @functools.lru_cache(maxsize=_MOST_RELATIONS)
-def _relation_of(text: str) -> Any:  # noqa: ANN401
+def _relation_of(context: Any, text: str) -> Any:  # noqa: ANN401
     """Read a relation; loops ask for the same one per access, per pair of sites and per rewrite of a nest."""
     import islpy
 
-    return islpy.Map.read_from_str(_context(), text)
+    return islpy.Map.read_from_str(context, text)
 
 
 def _dims(site: AssignmentSite, letter: str) -> str:
