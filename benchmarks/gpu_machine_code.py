@@ -93,9 +93,10 @@ def record(problem: Problem, tiling: Tiling, machine: Machine) -> dict[str, Any]
         "instructions": round(limit.instructions, 2),
         "branches": round(limit.branches, 3),
         "pipes": pipes,
+        "requests": round(limit.requests, 2),
         "useful": round(limit.useful, 4),
         "waves": round(limit.waves, 4),
-        "gcells_by": rates | {"dram": round(limit.dram / 1e9, 1)},
+        "gcells_by": rates | {"dram": round(limit.dram / 1e9, 1), "l2": round(limit.l2 / 1e9, 1)},
         "gcells": round(limit.updates / 1e9, 1),
         "binding": limit.binding,
     }
@@ -126,7 +127,9 @@ def tested(problem: Problem, tiling: Tiling, machine: Machine) -> Bound | None:
         return None
     path, rounds = other
     needs = Needs(threads=kernel.threads, registers=code.resources.registers, shared_bytes=source.shared_bytes)
-    return bound(followed(path, needs, each.updates / rounds, machine), asked, machine)
+    return bound(
+        followed(path, needs, dataclasses.replace(each, updates=each.updates / rounds), machine), asked, machine
+    )
 
 
 def ranked(problem: Problem, machine: Machine) -> dict[str, Any]:

@@ -504,8 +504,9 @@ def gpu_machine_code() -> str:
         speed = f"{each['gcells']:.0f}, by {each['binding']}"
         code = (each["instructions"], each["branches"], each["registers"], each["warps"])
         edges = [f"{each['edge_tiles']:.0%}", f"{each['tested_gcells']:.0f}"] if "edge_tiles" in each else ["", ""]
-        rows.append([name, f"{each['useful']:.2f}", *(f"{number:.3g}" for number in code), speed, *edges])
-    head = ["program", "useful", "instructions", "branches", "registers", "warps", "GCells/s"]
+        requests = f"{each['requests']:.2f}" if each["requests"] else ""
+        rows.append([name, f"{each['useful']:.2f}", *(f"{number:.3g}" for number in code), requests, speed, *edges])
+    head = ["program", "useful", "instructions", "branches", "registers", "warps", "requests", "GCells/s"]
     head += ["edge tiles", "their GCells/s"]
     about = found["environment"]
     return table(head, rows) + f"\n\n*`gpu_machine_code.json`: {about['date'][:10]}, NVRTC {about['nvrtc']}.*"

@@ -4,6 +4,7 @@ WORD = 4  # bytes of a word, in which the papers count traffic and on-chip memor
 CACHE_LINE = 64  # bytes of a cache line of a CPU, and of its widest vector
 PAGE = 4096  # bytes of a page of memory
 WARP = 32  # threads of a GPU that execute one instruction together
+SECTOR = 32  # bytes that a GPU moves at least between memory, L2 and a multiprocessor
 BANKS = 32  # banks of a GPU's shared memory, each a word wide
 MAX_BLOCK_THREADS = 1024  # threads that a thread block has at most in CUDA
 STATIC_SHARED = 48 * 1024  # bytes of shared memory that a thread block has without asking for more when it is launched

@@ -116,6 +116,30 @@ def test_a_bound_counts_geometry_waves_and_memory(smooth):
     assert (slow.binding, slow.updates) == ("dram", h200.dram_bandwidth.value / 1e3)
 
 
+def test_a_bound_counts_requests_for_what_is_written(smooth):
+    """Word by word eight for a sector; the code stores four words at once, so that it makes two."""
+    h200 = load("h200")
+    found = analyse(smooth, Needs(threads=64, registers=20, shared_bytes=528), Round(updates=4), h200)
+    assert found.stored == 4.0
+    asked = LaunchWork(useful=1.0, tiles=132, dram_bytes=9.0, launches=1, stored_bytes=4.0, requests=8.0)
+    limit = bound(found, asked, h200)
+    assert limit.requests == 2.0
+    assert limit.l2 == pytest.approx(h200.l2_bandwidth.value / (9.0 + 4.0))
+    assert bound(found, replace(asked, requests=80.0), h200).binding == "l2"
+
+
+def test_an_access_to_memory_takes_a_cycle_per_line_of_its_warp(smooth):
+    """Of cells that lie 8 words apart a warp touches 8 lines, whatever it moves; what lies on chip is not concerned."""
+    path, memory = steady(smooth), {"ldg", "stg"}
+    for apart, least in ((1, 1), (4, 4), (8, 8), (64, 32)):
+        widths = zip(path.instructions, path.spread(apart).wavefronts, strict=True)
+        assert all(each == max(one.width, least if one.pipe in memory else 1) for one, each in widths)
+    needs = Needs(threads=64, registers=20, shared_bytes=528)
+    near, far = (analyse(smooth, needs, Round(updates=4, apart=apart), load("h200")) for apart in (4, 16))
+    assert far.rates["shared"] < near.rates["shared"]
+    assert far.rates["latency"] <= near.rates["latency"]
+
+
 def test_the_last_wave_takes_what_its_blocks_take_by_themselves(smooth):
     """Of two resident blocks one is left: it has the multiprocessor for itself, and waits more than half as long."""
     h200 = load("h200")
@@ -236,7 +260,7 @@ def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     other = with_tests(listed)
     assert (other is None) == (tile == "none")
     if other:  # the loop of tiles at edges has the same arithmetic and more besides
-        slow = followed(other[0], needs, each.updates / other[1], h200)
+        slow = followed(other[0], needs, replace(each, updates=each.updates / other[1]), h200)
         assert slow.pipes["fp32"] == pytest.approx(5.0, rel=0.01)
         assert slow.instructions > found.instructions
     limit = bound(found, work(problem, schedule), h200)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.constants import WARP, WORD
+from tilewright.base.constants import SECTOR, WARP, WORD
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.breakdown import Breakdown
@@ -114,9 +114,6 @@ def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints) -> 
     # or the last computation: m' + c + (k N - 1) max(m', c).
     longer, shorter = np.maximum(io_seconds, compute), np.minimum(io_seconds, compute)
     return np.where(k > 1, shorter + k * count * longer, (io_seconds + compute) * count)
-
-
-SECTOR = 32  # bytes that a GPU moves for a value whose neighbours in memory no other thread of its warp wants
 
 
 def sweep(work: SweepWork, facts: Facts, rates: Rates) -> Breakdown:

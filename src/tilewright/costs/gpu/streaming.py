@@ -43,10 +43,14 @@ from tilewright.machines.numbers import Numbers
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
 and places on chip, of which machine code for sm_90 has 11 to 33."""
-END_TESTS, SIDE_TESTS, SELECT_SLOTS = {2: 5.0, 3: 10.0}, {2: 2.5, 3: 5.0}, 1.0
+END_TESTS, SIDE_TESTS, SELECT_SLOTS = {2: 5.0, 3: 10.0}, {2: 1.7, 3: 2.5}, 1.0
 """Further instructions per cell and level in the loops with tests of rows and of other places, by rank and per word of
 a value, and for each select of a read that leaves the grid: machine code for sm_90 has 4.4 to 5.1 of them in 2D and 7
-to 12 in 3D, 2.0 to 2.9 and 5.2, in float64 up to twice as many, and 0.6 to 1.3."""
+to 12 in 3D, in float64 up to twice as many, and 0.6 to 1.3."""
+SIDE_ENDS = {2: 8.0, 3: 9.0}
+"""Further instructions per cell of a row that is loaded and stored in the loop with tests of other places. With those
+per level there are 10 to 16 in 2D and 7 to 18 in 3D per cell in bands of 1 to 4 levels, in float64 12 to 23, boxes in
+3D aside, which have up to 56."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.bound`) shows between two rounds."""
@@ -173,7 +177,7 @@ class StreamCycles:
     instructions: Floats  # of a warp per advance, or the cycles in which its arithmetic occupies the lanes if more
     access: Floats  # cycles of a block on the path to shared memory, by which rows from and to memory go as well
     alone: Floats  # cycles of one block: its work and its waits at barriers, no advance sooner than its row comes
-    dram: Floats  # cycles in which a block's bytes pass at a multiprocessor's share of the bandwidth that is sustained
+    dram: Floats  # cycles in which a block's bytes pass at a multiprocessor's share of what DRAM, or L2, sustains
 
     def issue(self, together: Ints | Floats) -> Floats:
         """Return those of a scheduler: warps stay with it, so that the one with the most is the last."""
@@ -207,20 +211,23 @@ def stream_cycles(block: StreamTiles, facts: Facts, rates: Rates, *, edge: bool)
         for slots, selects in zip((END_TESTS, SIDE_TESTS), foot.selects, strict=True)
     )
     tests = share * ends + (1.0 - share) * sides * edge
-    moves = block.moves + END_SLOTS * block.turns * foot.versions + ADVANCE_SLOTS
+    aside = END_SLOTS + (1.0 - share) * SIDE_ENDS[rank] * edge
+    moves = block.moves + aside * block.turns * foot.versions + ADVANCE_SLOTS
     lanes = cells * foot.stages * arithmetic * (constants.WARP * gpu.schedulers / rates.vector_width * double)
     waits = block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
     # A warp alone waits for each of its instructions, and for its arithmetic as long as that occupies the pipe.
     latency = block.rows * (cells * (cell + arithmetic * (double - 1.0) + tests) + moves) + waits
     sharers = np.minimum(block.tiles, gpu.sm_count)
+    by_memory = tile_bytes(block, facts) * rates.byte_seconds
+    by_cache = tile_bytes(block, facts, block.requests) / gpu.l2_bandwidth
     cycles = StreamCycles(
         rows=block.rows,
         warps=warps,
         schedulers=gpu.schedulers,
         instructions=np.maximum(cells * (cell + tests) + moves, lanes),
-        access=block.rows * warps * chip_words(block, facts),
+        access=block.rows * warps * _accesses(block, facts, edge=edge),
         alone=latency,
-        dram=tile_bytes(block, facts) * sharers * gpu.clock * rates.byte_seconds,
+        dram=np.maximum(by_memory, by_cache) * sharers * gpu.clock,
     )
     work = cycles.work(np.ones_like(block.tiles)) + waits
     return replace(cycles, alone=np.maximum(np.maximum(latency, work), block.rows * gpu.fetch_latency))
@@ -232,11 +239,25 @@ def chip_words(block: StreamTiles, facts: Facts) -> Floats:
     return np.asarray((block.words + ends) * (facts.itemsize / constants.WORD))
 
 
-def tile_bytes(block: StreamTiles, facts: Facts) -> Floats:
-    """Return the bytes between DRAM and chip per tile; halos in full, as a bound by machine code counts them."""
+def _accesses(block: StreamTiles, facts: Facts, *, edge: bool) -> Floats:
+    """Return the cycles of a warp per advance on the path to shared memory, by which rows of memory pass as well.
+
+    No two lanes of an access to rims meet in a bank, since a warp's places lie side by side. Those of an access to
+    memory lie in as many lines of 128 bytes as a thread's cells have words; at edges every value is one.
+    """
+    wide = facts.itemsize // constants.WORD
+    ends = 2 * block.turns * footing(facts).versions / (1 if edge else block.moved)
+    return np.asarray(block.words * wide + ends * np.minimum(block.beside * wide, constants.WARP))
+
+
+def tile_bytes(block: StreamTiles, facts: Facts, requests: Floats | float = 1.0) -> Floats:
+    """Return the bytes between DRAM and chip per tile, or of its requests to L2: so many write a sector.
+
+    Halos count in full, as a bound by machine code counts them.
+    """
     foot = footing(facts)
     read = block.loaded * (foot.versions + foot.constants)
-    return np.asarray((read + block.own * foot.versions) * facts.itemsize)
+    return np.asarray((read + block.own * foot.versions * requests) * facts.itemsize)
 
 
 def most_registers(threads: Ints, gpu: Numbers) -> Ints:

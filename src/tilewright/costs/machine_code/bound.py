@@ -4,12 +4,12 @@ Per round of the steady path every resident warp issues all its instructions, an
 of the bounds by issue, pipes, shared memory and the simulated rounds is the speed of a
 multiprocessor. The tiling says which part of the cells that threads compute are useful, and how many tiles there are:
 they run in waves of the resident blocks, those of the last wave by themselves. DRAM bounds the result from another
-side. Never a measurement.
+side, and L2 by the sectors that are asked for. Never a measurement.
 
 In the simulation every scheduler issues at most one instruction per cycle, of the warp that it issued last or else of
 the oldest one that may go on: the compiler's stall counts and scoreboards say when a warp may. A pipe is busy for some
 cycles per instruction; accesses queue for one path of a wavefront per cycle. What is left out makes it optimistic:
-conflicts of banks, misses of the instruction cache, DRAM's bandwidth, lower clocks under load.
+conflicts of banks of tiles that do not stream, misses of the instruction cache, lower clocks under load.
 """
 
 import math
@@ -34,6 +34,7 @@ from tilewright.costs.machine_code.listing import (
     steady,
 )
 from tilewright.costs.work import hexagonal
+from tilewright.costs.work.streaming import write_requests
 from tilewright.costs.work.tiles import BlockWork
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
@@ -71,6 +72,7 @@ class Round:
     updates: float  # updates of cells
     loops: bool = True  # whether that path is a loop, not the whole kernel
     row: RowValues | None = None  # of a prism, whose rounds are rows
+    apart: int = 1  # words between the first cells of neighbouring threads in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,8 @@ class LaunchWork:
     useful: float  # share of the updates of a tile's threads that are of its own cells and inside the grid
     tiles: int  # blocks of a launch
     dram_bytes: float  # bytes between DRAM and chip per useful update, at least
+    stored_bytes: float = 0.0  # those of them that threads write, where the requests for it are counted
+    requests: float = 0.0  # for a sector that they write word by word, in the mean
     launches: int  # of a run
 
 
@@ -97,6 +101,7 @@ class Steady:
     rates: dict[str, float]
     # the same by the simulation of 1, 2, … blocks where few are resident; the last wave may have so many
     fewer: tuple[float, ...] = ()
+    stored: float = 1.0  # words that an instruction stores in memory, in the mean
 
     def last(self, blocks: int) -> float:
         """Return the updates per cycle at most of the blocks of a wave that does not fill the multiprocessor."""
@@ -112,8 +117,10 @@ class Bound:
     useful: float  # share of the updates that are useful
     waves: float  # share of the places for blocks that are filled, the last wave's as long as they take
     dram: float  # useful updates per second at most, by DRAM
+    l2: float  # the same by requests to L2
+    requests: float  # for a sector that is written, in the mean; 0 where they are not counted
     updates: float  # useful updates per second at most
-    binding: str  # what bounds them: a name of ``steady.rates``, or ``dram``
+    binding: str  # what bounds them: a name of ``steady.rates``, ``dram`` or ``l2``
 
     @property
     def instructions(self) -> float:
@@ -190,11 +197,13 @@ def timing(machine: Machine) -> Timing:
 def analyse(code: Code, needs: Needs, each: Round, machine: Machine) -> Steady:
     """Follow a kernel's steady path, round after round, on one multiprocessor."""
     path = steady(code, loops=each.loops) if each.row is None else row(code, each.row)
-    return followed(path, needs, each.updates, machine)
+    return followed(path, needs, each, machine)
 
 
 def in_turn(kernels: Sequence[Steady]) -> Steady:
     """Return what kernels do that are launched one after the other for an update of all fields."""
+    if len(kernels) == 1:
+        return kernels[0]
     pipes = dict.fromkeys(pipe for each in kernels for pipe in each.pipes)
     rates = set[str]().union(*(each.rates for each in kernels))
     return Steady(
@@ -209,9 +218,9 @@ def in_turn(kernels: Sequence[Steady]) -> Steady:
     )
 
 
-def followed(path: WarpPath, needs: Needs, updates: float, machine: Machine) -> Steady:
+def followed(path: WarpPath, needs: Needs, each: Round, machine: Machine) -> Steady:
     """Follow a given path of a kernel, as :func:`analyse` does the steady one."""
-    clock = timing(machine)
+    path, updates, clock = path.spread(each.apart), each.updates, timing(machine)
     blocks = resident_blocks(needs, machine)
     counts = {pipe: path.count(pipe) / updates for pipe in (*PIPES, "alu", "uniform")}
     rates = {name: WARP * updates / taken for name, taken in _cycles(path, clock).items() if taken}
@@ -230,6 +239,7 @@ def followed(path: WarpPath, needs: Needs, updates: float, machine: Machine) -> 
         warps=blocks * needs.warps,
         rates=rates,
         fewer=fewer,
+        stored=path.words("stg") / max(1, path.count("stg")) or 1.0,
     )
 
 
@@ -241,7 +251,7 @@ def _cycles(path: WarpPath, clock: Timing) -> dict[str, float]:
         "fp32": shares["fp32"] + shares["imad"],
         "fp64": shares["fp64"],
         "alu": shares["alu"],
-        "shared": sum(each.width for each in path.instructions if each.pipe in MEMORY),
+        "shared": sum(path.wavefronts[at] for at, each in enumerate(path.instructions) if each.pipe in MEMORY),
         "control": shares["control"],
     }
 
@@ -254,16 +264,20 @@ def bound(code: Steady, work: LaunchWork, machine: Machine) -> Bound:
     places = turns * resident + (rest * code.rates[binding] / code.last(rest) if rest else 0.0)
     waves = work.tiles / (places * count)
     rate = code.rates[binding] * count * machine.clock.value * work.useful * waves
+    requests = work.requests / code.stored
     dram = machine.dram_bandwidth.value / work.dram_bytes
-    if not code.blocks:
-        rate = 0.0
+    l2 = Numbers(machine).l2_bandwidth / (work.dram_bytes + work.stored_bytes * (requests - 1.0))
+    limits = {binding: rate if code.blocks else 0.0, "dram": dram, "l2": l2}
+    least = min(limits, key=lambda name: limits[name])
     return Bound(
         steady=code,
         useful=work.useful,
         waves=waves,
         dram=dram,
-        updates=min(rate, dram),
-        binding="dram" if dram < rate else binding,
+        l2=l2,
+        requests=requests,
+        updates=limits[least],
+        binding=least,
     )
 
 
@@ -277,7 +291,8 @@ def round_of(problem: Problem, schedule: GpuSchedule) -> Round | None:
         return Round(updates=float(schedule.column), loops=False)
     if tiling.family.streams:
         tile = stream_block.tile_of(problem, tiling)
-        return Round(updates=float(tile.levels * schedule.advances * tile.thread_cells))
+        apart = tile.cells[-1] * problem.itemsize // WORD
+        return Round(updates=float(tile.levels * schedule.advances * tile.thread_cells), apart=apart)
     if not tiling.family.hexagons:
         return None
     facts, tiles = prisms(problem, tiling)
@@ -335,11 +350,14 @@ def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
     rows = min(tiling.space[0], shape[0]) + tile.growth.pipeline.extra_rows(tile.levels)
     computed = rows * math.prod(schedule.threads) * tile.thread_cells
     loaded = math.prod(tile.loaded)
+    last = (np.array(each) for each in (tile.levels, tile.space[-1], tile.cells[-1], tile.threads[-1]))
     moved = (launched * loaded * (versions + constants) + cells * versions) * problem.itemsize
     return LaunchWork(
         useful=cells / (launched * computed),
         tiles=launched,
         dram_bytes=moved / (cells * tile.levels),
+        stored_bytes=versions * problem.itemsize / tile.levels,
+        requests=float(write_requests(tile.growth, *last)) * (problem.itemsize // WORD),
         launches=problem.steps // tile.levels + problem.steps % tile.levels * len(program.analysis.stages),
     )
 
@@ -365,8 +383,8 @@ class _Multiprocessor:
     def __init__(self, path: WarpPath, timing: Timing, warps: int, blocks: int) -> None:
         self._timing, self._warps = timing, warps
         self._steps = [
-            (each.pipe, each.stall + timing.branch * taken, each.result, each.operands, each.waits, each.width)
-            for each, taken in zip(path.instructions, path.taken, strict=True)
+            (each.pipe, each.stall + timing.branch * taken, each.result, each.operands, each.waits, wavefronts)
+            for each, taken, wavefronts in zip(path.instructions, path.taken, path.wavefronts, strict=True)
         ]
         per_block, per_warp, most = _STAGGER
         every = [_Warp(b, float((b * per_block + w * per_warp) % most)) for b in range(blocks) for w in range(warps)]

@@ -15,9 +15,11 @@ gone through.
 Prisms have other loops for what they bring on chip, compute there and write back: :func:`row` puts a row together.
 """
 
+import copy
 import re
 from dataclasses import dataclass
 
+from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 
 OLDEST = 7.0  # compute capability from which on instructions are encoded in this way
@@ -63,7 +65,7 @@ class Instruction:
     result: int  # scoreboard that is set until its result is there; none from :data:`SCOREBOARDS` on
     operands: int  # scoreboard that is set until its operands are read
     waits: int  # scoreboards that must be clear before it issues, as bits
-    width: float  # wavefronts of 32 words that a full warp moves, where it accesses memory
+    width: float  # words that a thread moves, where it accesses memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,21 @@ class WarpPath:
         )
         self.size = size  # instructions of the loop, those beside the path included
         self.loops = loops  # else the whole kernel
+        # of every instruction the wavefronts that a full warp moves, where neighbours access neighbouring values
+        self.wavefronts = tuple(each.width for each in self.instructions)
+
+    def spread(self, apart: int) -> "WarpPath":
+        """Return the same path where cells of neighbouring threads lie so many words apart in memory.
+
+        An access passes in as many wavefronts as it touches lines of 32 words; a warp's places on chip lie side by
+        side, so that no two lanes meet in a bank there.
+        """
+        result = copy.copy(self)
+        result.wavefronts = tuple(
+            max(width, min(apart, WARP)) if each.pipe in ("ldg", "stg") else width
+            for each, width in zip(self.instructions, self.wavefronts, strict=True)
+        )
+        return result
 
     def count(self, *pipes: str) -> int:
         """Instructions of some pipes."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import CACHE_LINE, WORD
+from tilewright.base.constants import CACHE_LINE, SECTOR, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.facts import Facts
@@ -142,6 +142,9 @@ class StreamTiles:
     reads: Ints  # reads of a kernel that is written out
     words: Ints  # values that a thread reads and stores on chip per advance
     moves: Ints  # instructions for that
+    beside: Ints  # cells of a thread along the last axis
+    moved: Ints  # those of them that it loads and stores together
+    requests: Floats  # of threads to write a sector of a row, in the mean
     points: Floats  # cells that a tile computes over its levels
 
 
@@ -172,6 +175,8 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
     first = np.minimum(sizes.space[0], facts.shape[0])
     rows = 1.0 * first + foot.rows_base + foot.rows_rate * levels
     untested = np.maximum(first - foot.stored_rows - held.rows + 1, 0)
+    last = (levels, sizes.space[-1], of_thread[-1], sizes.threads[-1])
+    moved = foot.moved(*last)
     return StreamTiles(
         levels=levels,
         rows=rows,
@@ -188,8 +193,40 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
         reads=foot.written(levels, held.rows, turns),
         words=held.words,
         moves=held.moves,
+        beside=of_thread[-1],
+        moved=moved,
+        requests=write_requests(foot, *last) / moved,
         points=points,
     )
+
+
+def write_requests(foot: BlockGrowth, levels: Ints, size: Ints, cells: Ints, threads: Ints) -> Floats:
+    """Return how often threads ask for a sector of a row that they write value by value, in the mean; shape (n,).
+
+    They have ``cells`` values of a line each, of which vectors of v values make 1/v as many requests.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> from tilewright.programs.stencil.problem import make_problem
+    >>> from tilewright.schedules.streaming.block import block_growth
+    >>> foot = block_growth(make_problem(program("j2d5pt"), (4096, 4096), 8))
+    >>> each = np.array([4, 8])
+    >>> (write_requests(foot, np.array([8, 8]), np.array([480, 960]), each, np.array([128, 128])) / 4).tolist()
+    [1.0, 2.0]
+    """
+    # An instruction stores the p-th vector of every thread of a warp, c values apart. It asks for n sectors where c are
+    # a sector S or more, else for all S-th parts of a run of threads, and for one more where a run ends in the middle
+    # of one: of a line of s values the c / v instructions ask for (min(c, S) / v) s / S sectors, and at ends for
+    # (S - max(c, g)) / S each, if lines begin at multiples of g. A warp ends within a line that has more threads than
+    # it, or where it has several lines, at multiples of some threads; both lie so many values away from the line's
+    # first, whose neighbours in the same sector it separates.
+    sector = SECTOR // foot.itemsize
+    low, near = foot.low(-1, levels, size, cells, threads), np.minimum(cells, sector)
+    unit = np.gcd(threads, WARP) if foot.program.rank > 2 else WARP + 0 * threads
+    warps = ((low + size - 1) // cells // unit - low // cells // unit) * unit / WARP
+    at_line = np.maximum(near, np.gcd(size, sector))
+    step = np.gcd(np.gcd(size, cells * unit), sector)
+    at_warp = np.where(low % step < near, np.maximum(near, step), 0)
+    return np.asarray(near * (1.0 + (sector - at_line + warps * (sector - at_warp)) / size))
 
 
 def _grid(sizes: TileSizes, facts: Facts, foot: BlockGrowth, cells: tuple[Ints, ...]) -> TileGrid:

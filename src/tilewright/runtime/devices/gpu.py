@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilewright.base.constants import SECTOR
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.records import Resources
@@ -33,8 +34,6 @@ from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.code import GpuSchedule
 
 _ALIGN = 64  # slots start at a multiple of so many elements
-_SECTOR = 32
-"""Bytes that memory moves at a time: rows of streaming tiles, which move whole vectors, start at a multiple of them."""
 _GRAPH = 64
 """Launches of a graph, about: starting it costs as much as one of them, so that less than 2 % is left of their cost."""
 _TURNS = 3
@@ -93,7 +92,7 @@ def slot_elements(shape: Sequence[int]) -> int:
 def memory_shape(whole: Problem, schedule: GpuSchedule) -> tuple[int, ...]:
     """Return the extents in memory of a grid with its copies: with streaming tiles, rows start where vectors may."""
     *outer, last = whole.shape
-    unit = _SECTOR // whole.itemsize if outer and schedule.tiling.family.streams else 1
+    unit = SECTOR // whole.itemsize if outer and schedule.tiling.family.streams else 1
     return (*outer, round_up(last, unit))
 
 

@@ -122,6 +122,11 @@ class BlockGrowth:
         spare = np.where(extent + moved <= cells * threads, moved, 0)
         return np.asarray(least + np.where(extent + aligned <= cells * threads, aligned, spare))
 
+    def moved(self, levels: Ints, size: Ints, cells: Ints, threads: Ints) -> Ints:
+        """Return the values along the last axis that threads load and store together, from a multiple of them on."""
+        low = self.low(-1, levels, size, cells, threads)
+        return np.gcd(np.gcd(low, size), np.gcd(cells, self.lanes))
+
     def written(self, levels: Integers, rows: Integers, cells: Integers) -> Integers:
         """Return the reads of a kernel in which levels, rows in use and a thread's cells are written out."""
         return levels * cells * rows * (self.moving_reads + self.constant_reads)
@@ -229,6 +234,12 @@ class BlockTile:
         shared = zip(self.space[1:], self.cells, self.threads[1:], strict=True)
         each = (map(np.array, axis) for axis in shared)
         return tuple(int(self.growth.low(axis, np.array(self.levels), *n)) for axis, n in enumerate(each, start=1))
+
+    @property
+    def vector(self) -> int:
+        """Values along the last axis that its threads load and store together, see :meth:`BlockGrowth.moved`."""
+        each = (np.array(sizes[-1]) for sizes in (self.space, self.cells, self.threads))
+        return int(self.growth.moved(np.array(self.levels), *each))
 
     @property
     def written_reads(self) -> int:

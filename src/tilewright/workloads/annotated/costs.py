@@ -12,9 +12,8 @@ Before: a kernel's work per iteration, its launch and what its code needs. After
 import math
 from dataclasses import dataclass
 
-from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT, WORD
+from tilewright.base.constants import REGISTER_UNIT, SECTOR, WARP, WARP_UNIT, WORD
 from tilewright.costs.breakdown import Times
-from tilewright.costs.gpu.blocks import SECTOR
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers
 

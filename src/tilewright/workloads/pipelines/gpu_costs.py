@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import WARP
+from tilewright.base.constants import SECTOR, WARP
 from tilewright.costs.arrays import BlockShapes, Floats, Ints
 from tilewright.costs.breakdown import Times
-from tilewright.costs.gpu.blocks import SECTOR
 from tilewright.costs.work.threads import bank_conflicts
 from tilewright.machines.machine import Machine
 from tilewright.machines.numbers import Numbers

@@ -62,7 +62,7 @@ class StreamTile:
         self.lines = list(itertools.product(*map(range, cells[:-1])))
         self.covered = [count * size for count, size in zip(self.threads, cells, strict=True)]
         # Values along the last axis that threads load and store together, always from a multiple of them on.
-        self.vector = math.gcd(rims.lanes, cells[-1], self.low[-1], space[-1])
+        self.vector = block.vector
         # Weights of what rows add to several results each; nothing where the order of operations is kept.
         self.sums = () if site.strict else rims.sums
         # Weights of a program's only value, where its newest row is added to a sum of all others; else None.
