@@ -59,7 +59,7 @@ def test_the_winner_is_the_least_over_strategies_and_sets(metric):
     ranked = tw.select("heat2d", metric=metric, within=None, top=1, **CASE)[0]
     assert tw.select("heat2d", metric=metric, within=0.0, **CASE)[0].tiling == ranked.tiling
     own = {"time": ranked.costs.seconds, "traffic": ranked.costs.dram_bytes, "energy": ranked.costs.joules}
-    assert found.winner.value <= own.get(metric, np.inf)
+    assert found.winner.value <= own.get(metric, np.inf) * (1 + 1e-12)  # prices of one and of many tilings
     assert len(found.reasons()) == 4
     for entry in found.entries:
         if metric == "time":
