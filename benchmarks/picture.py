@@ -2,7 +2,8 @@
 
     R=benchmarks/results
     P="--products j2d5pt=4 star2d2r=7.5 j3d7pt=7 j3d27pt=18"
-    python benchmarks/picture.py $R/cpu_zen3.json docs/images/speed.png --limits $R/limits_zen3.json $P
+    F="$R/cpu_2d_zen3.json $R/cpu_zen3.json"
+    python benchmarks/picture.py $F docs/images/speed.png --limits $R/limits_zen3.json $P
 
 Two lines are the limits of the machine, from a record of ``limits.py``: what its memory allows a program that goes
 through the grid once per step, and what its arithmetic allows any, with so many products per cell (``docs/cpu.md``).
