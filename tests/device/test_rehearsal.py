@@ -45,7 +45,7 @@ def test_a_periodic_grid():
 
 def test_a_tile_that_needs_more_than_48_kib_on_chip(driver):
     checks.agrees("j2d5pt", tiling=checks.LARGE, shape=(200, 700), steps=40)
-    assert any(name == "cuKernelSetAttribute" for name, _ in driver.calls)
+    assert 8 in [attribute for attribute, _ in driver.set]  # the most memory on chip that a launch may give
 
 
 @pytest.mark.parametrize("number", [0, 1])
