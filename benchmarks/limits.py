@@ -26,7 +26,7 @@ from tilewright.runtime.toolchains.cpu import compile_shared, target_cpu, toolch
 
 CHAINS = 12
 TURNS = 40_000_000
-BYTES = 2**28
+BYTES, LINE = 2**28, 64
 REPETITIONS = 7
 _REGISTER = "w" if platform.machine() in {"aarch64", "arm64"} else "x"
 """Letter by which GNU's inline assembly asks for a vector register."""
@@ -90,13 +90,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     threads, width = chosen.threads, target_cpu().simd_bits // 8
     record: dict[str, Any] = {"environment": environment.describe(threads), "vector_bytes": width}
-    source, target = np.ones((threads, BYTES // threads), np.uint8), np.zeros((threads, BYTES // threads), np.uint8)
+    part = BYTES // threads // LINE * LINE  # copies move whole vectors, from multiples of them on
+    source, target = np.ones((threads, part), np.uint8), np.zeros((threads, part), np.uint8)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(threads) as pool:
         single, double = (compiled(real, width, Path(folder)) for real in ("float", "double"))
         work: dict[str, Callable[[int], object]] = {
             "float32": lambda _: single.chains(TURNS),
             "float64": lambda _: double.chains(TURNS),
-            "copies": lambda part: single.copied(target[part].ctypes.data, source[part].ctypes.data, source[part].size),
+            "copies": lambda one: single.copied(target[one].ctypes.data, source[one].ctypes.data, part),
         }
         samples: dict[str, list[float]] = {name: [] for name in work}
         for _ in range(REPETITIONS):
