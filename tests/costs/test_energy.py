@@ -205,7 +205,7 @@ def test_power_above_the_boards_is_one_sentence():
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("jacobi2d", "streaming:t=8,s=316x2044,threads=1x352"), ("j3d7pt", "streaming:t=2,s=64x60x60,threads=1x32x16")],
+    [("jacobi2d", "streaming:t=8,s=316x1004,threads=1x256"), ("j3d7pt", "streaming:t=2,s=64x60x56,threads=1x16x16")],
 )
 def test_streaming_code_pays_for_the_words_that_pass_through_shared_memory(name, text):
     """What takes time on the path to shared memory takes energy, and nothing else on chip does."""
@@ -215,7 +215,9 @@ def test_streaming_code_pays_for_the_words_that_pass_through_shared_memory(name,
     setting = make_setting(problem, machine)
     block = streaming.blocks(time_model.sizes_of(tiling, setting), setting.facts)
     assert block.threads[0] % 32 == 0
-    whole = replace(block, beside=block.moved)  # no line of memory is touched for a part of it, which takes time alone
+    assert not block.passes[0]
+    # No line of memory is touched for a part of it, which takes time alone.
+    whole = replace(block, beside=block.turns / block.loads, apart=block.turns / block.stores)
     parts = gpu_streaming.stream_cycles(whole, setting.facts, setting.rates, edge=False)
     words = 32 * float(parts.access[0] * block.tiles[0] * costs.wavefronts)
     assert costs.usage.shared_words == pytest.approx(words)

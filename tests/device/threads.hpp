@@ -26,6 +26,18 @@ inline double __longlong_as_double(long long bits) {
   memcpy(&value, &bits, sizeof value);
   return value;
 }
+#define VECTOR(name, type, ...) \
+  struct alignas(sizeof(type) * (sizeof #__VA_ARGS__ > 5 ? 4 : 2)) name { \
+    type __VA_ARGS__; \
+  };
+VECTOR(float2, float, x, y)
+VECTOR(float4, float, x, y, z, w)
+VECTOR(double2, double, x, y)
+VECTOR(int2, int, x, y)
+VECTOR(int4, int, x, y, z, w)
+VECTOR(longlong2, long long, x, y)
+template <typename T> inline T __ldca(const T *at) { return *at; }
+template <typename T> inline void __stwb(T *at, const T &value) { *at = value; }
 static unsigned atomicAdd(unsigned *at, unsigned more) {
   unsigned before = *at;
   *at += more;

@@ -39,6 +39,7 @@ def _host(dialect: str) -> str:
         problem=problem,
         shape=problem.shape,
         below=(0,),
+        room=problem.shape,
         slot=problem.shape[0],
         steps=STEPS,
         newest=STEPS,

@@ -30,7 +30,8 @@ class IntrinsicSignature:
     """What an intrinsic takes."""
 
     # a letter each: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index, ``e`` a number,
-    # ``v`` a vector, ``b`` a pointer to bytes that are read
+    # ``v`` a vector, ``b`` a pointer to bytes that are read; ``p`` and ``s`` pointers to a thread's own memory and to
+    # the chip
     operands: str
     returns: bool = False  # whether it gives the pointer back that it took
     gpu: bool = False  # whether GPUs have it, not CPUs
@@ -53,6 +54,11 @@ INTRINSICS: dict[str, IntrinsicSignature] = {
     "prefetch_near": IntrinsicSignature(operands="r"),
     "translate": IntrinsicSignature(operands="wbrii"),
     "count": IntrinsicSignature(operands="w", gpu=True),
+    **{
+        f"{name}{lanes}": IntrinsicSignature(operands=operands + "e" * values * lanes, gpu=True)
+        for name, operands, values in (("fetch", "pr", 0), ("store", "w", 1), ("stage", "s", 1), ("pass", "ws", 0))
+        for lanes in (2, 4)
+    },
 }
 """What the functions of dialects take."""
 Kinds = list[Type | None]
@@ -220,7 +226,7 @@ def _of_c(kind: Type, kinds: Kinds) -> bool:
     return isinstance(kind, Native) and _meet(kinds)
 
 
-def _inverted(kind: Type, kinds: Kinds) -> bool:
+def _bits(kind: Type, kinds: Kinds) -> bool:
     return _of_c(kind, kinds) or _whole(kind, kinds)
 
 
@@ -262,8 +268,9 @@ OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     Operator.OPAQUE: (1, _one_index),
     Operator.WRITABLE: (1, _without_const),
     Operator.ALIGNED: (2, _pointer_and_size),
-    **dict.fromkeys((Operator.BOTH, Operator.EITHER, Operator.XOR), (2, _of_c)),
-    Operator.INVERT: (1, _inverted),
+    **dict.fromkeys((Operator.BOTH, Operator.EITHER), (2, _of_c)),
+    Operator.XOR: (2, _bits),
+    Operator.INVERT: (1, _bits),
     Operator.PLUS: (1, _of_c),
     Operator.ADDRESS: (1, _address),
 }

@@ -68,6 +68,8 @@ from tilewright.codegen.ir.types import (
     Pointer,
     Type,
     Vector,
+    private_pointer,
+    shared_pointer,
 )
 from tilewright.codegen.print.elements import MATH_FUNCTIONS
 
@@ -457,6 +459,8 @@ class _Checker:
             "e": node.element,
             "v": Vector(node.element),
             "b": Pointer(ELEMENTS["uint8"], const=True),
+            "p": private_pointer(node.element),
+            "s": shared_pointer(node.element),
         }
         for kind, letter in zip(kinds, signature.operands, strict=True):
             self.fits(kind, wanted[letter], f"is passed to {node.name} for a {wanted[letter]}")

@@ -128,6 +128,7 @@ class HostRun:
     problem: Problem  # what the kernels compute: the problem on the grid with its periodic copies, if it has some
     shape: tuple[int, ...]  # extents of the grid proper
     below: tuple[int, ...]  # periodic copies below it, per axis
+    room: tuple[int, ...]  # extents in memory of the grid with its copies
     slot: int  # elements from one version of a field to the next one
     steps: int
     newest: int  # slot of the version that they end with, modulo the versions kept
@@ -173,8 +174,8 @@ def host_program(source: KernelSource[DeviceLayout], run: HostRun, file: str) ->
         f"typedef {kind} real;",
         f"enum {{ {', '.join(f'{name} = {value}' for name, value in constants.items())} }};",
         f"static const real SCALE = {11 if run.problem.dtype.startswith('float') else 1};",
-        f"static const int64_t SLOT = {run.slot}, CELLS = {run.problem.cells}, GRID = {math.prod(run.shape)};",
-        _array("int64_t", "WHOLE", run.problem.shape),
+        f"static const int64_t SLOT = {run.slot}, CELLS = {math.prod(run.room)}, GRID = {math.prod(run.shape)};",
+        _array("int64_t", "WHOLE", run.room),
         _array("int64_t", "SHAPE", run.shape),
         _array("int64_t", "BELOW", run.below),
         _array("int", "COPIES", source.layout.copies),
@@ -221,9 +222,8 @@ def _opencl_kernels(source: KernelSource[DeviceLayout]) -> list[str]:
 
 def _fixed(run: HostRun) -> tuple[list[str], list[str]]:
     """Whole numbers that every launch takes: of 32 bits, then of 64."""
-    shape = run.problem.shape
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
-    return [str(extent) for extent in shape], [*map(str, strides), str(run.slot)]
+    strides = [math.prod(run.room[axis + 1 :]) for axis in range(len(run.room) - 1)]
+    return [str(extent) for extent in run.problem.shape], [*map(str, strides), str(run.slot)]
 
 
 def _cuda(source: KernelSource[DeviceLayout], run: HostRun) -> str:

@@ -84,7 +84,7 @@ class KernelText:
 
     def _host_run(self, decision: Plan, copies: Sequence[int]) -> HostRun:
         """What an exported host program runs: all steps, or with periodic copies those before the copies are stale."""
-        from tilewright.runtime.devices.gpu import looked_up, repeated_steps, slot_elements
+        from tilewright.runtime.devices.gpu import looked_up, memory_shape, repeated_steps, slot_elements
 
         whole, schedule, halo = decision.computed, decision.schedule, decision.block
         assert isinstance(schedule, GpuSchedule)  # noqa: S101  (no other device is asked for)
@@ -92,11 +92,13 @@ class KernelText:
         scalars = dict.fromkeys(self.program.scalars, 0) | dict(self.program.defaults) | dict(self.scalars)
         portion = steps if dated(whole) or not steps else repeated_steps(whole, schedule, copies, steps)
         turns, rest = divmod(steps, portion) if portion else (0, 0)
+        room = memory_shape(whole, schedule)
         return HostRun(
             problem=whole,
             shape=self.problem.shape,
             below=tuple(low for low, _ in halo.around) if halo else (0,) * len(self.problem.shape),
-            slot=slot_elements(whole.shape),
+            room=room,
+            slot=slot_elements(room),
             steps=steps,
             newest=newest(whole, schedule, steps),
             turns=turns,

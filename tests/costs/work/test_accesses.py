@@ -20,6 +20,13 @@ from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 SECTOR, LINE, WARP = 32, 128, 32  # bytes, and lanes
+WORD, BANKS = 4, 32  # bytes of a bank's word on chip, and banks
+GRID_LINE = 10**6  # cells
+PUT = {1: r"(?P<chip>\(+chip .+)\[0\] = new0_(?P<cell>[\d_]+);"}
+PUT |= {n: rf"tw_stage{n}_f\d\d\((?P<chip>.+?), new0_(?P<cell>[\d_]+)," for n in (2, 4)}
+TAKEN = {1: r"(?P<memory>.*into0_0.*)\[0\] = (?P<chip>\(+chip .+)\[0\];"}
+TAKEN |= {n: rf"tw_pass{n}_f\d\d\((?P<memory>.+?), (?P<chip>\(+chip .+)\);" for n in (2, 4)}
+"""Statements of kernels, by the values that they move: those that put values on chip, and those that take them."""
 
 
 def tile_of(name, dtype, text):
@@ -27,27 +34,43 @@ def tile_of(name, dtype, text):
     return problem, stream_block.tile_of(problem, parse(text))
 
 
+def own_cells(tile):
+    """Of every instruction that moves threads' own cells its values, and where each thread's first one lies."""
+    threads = np.stack(np.unravel_index(np.arange(np.prod(tile.threads)), tile.threads[1:]), axis=1)
+    for cell in itertools.product(*map(range, tile.cells)):
+        if cell[-1] % tile.vector == 0:
+            yield tile.vector, threads * tile.cells + cell - tile.low
+
+
+def passed(tile):
+    """The same of every instruction that stores what has passed through the chip; some threads have none."""
+    passage, vector = tile.passage, int(tile.passage.vector)
+    strip, column = np.divmod(np.arange(np.prod(tile.threads)), passage.columns)
+    for line, first in passage.rounds():
+        columns = np.where(strip < passage.abreast, (first + column) * vector, passage.length)
+        yield vector, np.stack([*[line + strip] * (len(tile.space) > 2), columns], axis=1)
+
+
+def is_own(tile, places):
+    return ((places >= 0) & (places < tile.space[1:])).all(axis=1)
+
+
+def moves(tile, instructions):
+    """Lines and addresses of a tile's own values that an instruction of a warp moves, from each start of tiles."""
+    itemsize = tile.growth.itemsize
+    for start, (vector, places) in itertools.product(range(SECTOR // itemsize), list(instructions(tile))):
+        for warp in np.split(places, range(WARP, len(places), WARP)):
+            values = [
+                (tuple(line), (start * tile.space[-1] + column + lane) * itemsize)
+                for *line, column in warp[is_own(tile, warp)].tolist()
+                for lane in range(vector)
+            ]
+            if values:
+                yield values
+
+
 def stores(tile):
-    """Lines and addresses of the values that an instruction of a warp stores, from each start that tiles may have."""
-    itemsize, lanes = tile.growth.itemsize, tile.threads[1:]
-    for start in range(SECTOR // itemsize):
-        for line, part in itertools.product(
-            itertools.product(*map(range, tile.cells[:-1])), range(0, tile.cells[-1], tile.vector)
-        ):
-            for first in range(0, int(np.prod(lanes)), WARP):
-                values = []
-                for thread in range(first, min(first + WARP, int(np.prod(lanes)))):
-                    at = [
-                        number * cells + beside - low
-                        for number, cells, beside, low in zip(
-                            np.unravel_index(thread, lanes), tile.cells, (*line, part), tile.low, strict=True
-                        )
-                    ]
-                    if all(0 <= place < size for place, size in zip(at, tile.space[1:], strict=True)):
-                        column = start * tile.space[-1] + at[-1]
-                        values += [(tuple(at[:-1]), (column + lane) * itemsize) for lane in range(tile.vector)]
-                if values:
-                    yield values
+    return moves(tile, passed if tile.passage.needed else own_cells)
 
 
 def asked(tile):
@@ -61,6 +84,11 @@ def asked(tile):
 def counted(problem, text):
     setting = make_setting(problem, load("h200"))
     return streaming.blocks(model.sizes_of(parse(text), setting), setting.facts)
+
+
+def on_chip(block):
+    """Values of rims, and of rows that pass through the chip, that a thread moves there per advance."""
+    return block.words + block.passes * (block.turns + block.stores * block.apart)
 
 
 def drawn(rank, count):
@@ -92,8 +120,8 @@ def test_requests_for_written_sectors_are_those_of_all_lanes(name, error, dtype)
     ("name", "dtype", "text", "requests"),
     [
         ("j2d5pt", "float32", "streaming:t=8,s=342x480,threads=1x124", 1.0),  # a vector per thread and line
-        ("j2d5pt", "float32", "streaming:t=8,s=342x960,threads=1x124", 2.0),  # two, and a sector apart
-        ("j2d5pt", "float32", "streaming:t=8,s=342x746,threads=1x127", 3.0),  # three of 8 bytes
+        ("j2d5pt", "float32", "streaming:t=8,s=342x960,threads=1x124", 1.0),  # two, which pass through the chip
+        ("j2d5pt", "float32", "streaming:t=8,s=342x746,threads=1x127", 1.1),  # of 8 bytes, from anywhere in a sector
         ("j3d7pt", "float64", "streaming:t=3,s=256x22x64,threads=1x7x36", 1.0),
     ],
 )
@@ -108,11 +136,15 @@ def test_a_vector_per_thread_and_line_asks_once(name, dtype, text, requests):
 def test_an_access_to_memory_takes_as_long_as_it_touches_lines(text, dtype):
     """Of full warps, whose first bytes begin a line where tiles do."""
     problem, tile = tile_of("j2d5pt", dtype, f"streaming:t=8,{text}")
-    full = [values for values in stores(tile) if len(values) == WARP * tile.vector]
-    lines = [(max(byte for _, byte in each) - min(byte for _, byte in each)) / LINE for each in full]
+    lines = []
+    for each in (moves(tile, own_cells), stores(tile)):
+        every = [[byte for _, byte in values] for values in each]
+        full = max(map(len, every))
+        lines.append(np.mean([(max(values) - min(values)) / LINE for values in every if len(values) == full]))
     block, setting = counted(problem, f"streaming:t=8,{text}"), make_setting(problem, load("h200"))
-    accesses = streaming_gpu._accesses(block, setting.facts, edge=False) - block.words * (problem.itemsize // 4)
-    assert accesses[0] * tile.vector == pytest.approx(2 * tile.thread_cells * np.mean(lines), rel=0.1)
+    accesses = streaming_gpu._accesses(block, setting.facts, edge=False) - on_chip(block) * (problem.itemsize // 4)
+    stored = len(list(passed(tile))) if tile.passage.needed else tile.thread_cells // tile.vector
+    assert accesses[0] == pytest.approx(tile.thread_cells // tile.vector * lines[0] + stored * lines[1], rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -136,3 +168,73 @@ def test_no_two_lanes_meet_in_a_bank(name, dtype, text):
         for at in itertools.product(*map(range, threads))
     ]
     assert np.diff(places).tolist() == [1] * (len(places) - 1)
+
+
+def c_values(text, names):
+    """What threads get of a kernel's expression of whole numbers."""
+    return eval(text.replace("/", "//"), names)  # noqa: S307  (the kernel's own text)
+
+
+def through_the_chip(tile, kernel):
+    """Of every instruction of a kernel's text that puts a row's values on chip, and of every one that takes them there:
+    how many, where a thread's first one lies on chip, which threads have some, and where their cells lie in memory."""
+    threads, inner = np.arange(np.prod(tile.threads)), range(1, len(tile.space))
+    # A thread's first cell, of a tile at the start of a grid of long lines.
+    first = np.stack(np.unravel_index(threads, tile.threads[1:]), axis=1) * tile.cells - tile.low
+    names = {f"at{axis}": first[:, axis - 1] for axis in inner} | {f"low{axis}": 0 for axis in inner}
+    names |= {"chip": 0, "thread": threads, "s1": GRID_LINE}
+    for name in ("strip", "column"):
+        names[name] = c_values(re.search(rf"\b{name} = (.+);", kernel)[1], names)
+    names["into0_0"] = names["column"] + GRID_LINE * names["strip"] * (len(tile.space) > 2)
+    put, taken = [], []
+    for line, before in {b: a for a, b in itertools.pairwise(map(str.strip, kernel.splitlines()))}.items():
+        if found := re.match(PUT[tile.vector], line):
+            cells = first + list(map(int, found["cell"].split("_")))
+            memory = cells @ [GRID_LINE, 1][-len(inner) :]
+            put.append((tile.vector, c_values(found["chip"], names), is_own(tile, cells), memory))
+        elif found := re.match(TAKEN[int(tile.passage.vector)], line):
+            test = re.match(r"if \((\(*(?:strip|column) .+)\) {", before)
+            some = c_values(test[1], names) if test else threads >= 0
+            memory = c_values(found["memory"], names)
+            taken.append((int(tile.passage.vector), c_values(found["chip"], names), some, memory))
+    return put, taken
+
+
+def values_moved(instructions):
+    """Places on chip of all values that some instructions move, and where they lie in memory."""
+    return sorted(
+        (int(place) + lane, int(cell) + lane)
+        for vector, places, some, memory in instructions
+        for place, cell in zip(places[some], memory[some], strict=True)
+        for lane in range(vector)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "text", "moved"),
+    [
+        ("j2d5pt", "float32", "streaming:t=8,s=342x960,threads=1x124", (4, 4)),  # bytes: 16 and 16
+        ("j2d5pt", "float32", "streaming:t=8,s=342x744,threads=1x127", (2, 4)),  # three of 8, and 16
+        ("j2d5pt", "float32", "streaming:t=3,s=342x746,threads=1x94", (1, 1)),  # eight of 4
+        ("j2d5pt", "float32", "streaming:t=4,s=342x742,threads=1x125", (2, 2)),
+        ("j2d5pt", "float64", "streaming:t=8,s=342x480,threads=1x124", (2, 2)),
+        ("j2d5pt", "float64", "streaming:t=8,s=342x960,threads=1x124", (2, 2)),
+        ("box2d1r", "float32", "streaming:t=4,s=342x1016,threads=1x128", (4, 4)),
+        ("j3d7pt", "float64", "streaming:t=2,s=64x40x60,threads=1x11x16", (2, 2)),
+        ("j3d7pt", "float64", "streaming:t=3,s=64x26x58,threads=1x16x16", (1, 1)),
+    ],
+)
+def test_no_two_lanes_meet_in_a_bank_as_rows_pass_through_the_chip(name, dtype, text, moved):
+    """Of those whose accesses pass at once: as many as have 128 bytes."""
+    problem, tile = tile_of(name, dtype, text)
+    put, taken = through_the_chip(tile, emit_device(problem, gpu_schedule(problem, parse(text)), "cuda").text)
+    assert (tile.vector, int(tile.passage.vector)) == moved
+    assert values_moved(put) == values_moved(taken)
+    assert len(values_moved(put)) == len(set(values_moved(put))) == tile.passage.rows * np.prod(tile.space[1:])
+    for vector, places, some, _ in [*put, *taken]:
+        size = vector * tile.growth.itemsize
+        lanes = LINE // size
+        for first in range(0, len(places), lanes):
+            starts = places[first : first + lanes][some[first : first + lanes]] * tile.growth.itemsize
+            words = np.add.outer(starts, np.arange(0, size, WORD)) // WORD
+            assert len(np.unique(words % BANKS)) == words.size

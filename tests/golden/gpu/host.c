@@ -50,7 +50,7 @@ static cl_program tw_build(struct tw_device device, const char *text, const char
 #include <stdint.h>
 
 typedef float real;
-enum { RANK = 1, FIELDS = 1, KERNELS = 1, STEPS = 6, NEWEST = 6, TURNS = 3, REPEATED = 3, REST = 0, TEXT = 5974 };
+enum { RANK = 1, FIELDS = 1, KERNELS = 1, STEPS = 6, NEWEST = 6, TURNS = 3, REPEATED = 3, REST = 0, TEXT = 6118 };
 static const real SCALE = 11;
 static const int64_t SLOT = 64, CELLS = 64, GRID = 64;
 static const int64_t WHOLE[] = {64};

@@ -4,6 +4,7 @@
 TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int source, int target, int tiles0, int tiles1) {
   TW_SHARED float chip[72];
   /* streaming tiles, streaming:s=8x16,threads=1x32: 1 levels */
+  /* Strides of rows and slots are multiples of 4 values. */
   float own0_0_0[2];
   own0_0_0[0] = 0.0f;
   own0_0_0[1] = 0.0f;
@@ -30,6 +31,8 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
     const int advances = (tw_min(high0, n0) - begin);
     int at1 = (origin1 + i1);
     const int place = (i1 + 1);
+    int mine0 = (((at1 >= low1) & (at1 < high1)) ? 1 : 0);
+    int free0_0 = (((at1 >= 1) & (at1 < (n1 - 1))) ? 1 : 0);
     const int free = (((tw_max(tw_max((1 - begin), (low0 - begin)), ((-2) - begin)) + 3) / 4) * 4);
     const int rounds = (tw_max((tw_min(tw_min(((n0 - 1) - begin), (high0 - begin)), ((n0 - 2) - begin)) - free), 0) / 4);
     const int first = ((rounds > 0) ? free : 0);
@@ -38,8 +41,10 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
     if ((part == 0)) {
       {
         at1 = TW_OPAQUE(at1);
+        mine0 = TW_OPAQUE(mine0);
+        free0_0 = TW_OPAQUE(free0_0);
         TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min((begin + 1), (n0 - 1)))) * s0)) + at1);
-        ahead0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
+        ahead0_0[0] = line[(tw_max(0, tw_min(at1, (n1 - 1))) - at1)];
       }
     }
     TW_UNROLL_BY(1)
@@ -49,8 +54,10 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
         float next0_0[1];
         {
           at1 = TW_OPAQUE(at1);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
           TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0)) + at1);
-          next0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
+          next0_0[0] = line[(tw_max(0, tw_min(at1, (n1 - 1))) - at1)];
         }
         const float near0_0 = chip[(place - 1)];
         const float near0_1 = chip[(place + 1)];
@@ -60,12 +67,17 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
         chip[(place + 36)] = ahead0_0[0];
         {
           at1 = TW_OPAQUE(at1);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
           const int row = (begin + now);
-          const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? (part0_0 + (0.2f * own0_0_0[1])) : own0_0_0[0]);
+          const float value0_0 = (part0_0 + (0.2f * own0_0_0[1]));
+          const float new0_0 = ((((row >= 1) & (row < (n0 - 1))) & ((free0_0 & 1) > 0)) ? value0_0 : own0_0_0[0]);
           if (((row >= low0) & (row < high0))) {
             at1 = TW_OPAQUE(at1);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
-            if (((at1 >= low1) & (at1 < high1))) {
+            if (((mine0 & 1) > 0)) {
               out[0] = new0_0;
             }
           }
@@ -78,8 +90,10 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
         float next0_0[1];
         {
           at1 = TW_OPAQUE(at1);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
           TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0)) + at1);
-          next0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
+          next0_0[0] = line[(tw_max(0, tw_min(at1, (n1 - 1))) - at1)];
         }
         const float near0_0 = chip[(place + 35)];
         const float near0_1 = chip[(place + 37)];
@@ -89,12 +103,17 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
         chip[place] = ahead0_0[0];
         {
           at1 = TW_OPAQUE(at1);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
           const int row = (begin + now);
-          const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? (part0_0 + (0.2f * own0_0_0[0])) : own0_0_0[1]);
+          const float value0_0 = (part0_0 + (0.2f * own0_0_0[0]));
+          const float new0_0 = ((((row >= 1) & (row < (n0 - 1))) & ((free0_0 & 1) > 0)) ? value0_0 : own0_0_0[1]);
           if (((row >= low0) & (row < high0))) {
             at1 = TW_OPAQUE(at1);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
-            if (((at1 >= low1) & (at1 < high1))) {
+            if (((mine0 & 1) > 0)) {
               out[0] = new0_0;
             }
           }
@@ -229,8 +248,10 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
           float next0_0[1];
           {
             at1 = TW_OPAQUE(at1);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             TW_GLOBAL const float *const line = from0_0;
-            next0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
+            next0_0[0] = line[(tw_max(0, tw_min(at1, (n1 - 1))) - at1)];
           }
           const float near0_0 = chip[(place - 1)];
           const float near0_1 = chip[(place + 1)];
@@ -240,12 +261,17 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
           chip[(place + 36)] = ahead0_0[0];
           {
             at1 = TW_OPAQUE(at1);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             const int row = (begin + now);
-            const float new0_0 = (((at1 >= 1) & (at1 < (n1 - 1))) ? (part0_0 + (0.2f * own0_0_0[1])) : own0_0_0[0]);
+            const float value0_0 = (part0_0 + (0.2f * own0_0_0[1]));
+            const float new0_0 = (((free0_0 & 1) > 0) ? value0_0 : own0_0_0[0]);
             {
               at1 = TW_OPAQUE(at1);
+              mine0 = TW_OPAQUE(mine0);
+              free0_0 = TW_OPAQUE(free0_0);
               TW_GLOBAL float *const out = into0_0;
-              if (((at1 >= low1) & (at1 < high1))) {
+              if (((mine0 & 1) > 0)) {
                 out[0] = new0_0;
               }
             }
@@ -260,8 +286,10 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
           float next0_0[1];
           {
             at1 = TW_OPAQUE(at1);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             TW_GLOBAL const float *const line = from0_0;
-            next0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
+            next0_0[0] = line[(tw_max(0, tw_min(at1, (n1 - 1))) - at1)];
           }
           const float near0_0 = chip[(place + 35)];
           const float near0_1 = chip[(place + 37)];
@@ -271,12 +299,17 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
           chip[place] = ahead0_0[0];
           {
             at1 = TW_OPAQUE(at1);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             const int row = (begin + now);
-            const float new0_0 = (((at1 >= 1) & (at1 < (n1 - 1))) ? (part0_0 + (0.2f * own0_0_0[0])) : own0_0_0[1]);
+            const float value0_0 = (part0_0 + (0.2f * own0_0_0[0]));
+            const float new0_0 = (((free0_0 & 1) > 0) ? value0_0 : own0_0_0[1]);
             {
               at1 = TW_OPAQUE(at1);
+              mine0 = TW_OPAQUE(mine0);
+              free0_0 = TW_OPAQUE(free0_0);
               TW_GLOBAL float *const out = into0_0;
-              if (((at1 >= low1) & (at1 < high1))) {
+              if (((mine0 & 1) > 0)) {
                 out[0] = new0_0;
               }
             }

@@ -4,6 +4,7 @@
 TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_wide s0, tw_wide s1, tw_wide slot, int source, int target, int tiles0, int tiles1, int tiles2) {
   TW_SHARED float chip[440];
   /* streaming tiles, streaming:s=4x8x16,threads=1x10x18: 1 levels */
+  /* Strides of rows and slots are multiples of 4 values. */
   float own0_0_0_0[2];
   own0_0_0_0[0] = 0.0f;
   own0_0_0_0[1] = 0.0f;
@@ -37,6 +38,8 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
     int at1 = (origin1 + i1);
     int at2 = (origin2 + i2);
     const int place = (((i1 + 1) * 18) + (i2 + 1));
+    int mine0 = (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2)) ? 1 : 0);
+    int free0_0 = (((((at1 >= 1) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? 1 : 0);
     const int free = (((tw_max(tw_max((1 - begin), (low0 - begin)), ((-2) - begin)) + 3) / 4) * 4);
     const int rounds = (tw_max((tw_min(tw_min(((n0 - 1) - begin), (high0 - begin)), ((n0 - 2) - begin)) - free), 0) / 4);
     const int first = ((rounds > 0) ? free : 0);
@@ -46,8 +49,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
       {
         at1 = TW_OPAQUE(at1);
         at2 = TW_OPAQUE(at2);
-        TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min((begin + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
-        ahead0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
+        mine0 = TW_OPAQUE(mine0);
+        free0_0 = TW_OPAQUE(free0_0);
+        TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min((begin + 1), (n0 - 1)))) * s0) + (((tw_wide)tw_max(0, tw_min(at1, (n1 - 1)))) * s1))) + at2);
+        ahead0_0[0] = line0[(tw_max(0, tw_min(at2, (n2 - 1))) - at2)];
       }
     }
     TW_UNROLL_BY(1)
@@ -58,8 +63,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
         {
           at1 = TW_OPAQUE(at1);
           at2 = TW_OPAQUE(at2);
-          TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
-          next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
+          TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)tw_max(0, tw_min(at1, (n1 - 1)))) * s1))) + at2);
+          next0_0[0] = line0[(tw_max(0, tw_min(at2, (n2 - 1))) - at2)];
         }
         const float near0_0 = chip[(place - 18)];
         const float near0_1 = chip[(place - 1)];
@@ -72,13 +79,18 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
         {
           at1 = TW_OPAQUE(at1);
           at2 = TW_OPAQUE(at2);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
           const int row = (begin + now);
-          const float new0_0_0 = (((((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? (part0_0_0 + (0.083333336f * own0_0_0_0[1])) : own0_0_0_0[0]);
+          const float value0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[1]));
+          const float new0_0_0 = ((((row >= 1) & (row < (n0 - 1))) & ((free0_0 & 1) > 0)) ? value0_0_0 : own0_0_0_0[0]);
           if (((row >= low0) & (row < high0))) {
             at1 = TW_OPAQUE(at1);
             at2 = TW_OPAQUE(at2);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
-            if (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2))) {
+            if (((mine0 & 1) > 0)) {
               out0[0] = new0_0_0;
             }
           }
@@ -92,8 +104,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
         {
           at1 = TW_OPAQUE(at1);
           at2 = TW_OPAQUE(at2);
-          TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
-          next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
+          TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)tw_max(0, tw_min(at1, (n1 - 1)))) * s1))) + at2);
+          next0_0[0] = line0[(tw_max(0, tw_min(at2, (n2 - 1))) - at2)];
         }
         const float near0_0 = chip[(place + 202)];
         const float near0_1 = chip[(place + 219)];
@@ -106,13 +120,18 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
         {
           at1 = TW_OPAQUE(at1);
           at2 = TW_OPAQUE(at2);
+          mine0 = TW_OPAQUE(mine0);
+          free0_0 = TW_OPAQUE(free0_0);
           const int row = (begin + now);
-          const float new0_0_0 = (((((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? (part0_0_0 + (0.083333336f * own0_0_0_0[0])) : own0_0_0_0[1]);
+          const float value0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[0]));
+          const float new0_0_0 = ((((row >= 1) & (row < (n0 - 1))) & ((free0_0 & 1) > 0)) ? value0_0_0 : own0_0_0_0[1]);
           if (((row >= low0) & (row < high0))) {
             at1 = TW_OPAQUE(at1);
             at2 = TW_OPAQUE(at2);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
-            if (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2))) {
+            if (((mine0 & 1) > 0)) {
               out0[0] = new0_0_0;
             }
           }
@@ -256,8 +275,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
           {
             at1 = TW_OPAQUE(at1);
             at2 = TW_OPAQUE(at2);
-            TW_GLOBAL const float *const line0 = from0_0;
-            next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
+            TW_GLOBAL const float *const line0 = (from0_0 + (s1 * (tw_max(0, tw_min(at1, (n1 - 1))) - at1)));
+            next0_0[0] = line0[(tw_max(0, tw_min(at2, (n2 - 1))) - at2)];
           }
           const float near0_0 = chip[(place - 18)];
           const float near0_1 = chip[(place - 1)];
@@ -270,13 +291,18 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
           {
             at1 = TW_OPAQUE(at1);
             at2 = TW_OPAQUE(at2);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             const int row = (begin + now);
-            const float new0_0_0 = (((((at1 >= 1) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? (part0_0_0 + (0.083333336f * own0_0_0_0[1])) : own0_0_0_0[0]);
+            const float value0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[1]));
+            const float new0_0_0 = (((free0_0 & 1) > 0) ? value0_0_0 : own0_0_0_0[0]);
             {
               at1 = TW_OPAQUE(at1);
               at2 = TW_OPAQUE(at2);
+              mine0 = TW_OPAQUE(mine0);
+              free0_0 = TW_OPAQUE(free0_0);
               TW_GLOBAL float *const out0 = into0_0;
-              if (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2))) {
+              if (((mine0 & 1) > 0)) {
                 out0[0] = new0_0_0;
               }
             }
@@ -292,8 +318,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
           {
             at1 = TW_OPAQUE(at1);
             at2 = TW_OPAQUE(at2);
-            TW_GLOBAL const float *const line0 = from0_0;
-            next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
+            TW_GLOBAL const float *const line0 = (from0_0 + (s1 * (tw_max(0, tw_min(at1, (n1 - 1))) - at1)));
+            next0_0[0] = line0[(tw_max(0, tw_min(at2, (n2 - 1))) - at2)];
           }
           const float near0_0 = chip[(place + 202)];
           const float near0_1 = chip[(place + 219)];
@@ -306,13 +334,18 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
           {
             at1 = TW_OPAQUE(at1);
             at2 = TW_OPAQUE(at2);
+            mine0 = TW_OPAQUE(mine0);
+            free0_0 = TW_OPAQUE(free0_0);
             const int row = (begin + now);
-            const float new0_0_0 = (((((at1 >= 1) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? (part0_0_0 + (0.083333336f * own0_0_0_0[0])) : own0_0_0_0[1]);
+            const float value0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[0]));
+            const float new0_0_0 = (((free0_0 & 1) > 0) ? value0_0_0 : own0_0_0_0[1]);
             {
               at1 = TW_OPAQUE(at1);
               at2 = TW_OPAQUE(at2);
+              mine0 = TW_OPAQUE(mine0);
+              free0_0 = TW_OPAQUE(free0_0);
               TW_GLOBAL float *const out0 = into0_0;
-              if (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2))) {
+              if (((mine0 & 1) > 0)) {
                 out0[0] = new0_0_0;
               }
             }

@@ -14,6 +14,8 @@
 #define TW_BARRIER_MEMORY() __syncthreads()
 #define TW_COUNT(at) atomicAdd(at, 1u)
 #define TW_ALIGNED(type, pointer, bytes) ((type)__builtin_assume_aligned(pointer, bytes))
+#define TW_READ(type, pointer) __ldca((const type *)(pointer))
+#define TW_WRITE(type, pointer, vector) __stwb((type *)(pointer), vector)
 #define TW_PRAGMA(text) _Pragma(#text)
 #define TW_UNROLL TW_PRAGMA(unroll)
 #define TW_UNROLL_BY(n) TW_PRAGMA(unroll n)

@@ -16,6 +16,8 @@
 #define TW_BARRIER_MEMORY() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TW_COUNT(at) atomic_inc(at)
 #define TW_ALIGNED(type, pointer, bytes) (pointer)
+#define TW_READ(type, pointer) (*(__global const type *)(pointer))
+#define TW_WRITE(type, pointer, vector) *(__global type *)(pointer) = vector
 #define TW_OPAQUE(a) (a)
 #if defined(__NV_CL_C_VERSION)
 #define TW_PRAGMA(text) _Pragma(#text)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.codegen.gpu.emit import launches
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.forms import extend
-from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.problem import GPU_COMPILED, make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime.devices import gpu, nvrtc
 from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
@@ -105,6 +107,40 @@ def test_edges_bands_and_what_is_left_of_the_steps(device, capfd, case):
     problem = make_problem(program(name), (17, width), steps, "float32", boundary)
     tiling = catalogue.complete(problem, parse("streaming:t=2,s=6x8,threads=1x4"))
     verify(device, capfd, problem, tiling, strict=True)
+
+
+PASSING = [
+    ("wave2d", "float64", "nearest", (17, 80), 3, "t=1,s=6x24,threads=1x7"),  # bands that leave one of two versions
+    ("j2d5pt", "float32", "fixed", (19, 200), 5, "t=2,s=6x88,threads=1x12"),  # vectors that change places
+    ("fdtd2d", "float32", "reflect", (19, 80), 5, "t=2,s=6x24,threads=1x5"),
+    ("wave2d", "float32", "mirror", (19, 82), 9, "t=4,s=6x20,threads=1x5"),
+    ("heat2d_var", "float64", "constant:0.5", (19, 80), 5, "t=2,s=6x24,threads=1x4"),
+    ("j2d5pt", "float32", "fixed", (40, 128), 13, "t=5,s=16x30,threads=1x5"),  # value by value
+    ("j3d7pt", "float32", "fixed", (12, 18, 40), 3, "t=2,s=4x8x20,threads=1x4x3"),
+    ("wave3d", "float64", "mirror", (9, 12, 42), 3, "t=1,s=4x5x20,threads=1x7x4"),
+]
+
+
+@pytest.mark.parametrize("case", some(PASSING, 2))
+def test_rows_pass_through_the_chip_on_their_way_to_memory(device, capfd, case):
+    name, dtype, boundary, shape, steps, tiling = case
+    problem, tiling = make_problem(program(name), shape, steps, dtype, boundary), parse(f"streaming:{tiling}")
+    assert stream_block.tile_of(problem, tiling).passage.needed
+    verify(device, capfd, problem, tiling, strict=True)
+
+
+@pytest.mark.parametrize("dtype", GPU_COMPILED)
+def test_vectors_of_every_element_type(device, capfd, dtype):
+    """Fetched, stored, put on chip and taken there; both languages have names of their own for them."""
+    u, seen = FieldBuilder("u"), set[str]()
+    mixed = stencil("mixed", 2, {"u": u[0, 1] - u[0, -1] + u[1, 0]})
+    problem = make_problem(mixed, (17, 180), 3, dtype)
+    for tiling in (f"streaming:t=2,s=6x56,threads=1x{threads}" for threads in (8, 15, 30)):
+        verify(device, capfd, problem, parse(tiling), strict=True)
+        text = source_of(problem, parse(tiling), "cuda").text
+        nvrtc.compile_cuda(text, "sm_90", strict=True)
+        seen |= set(re.findall(r"\btw_(fetch|store|stage|pass)\d", text))
+    assert seen == {"fetch", "store", "stage", "pass"}
 
 
 @pytest.mark.stress

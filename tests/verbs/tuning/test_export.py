@@ -80,11 +80,11 @@ def counted(u):
 CASES = {
     "hexagonal": ("jacobi1d", (700,), 13, "hexagonal:t=4,s=64", {}),
     "hybrid": ("heat2d", (60, 90), 9, "hybrid:t=4,s=4x32,threads=1x32", {}),
-    "streaming": ("j2d5pt", (70, 50), 11, "streaming:t=2,s=32x30,threads=1x32", {}),
+    "streaming": ("j2d5pt", (50, 84), 11, "streaming:t=2,s=16x24,threads=1x5", {}),
     "none": ("heat3d", (10, 12, 33), 3, "none", {}),
     "skewed": ("star2d2r", (40, 64), 6, "skewed:t=2,s=8x32", {}),
     "two levels": ("wave2d", (40, 50), 7, "none", {}),
-    "several fields": ("fdtd2d", (30, 40), 5, "streaming:t=2,s=32x30,threads=1x32", {}),
+    "several fields": ("fdtd2d", (30, 83), 5, "streaming:t=2,s=16x24,threads=1x5", {}),  # lines end within vectors
     "scalar and coefficients": (marched, (40, 50), 8, "hybrid:t=4,s=4x32,threads=1x32", {"k": 0.05}),
     "a default": (marched, (40, 50), 3, "none", {}),
     "wrap": ("j2d5pt", (40, 64), 4, "hybrid:t=4,s=4x32,threads=1x32", {"boundary": "wrap"}),

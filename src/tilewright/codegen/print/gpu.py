@@ -8,6 +8,8 @@ Every GPU text of this package starts with these and uses nothing of either lang
 - ``TW_GROUP`` and ``TW_THREAD`` number groups and threads, ``TW_GROUPS`` counts groups,
 - ``TW_BARRIER()`` lets the threads of a group meet, ``TW_COUNT`` adds one for all threads that come,
 - ``TW_ALIGNED`` says of a pointer that its address is a multiple of some bytes,
+- ``TW_READ`` and ``TW_WRITE`` load and store a vector by one instruction: NVIDIA's compiler takes vectors apart, and
+  does not always put them together again,
 - ``TW_OPAQUE`` is an index whose value the compiler cannot see through,
 - ``TW_UNROLL`` and ``TW_UNROLL_BY(n)`` ask for unrolling where the compiler is one that gains by it.
 """
@@ -65,6 +67,11 @@ LANGUAGE = Language(
 gpu_type = LANGUAGE.type_name
 
 
+VECTORS = tuple(f"{name}{lanes}" for name in ("fetch", "store", "stage", "pass") for lanes in (2, 4))
+"""Moves of two or four numbers by one instruction: from memory to a thread's own, from there to memory or to the chip,
+and from the chip to memory."""
+
+
 def _is_shared(kind: ir.Type) -> bool:
     return isinstance(kind, ir.Pointer) and kind.space is ir.AddressSpace.SHARED
 
@@ -110,8 +117,12 @@ class GpuPrinter(Printer):
         self.lines.append(f"{pad}TW_BARRIER{'_MEMORY' if node.memory else ''}();")
 
     def intrinsic(self, node: ir.Intrinsic) -> str:
-        """Return the macro of a function of both languages."""
-        return f"TW_{node.name.upper()}({', '.join(map(self.bare, node.args))})"
+        """Return a macro of both languages, or a function for vectors, which the text then starts with."""
+        arguments = ", ".join(map(self.bare, node.args))
+        if node.name not in VECTORS:
+            return f"TW_{node.name.upper()}({arguments})"
+        self.helpers[(node.name, node.element.name)] = None
+        return f"{helper_name(node.name, node.element.name)}({arguments})"
 
     def loop(self, node: ir.For, pad: str) -> None:
         """Print a loop, with what it asks for in unrolling."""
@@ -158,6 +169,8 @@ def helper_name(name: str, dtype: str) -> str:
 def _helper(name: str, dtype: str, macros: Macros) -> str:
     own, kind, f = GPU_ELEMENTS[dtype], ir.element(dtype), macros.single if dtype == "float32" else ""
     words = {"T": own, "U": GPU_ELEMENTS.get(f"u{dtype}", ""), "s": SUFFIX[dtype], "f": f, "function": "TW_FUNCTION"}
+    if name in VECTORS:
+        words["V"] = macros.elements[dtype].replace(" ", "") + name[-1]  # a vector's type
     words |= {"name": name, "called": "fabs" if name == "abs" else name, "magnitude": macros.magnitude.format(t=own)}
     words |= {each: each + f for each in ("fmod", "copysign", "floor")}
     if is_written(name, dtype):

@@ -16,6 +16,8 @@
 #define TW_BARRIER_MEMORY() __syncthreads()
 #define TW_COUNT(at) atomicAdd(at, 1u)
 #define TW_ALIGNED(type, pointer, bytes) ((type)__builtin_assume_aligned(pointer, bytes))
+#define TW_READ(type, pointer) __ldca((const type *)(pointer))
+#define TW_WRITE(type, pointer, vector) __stwb((type *)(pointer), vector)
 #define TW_PRAGMA(text) _Pragma(#text)
 #define TW_UNROLL TW_PRAGMA(unroll)
 #define TW_UNROLL_BY(n) TW_PRAGMA(unroll n)
@@ -41,6 +43,8 @@ TW_FUNCTION int TW_OPAQUE(int a) { asm volatile("" : "+r"(a)); return a; }
 #define TW_BARRIER_MEMORY() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TW_COUNT(at) atomic_inc(at)
 #define TW_ALIGNED(type, pointer, bytes) (pointer)
+#define TW_READ(type, pointer) (*(__global const type *)(pointer))
+#define TW_WRITE(type, pointer, vector) *(__global type *)(pointer) = vector
 #define TW_OPAQUE(a) (a)
 #if defined(__NV_CL_C_VERSION)
 #define TW_PRAGMA(text) _Pragma(#text)
@@ -80,3 +84,57 @@ TW_FUNCTION @T tw_over_sqrt_@s(@T a, @T x) { return a * rsqrt@f(x); }
 TW_FUNCTION @T tw_@name_@s(@T a) { return @called@f(a); }
 //: library pair
 TW_FUNCTION @T tw_@name_@s(@T a, @T b) { return @called@f(a, b); }
+//: fetch2
+TW_FUNCTION void tw_fetch2_@s(@T *to, TW_GLOBAL const @T *from) {
+  const @V v = TW_READ(@V, from);
+  to[0] = v.x;
+  to[1] = v.y;
+}
+//: fetch4
+TW_FUNCTION void tw_fetch4_@s(@T *to, TW_GLOBAL const @T *from) {
+  const @V v = TW_READ(@V, from);
+  to[0] = v.x;
+  to[1] = v.y;
+  to[2] = v.z;
+  to[3] = v.w;
+}
+//: store2
+TW_FUNCTION void tw_store2_@s(TW_GLOBAL @T *to, @T a, @T b) {
+  @V v;
+  v.x = a;
+  v.y = b;
+  TW_WRITE(@V, to, v);
+}
+//: store4
+TW_FUNCTION void tw_store4_@s(TW_GLOBAL @T *to, @T a, @T b, @T c, @T d) {
+  @V v;
+  v.x = a;
+  v.y = b;
+  v.z = c;
+  v.w = d;
+  TW_WRITE(@V, to, v);
+}
+//: stage2
+TW_FUNCTION void tw_stage2_@s(TW_LOCAL @T *to, @T a, @T b) {
+  @V v;
+  v.x = a;
+  v.y = b;
+  *(TW_LOCAL @V *)to = v;
+}
+//: stage4
+TW_FUNCTION void tw_stage4_@s(TW_LOCAL @T *to, @T a, @T b, @T c, @T d) {
+  @V v;
+  v.x = a;
+  v.y = b;
+  v.z = c;
+  v.w = d;
+  *(TW_LOCAL @V *)to = v;
+}
+//: pass2
+TW_FUNCTION void tw_pass2_@s(TW_GLOBAL @T *to, TW_LOCAL const @T *from) {
+  TW_WRITE(@V, to, *(TW_LOCAL const @V *)from);
+}
+//: pass4
+TW_FUNCTION void tw_pass4_@s(TW_GLOBAL @T *to, TW_LOCAL const @T *from) {
+  TW_WRITE(@V, to, *(TW_LOCAL const @V *)from);
+}

@@ -40,17 +40,16 @@ from tilewright.costs.work.streaming import StreamTiles, TileGrid, footing
 from tilewright.costs.work.tiles import on_gpu
 from tilewright.machines.numbers import Numbers
 
-END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
-"""Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
-and places on chip, of which machine code for sm_90 has 11 to 33."""
-END_TESTS, SIDE_TESTS, SELECT_SLOTS = {2: 5.0, 3: 10.0}, {2: 1.7, 3: 2.5}, 1.0
+ADVANCE_SLOTS, PASS_SLOTS = 20.0, {2: 2.0, 3: 7.0}
+"""Further instructions per advance: the barrier, pointers and places on chip, of which machine code for sm_90 has 11 to
+33; and by rank those of a vector that passes through the chip, up to 5 of them for its address."""
+END_TESTS, SIDE_TESTS, SELECT_SLOTS = {2: 2.7, 3: 3.2}, {2: 1.3, 3: 1.8}, 1.0
 """Further instructions per cell and level in the loops with tests of rows and of other places, by rank and per word of
-a value, and for each select of a read that leaves the grid: machine code for sm_90 has 4.4 to 5.1 of them in 2D and 7
-to 12 in 3D, in float64 up to twice as many, and 0.6 to 1.3."""
-SIDE_ENDS = {2: 8.0, 3: 9.0}
-"""Further instructions per cell of a row that is loaded and stored in the loop with tests of other places. With those
-per level there are 10 to 16 in 2D and 7 to 18 in 3D per cell in bands of 1 to 4 levels, in float64 12 to 23, boxes in
-3D aside, which have up to 56."""
+a value, and for each select of a read that leaves the grid, of which machine code for sm_90 has 0.6 to 1.3."""
+END_MOVES, SIDE_MOVES = {2: 11.5, 3: 7.7}, {2: 2.2, 3: 3.0}
+"""Further instructions there per cell of a row that is loaded and stored. Both are the least squares of 25 kernels for
+sm_90, seven programs in both types, most of whose sums they meet within a quarter; bands of one or two levels have up
+to twice as many."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.bound`) shows between two rounds."""
@@ -133,7 +132,7 @@ def launched(block: StreamTiles, resident: Ints, facts: Facts, rates: Rates) -> 
     mean = np.minimum(together, block.grid.all / np.clip(block.grid.all, 1, gpu.sm_count))
     quick = in_waves(block.grid.all, resident, gpu, fast.cycles) / gpu.clock
     turns = np.maximum(ceil_div(block.grid.all, together * gpu.sm_count), 1)
-    slower = slow.cycles(together, mean).sum(axis=0) / fast.cycles(together, mean).sum(axis=0)
+    slower = np.maximum(slow.cycles(together, mean).sum(axis=0) / fast.cycles(together, mean).sum(axis=0), 1.0)
     dealt = makespan(block.grid, together * gpu.sm_count, slower)
     steady = quick * (dealt / turns)
     bands, rest = facts.steps // block.levels, facts.steps % block.levels
@@ -211,8 +210,9 @@ def stream_cycles(block: StreamTiles, facts: Facts, rates: Rates, *, edge: bool)
         for slots, selects in zip((END_TESTS, SIDE_TESTS), foot.selects, strict=True)
     )
     tests = share * ends + (1.0 - share) * sides * edge
-    aside = END_SLOTS + (1.0 - share) * SIDE_ENDS[rank] * edge
-    moves = block.moves + aside * block.turns * foot.versions + ADVANCE_SLOTS
+    aside = (share * END_MOVES[rank] + (1.0 - share) * SIDE_MOVES[rank] * edge) * block.turns
+    passed = 0.0 if edge else block.passes * PASS_SLOTS[rank] * block.stores
+    moves = block.moves + foot.versions * (2 * block.loads + passed + aside) + ADVANCE_SLOTS
     lanes = cells * foot.stages * arithmetic * (constants.WARP * gpu.schedulers / rates.vector_width * double)
     waits = block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
     # A warp alone waits for each of its instructions, and for its arithmetic as long as that occupies the pipe.
@@ -235,19 +235,26 @@ def stream_cycles(block: StreamTiles, facts: Facts, rates: Rates, *, edge: bool)
 
 def chip_words(block: StreamTiles, facts: Facts) -> Floats:
     """Return the 4-byte words of a thread per advance on the path to shared memory."""
-    ends = 2 * block.turns * footing(facts).versions  # cells that it loads, and that it stores
-    return np.asarray((block.words + ends) * (facts.itemsize / constants.WORD))
+    ends = 2 * block.turns + _passed(block)  # cells that it loads, that it stores, and that pass between
+    return np.asarray((block.words + footing(facts).versions * ends) * (facts.itemsize / constants.WORD))
+
+
+def _passed(block: StreamTiles) -> Ints:
+    """Values that a thread puts on chip and takes from there on their way to memory, per advance and version."""
+    return block.passes * (block.turns + block.stores * block.apart)
 
 
 def _accesses(block: StreamTiles, facts: Facts, *, edge: bool) -> Floats:
     """Return the cycles of a warp per advance on the path to shared memory, by which rows of memory pass as well.
 
-    No two lanes of an access to rims meet in a bank, since a warp's places lie side by side. Those of an access to
-    memory lie in as many lines of 128 bytes as a thread's cells have words; at edges every value is one.
+    No two lanes of an access to rims meet in a bank, since a warp's places lie side by side; rows that pass through the
+    chip are taken to meet in none. Accesses to memory lie in as many lines of 128 bytes as neighbouring threads' values
+    lie words apart. Nothing passes at edges.
     """
     wide = facts.itemsize // constants.WORD
-    ends = 2 * block.turns * footing(facts).versions / (1 if edge else block.moved)
-    return np.asarray(block.words * wide + ends * np.minimum(block.beside * wide, constants.WARP))
+    beside, apart = (np.minimum(values * wide, constants.WARP) for values in (block.beside, block.apart))
+    moved = 2 * block.loads * beside if edge else block.loads * beside + block.stores * apart + _passed(block) * wide
+    return np.asarray(block.words * wide + footing(facts).versions * moved)
 
 
 def tile_bytes(block: StreamTiles, facts: Facts, requests: Floats | float = 1.0) -> Floats:

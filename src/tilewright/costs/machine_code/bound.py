@@ -72,7 +72,8 @@ class Round:
     updates: float  # updates of cells
     loops: bool = True  # whether that path is a loop, not the whole kernel
     row: RowValues | None = None  # of a prism, whose rounds are rows
-    apart: int = 1  # words between the first cells of neighbouring threads in memory
+    # words between the first values of neighbouring threads in memory, those that they load and those that they store
+    apart: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +221,7 @@ def in_turn(kernels: Sequence[Steady]) -> Steady:
 
 def followed(path: WarpPath, needs: Needs, each: Round, machine: Machine) -> Steady:
     """Follow a given path of a kernel, as :func:`analyse` does the steady one."""
-    path, updates, clock = path.spread(each.apart), each.updates, timing(machine)
+    path, updates, clock = path.spread(*each.apart), each.updates, timing(machine)
     blocks = resident_blocks(needs, machine)
     counts = {pipe: path.count(pipe) / updates for pipe in (*PIPES, "alu", "uniform")}
     rates = {name: WARP * updates / taken for name, taken in _cycles(path, clock).items() if taken}
@@ -291,8 +292,9 @@ def round_of(problem: Problem, schedule: GpuSchedule) -> Round | None:
         return Round(updates=float(schedule.column), loops=False)
     if tiling.family.streams:
         tile = stream_block.tile_of(problem, tiling)
-        apart = tile.cells[-1] * problem.itemsize // WORD
-        return Round(updates=float(tile.levels * schedule.advances * tile.thread_cells), apart=apart)
+        stored = int(tile.passage.vector) if tile.passage.needed else tile.cells[-1]
+        loaded, stored = (values * problem.itemsize // WORD for values in (tile.cells[-1], stored))
+        return Round(updates=float(tile.levels * schedule.advances * tile.thread_cells), apart=(loaded, stored))
     if not tiling.family.hexagons:
         return None
     facts, tiles = prisms(problem, tiling)
@@ -357,7 +359,7 @@ def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
         tiles=launched,
         dram_bytes=moved / (cells * tile.levels),
         stored_bytes=versions * problem.itemsize / tile.levels,
-        requests=float(write_requests(tile.growth, *last)) * (problem.itemsize // WORD),
+        requests=float(write_requests(tile.growth, tile.passage, *last)) * (problem.itemsize // WORD),
         launches=problem.steps // tile.levels + problem.steps % tile.levels * len(program.analysis.stages),
     )
 

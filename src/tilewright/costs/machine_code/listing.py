@@ -169,15 +169,15 @@ class WarpPath:
         # of every instruction the wavefronts that a full warp moves, where neighbours access neighbouring values
         self.wavefronts = tuple(each.width for each in self.instructions)
 
-    def spread(self, apart: int) -> "WarpPath":
-        """Return the same path where cells of neighbouring threads lie so many words apart in memory.
+    def spread(self, loaded: int, stored: int) -> "WarpPath":
+        """Return the same path where values of neighbouring threads lie so many words apart in memory.
 
         An access passes in as many wavefronts as it touches lines of 32 words; a warp's places on chip lie side by
         side, so that no two lanes meet in a bank there.
         """
-        result = copy.copy(self)
+        result, apart = copy.copy(self), {"ldg": loaded, "stg": stored}
         result.wavefronts = tuple(
-            max(width, min(apart, WARP)) if each.pipe in ("ldg", "stg") else width
+            max(width, min(apart.get(each.pipe, 1), WARP))
             for each, width in zip(self.instructions, self.wavefronts, strict=True)
         )
         return result

@@ -20,6 +20,7 @@ from tilewright.costs.reuse import Uses
 from tilewright.costs.work.tiles import product
 from tilewright.schedules.families.streaming import odd_side
 from tilewright.schedules.streaming.block import BlockGrowth
+from tilewright.schedules.streaming.passage import Passage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +141,13 @@ class StreamTiles:
     chip_bytes: Ints  # shared memory
     held: Ints  # registers that a thread's rows take
     reads: Ints  # reads of a kernel that is written out
-    words: Ints  # values that a thread reads and stores on chip per advance
-    moves: Ints  # instructions for that
+    words: Ints  # values of rims that a thread reads and stores on chip per advance
+    moves: Ints  # instructions for that, but for rows that pass through the chip
+    loads: Ints  # instructions by which a thread loads a row of a version
     beside: Ints  # cells of a thread along the last axis
-    moved: Ints  # those of them that it loads and stores together
+    stores: Ints  # instructions by which a thread stores a row of a version
+    apart: Ints  # values between the first ones of neighbouring threads in them
+    passes: Ints  # 1 where rows pass through the chip on their way to memory, else 0
     requests: Floats  # of threads to write a sector of a row, in the mean
     points: Floats  # cells that a tile computes over its levels
 
@@ -171,12 +175,13 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
         points = points + cells * (left < levels)
     inner = zip(extents[1:], sizes.threads[1:], strict=True)
     of_thread = tuple(ceil_div(extent, count) for extent, count in inner)
+    last = (levels, sizes.space[-1], of_thread[-1], sizes.threads[-1])
     held = _held(foot, levels, of_thread, sizes.threads[1:])
+    passage = foot.passage(levels, sizes.space[1:], of_thread, sizes.threads[1:], held.rows)
+    moved = foot.moved(*last)
     first = np.minimum(sizes.space[0], facts.shape[0])
     rows = 1.0 * first + foot.rows_base + foot.rows_rate * levels
-    untested = np.maximum(first - foot.stored_rows - held.rows + 1, 0)
-    last = (levels, sizes.space[-1], of_thread[-1], sizes.threads[-1])
-    moved = foot.moved(*last)
+    untested = np.maximum(first - foot.stored_rows - held.rows + 1 - passage.needed, 0)
     return StreamTiles(
         levels=levels,
         rows=rows,
@@ -188,30 +193,26 @@ def blocks(sizes: TileSizes, facts: Facts) -> StreamTiles:
         grid=_grid(sizes, facts, foot, of_thread),
         own=1.0 * own,
         loaded=1.0 * row * (first + grown[0]),
-        chip_bytes=held.chip * facts.itemsize,
+        chip_bytes=(held.chip + passage.rows * passage.values * foot.versions) * facts.itemsize,
         held=(held.registers + turns * foot.versions) * facts.itemsize // WORD,
         reads=foot.written(levels, held.rows, turns),
         words=held.words,
         moves=held.moves,
+        loads=turns // moved,
         beside=of_thread[-1],
-        moved=moved,
-        requests=write_requests(foot, *last) / moved,
+        stores=np.where(passage.needed, passage.turns, turns // moved),
+        apart=np.where(passage.needed, passage.vector, of_thread[-1]),
+        passes=passage.needed,
+        requests=write_requests(foot, passage, *last) / np.where(passage.needed, passage.vector, moved),
         points=points,
     )
 
 
-def write_requests(foot: BlockGrowth, levels: Ints, size: Ints, cells: Ints, threads: Ints) -> Floats:
+def write_requests(foot: BlockGrowth, passage: Passage, levels: Ints, size: Ints, cells: Ints, threads: Ints) -> Floats:
     """Return how often threads ask for a sector of a row that they write value by value, in the mean; shape (n,).
 
-    They have ``cells`` values of a line each, of which vectors of v values make 1/v as many requests.
-
-    >>> from tilewright.programs.stencil.catalogue import program
-    >>> from tilewright.programs.stencil.problem import make_problem
-    >>> from tilewright.schedules.streaming.block import block_growth
-    >>> foot = block_growth(make_problem(program("j2d5pt"), (4096, 4096), 8))
-    >>> each = np.array([4, 8])
-    >>> (write_requests(foot, np.array([8, 8]), np.array([480, 960]), each, np.array([128, 128])) / 4).tolist()
-    [1.0, 2.0]
+    They have ``cells`` values of a line each, of which vectors of v values make 1/v as many requests, or take vectors
+    beside those of their neighbours where the row passes through the chip.
     """
     # An instruction stores the p-th vector of every thread of a warp, c values apart. It asks for n sectors where c are
     # a sector S or more, else for all S-th parts of a run of threads, and for one more where a run ends in the middle
@@ -220,9 +221,12 @@ def write_requests(foot: BlockGrowth, levels: Ints, size: Ints, cells: Ints, thr
     # it, or where it has several lines, at multiples of some threads; both lie so many values away from the line's
     # first, whose neighbours in the same sector it separates.
     sector = SECTOR // foot.itemsize
-    low, near = foot.low(-1, levels, size, cells, threads), np.minimum(cells, sector)
+    passes, low = passage.needed > 0, foot.low(-1, levels, size, cells, threads)
     unit = np.gcd(threads, WARP) if foot.program.rank > 2 else WARP + 0 * threads
     warps = ((low + size - 1) // cells // unit - low // cells // unit) * unit / WARP
+    warps, unit = np.where(passes, passage.borders, warps), np.where(passes, passage.unit, unit)
+    cells, low = np.where(passes, passage.vector, cells), np.where(passes, 0, low)
+    near = np.minimum(cells, sector)
     at_line = np.maximum(near, np.gcd(size, sector))
     step = np.gcd(np.gcd(size, cells * unit), sector)
     at_warp = np.where(low % step < near, np.maximum(near, step), 0)

@@ -33,6 +33,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.family import Tiling
 from tilewright.schedules.streaming.levels import LevelPipeline, of_problem
+from tilewright.schedules.streaming.passage import Passage, rows_passing
 from tilewright.schedules.streaming.rims import Rims, rims
 
 Ints = NDArray[np.int64]
@@ -126,6 +127,28 @@ class BlockGrowth:
         """Return the values along the last axis that threads load and store together, from a multiple of them on."""
         low = self.low(-1, levels, size, cells, threads)
         return np.gcd(np.gcd(low, size), np.gcd(cells, self.lanes))
+
+    def passage(
+        self, levels: Ints, space: tuple[Ints, ...], cells: tuple[Ints, ...], threads: tuple[Ints, ...], rows: Ints
+    ) -> Passage:
+        """Return how rows pass through the chip, by what tiles and threads own per shared axis, and the rows in use."""
+        moved = self.moved(levels, space[-1], cells[-1], threads[-1])
+        lines, block = (math.prod(axes, start=np.ones_like(levels)) for axes in (space[:-1], threads))
+        # Threads put vectors on chip that lie so many of them apart. An even number would meet in banks unless vectors
+        # change places, and threads then take vectors no longer than those.
+        apart = cells[-1] // moved
+        vector = np.where(apart % 2 == 0, moved, np.gcd(self.lanes, space[-1]))
+        banks = constants.WARP * constants.WORD // (self.itemsize * vector)
+        return Passage(
+            needed=(apart > 1).astype(np.int64),
+            lines=lines,
+            length=space[-1],
+            vector=vector,
+            threads=block,
+            rows=rows_passing(rows),
+            banks=banks,
+            swizzle=np.gcd(apart, banks),
+        )
 
     def written(self, levels: Integers, rows: Integers, cells: Integers) -> Integers:
         """Return the reads of a kernel in which levels, rows in use and a thread's cells are written out."""
@@ -251,10 +274,22 @@ class BlockTile:
         """Whether these are few enough."""
         return self.written_reads <= self.growth.most_reads
 
+    @cached_property
+    def passage(self) -> Passage:
+        """Whether and how its rows pass through the chip on their way to memory."""
+        shared = (self.space[1:], self.cells, self.threads[1:])
+        space, cells, threads = (tuple(map(np.array, sizes)) for sizes in shared)
+        return self.growth.passage(np.array(self.levels), space, cells, threads, np.array(self.rims.rows))
+
+    @property
+    def rim_values(self) -> int:
+        """Values that it keeps on chip for its threads to read, a multiple of what an instruction moves."""
+        return self.rims.values(self.growth.kept(self.levels), self.threads[1:])
+
     @property
     def chip_values(self) -> int:
         """Values that it keeps on chip."""
-        return self.rims.values(self.growth.kept(self.levels), self.threads[1:])
+        return self.rim_values + int(self.passage.rows * self.passage.values) * self.growth.versions
 
     @property
     def held_values(self) -> int:

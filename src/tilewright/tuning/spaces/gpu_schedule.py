@@ -81,7 +81,7 @@ def _advances(tile: stream_block.BlockTile) -> int:
     # What a thread fetches passes through one more set of registers than rows are in use, and one while it is fetched.
     # All are back in their places after a common multiple; after fewer advances a value is moved once per advance, a
     # share of a level's work that few levels feel.
-    rows = tile.rims.rows
+    rows = math.lcm(tile.rims.rows, int(tile.passage.rows) if tile.passage.needed else 1)
     turn = math.lcm(rows, rows + 2)
     if not tile.rims.taken or tile.levels > _FEW_LEVELS:
         return rows

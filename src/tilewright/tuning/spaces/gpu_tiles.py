@@ -267,11 +267,13 @@ def stream_points(setting: Setting) -> TileSizes:
 
 def _stream_axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> tuple[Ints, Ints]:
     """Own cells along an axis and the fewest threads for them, of tiles that cut the grid into equal parts."""
-    # Own cells and those that are loaded below them are multiples of what an instruction moves.
+    # Own cells and those that are loaded below them are multiples of what an instruction moves; where rows pass through
+    # the chip, own cells are of what moves them from there.
     extent, rank = setting.facts.shape[axis], len(setting.facts.shape)
-    unit = math.gcd(cells, foot.lanes) if axis == rank - 1 else 1
+    fetched = math.gcd(cells, foot.lanes) if axis == rank - 1 else 1
+    unit = foot.lanes if axis == rank - 1 and cells > fetched else fetched
     grown = foot.halo_base[axis] + foot.halo_rate[axis] * time
-    low = round_up(ceil_div(grown, 2), unit)
+    low = round_up(ceil_div(grown, 2), fetched)
     room = np.arange(_MOST_THREADS, 0, -1) * cells - low - grown // 2
     widest = np.where(room >= extent, extent, room - room % unit)
     parts = arrays.ceil_div(np.array(extent), widest[widest > 0])  # ascending

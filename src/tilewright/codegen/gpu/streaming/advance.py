@@ -8,7 +8,7 @@ since as many advances as rows are in use are written out; a place on chip is a 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
 from tilewright.codegen import ir
@@ -18,9 +18,13 @@ from tilewright.codegen.gpu.streaming.tile import ADVANCE, BEGIN, DEST, SOURCE, 
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.streaming.passage import Passage
 from tilewright.schedules.streaming.rims import Cell
 
+MASK_BITS = 31  # cells of a thread that a number has a bit for
+OWN = "mine"  # name of the mask of cells that are the tile's own
 PLACE = ir.Var("place")  # a thread's place among the threads' places on chip
+STRIP, COLUMN = ir.Var("strip"), ir.Var("column")  # where a thread stores a vector that has passed through the chip
 
 
 def joined(start: str, *parts: int | Cell) -> str:
@@ -40,6 +44,7 @@ class Rooms:
         )
         sizes = [tile.rims.values(versions, tile.threads) for versions in alone]
         self.starts = [sum(sizes[:field]) for field in range(len(sizes))]  # where a field's rims start on chip
+        self.masks: list[ir.Expr] = []  # bits per cell of a thread, see :func:`marked`
         self.values = tile.rims.values(tile.kept_versions, tile.threads)  # of all of them
 
     def _register(self, name: str) -> ir.Var:
@@ -130,6 +135,12 @@ def first_at(axis: int) -> ir.Var:
     return ir.Var(f"at{axis}")
 
 
+def marked(mask: str, number: int) -> ir.Expr:
+    """Whether a mask marks one of a thread's cells, by its number."""
+    word, bit = divmod(number, MASK_BITS)
+    return (ir.Var(joined(mask, word)) & (1 << bit)) > 0
+
+
 def clamped(place: ir.Expr, axis: int) -> ir.Expr:
     """A place along an axis, or the one of the grid that is nearest to it."""
     return ir.largest(0, ir.smallest(place, extent(axis) - 1))
@@ -177,6 +188,9 @@ class Advance:
         for axis in self.tile.inner:
             if self.sides:
                 self.b.set(first_at(axis), ir.op(ir.Operator.OPAQUE, first_at(axis)))
+        if self.sides:
+            for mask in self.rooms.masks:
+                self.b.set(mask, ir.op(ir.Operator.OPAQUE, mask))
 
     # Rows in memory.
 
@@ -191,17 +205,20 @@ class Advance:
                 self.b.mutable(pointer.name, self._at_row(version, field, age, row, first), pointer.type)
 
     def fetch(self, field: str, age: int, now: ir.Expr, start: str = "ahead") -> None:
-        """Begin to bring the row of a version that the band starts from; rows beyond the grid are its last ones."""
-        b, tile = self.b, self.tile
-        row = self._fetched(field, age, now)
-        with b.scope():
+        """Begin to bring the row of a version that the band starts from; beyond the grid that of a place near by."""
+        row, vector = self._fetched(field, age, now), self.tile.vector
+        with self.b.scope():
             self.afresh()
-            lines = self._lines("line", ("from", SOURCE), field, age, row)
-            for number, cell in enumerate(tile.cells):
-                value: ir.Expr = lines[cell[:-1]][cell[-1]]
-                if self.sides:
-                    value = ir.select(self._in_grid(cell), value, literal(0.0, self.site.dtype))
-                b.set(self.rooms.ahead(field, age, start)[number], value)
+            lines, ahead = self._lines("line", ("from", SOURCE), field, age, row), self.rooms.ahead(field, age, start)
+            for number, cell in enumerate(self.tile.cells):
+                if cell[-1] % vector:
+                    continue
+                line, place = lines[cell[:-1]], cell[-1]
+                moved = self._moved(self.site.rank - 1, place, vector) if self.sides else place
+                if vector == 1:
+                    self.b.set(ahead[number], line[moved])
+                else:
+                    self.b.intrinsic(f"fetch{vector}", self.site.dtype, ahead + number, line + moved)
 
     def write_back(self, step: int, statement: Statement) -> None:
         """Write what the next band starts from, for the tile's own cells."""
@@ -210,33 +227,107 @@ class Advance:
         if age >= tile.history(field):
             return
         parts: dict[Cell, list[Cell]] = {}  # cells all of which are the tile's own, or none
+        together = [1] * (len(tile.inner) - 1) + [tile.vector] if self.sides else list(map(tile.together, tile.inner))
         for cell in tile.cells:
-            together = [1 if self.sides else tile.together(axis) for axis in tile.inner]
             part = tuple(place // count * count for place, count in zip(cell, together, strict=True))
             parts.setdefault(part, []).append(cell)
         around = b.when((ROW >= ir.Var("low0")) & (ROW < ir.Var("high0"))) if self.ends else b.scope()
         with around:
             self.afresh()
-            lines = self._lines("out", ("into", DEST), field, age, ROW)
+            passes = tile.passage and not self.sides
+            lines = {} if passes else self._lines("out", ("into", DEST), field, age, ROW)
             for part, cells in parts.items():
                 tests = self._own(part)
                 with b.when(ir.every(tests)) if tests else nullcontext():
                     for cell in cells:
-                        b.set(lines[cell[:-1]][cell[-1]], new_value(self.site, field, cell))
-        if not self.ends:
+                        if cell[-1] % tile.vector == 0:
+                            self._store(field, age, cell, lines)
+        if lines and not self.ends:
             self._go_on("into", field, age)
+
+    def _store(self, field: str, age: int, cell: Cell, lines: Mapping[Cell, ir.Expr]) -> None:
+        """Store the values of the vector that a cell is the first of: in lines, and on chip."""
+        tile, vector = self.tile, self.tile.vector
+        values = [new_value(self.site, field, (*cell[:-1], cell[-1] + lane)) for lane in range(vector)]
+        targets = {"store": lines[cell[:-1]] + cell[-1]} if lines else {}
+        if tile.passage and (self.ends or not lines):
+            at = [first_at(axis) - ir.Var(f"low{axis}") + beside for axis, beside in zip(tile.inner, cell, strict=True)]
+            line = at[0] if len(at) > 1 else 0
+            targets["stage"] = self._passing(tile.passage, field, age, self.number, line, at[-1])
+        for how, target in targets.items():
+            if vector == 1:
+                self.b.set(target[0], values[0])
+            else:
+                self.b.intrinsic(f"{how}{vector}", self.site.dtype, target, *values)
 
     def _own(self, part: Cell) -> list[ir.Expr]:
         """Tests of whether a thread's cells are the tile's own: without tests no advance changes them."""
+        if self.sides:
+            return [marked(OWN, self.tile.cells.index(part))]
         even, uneven = list[ir.Expr](), list[ir.Expr]()
         for axis, place, cells in zip(self.tile.inner, part, self.tile.rims.cells, strict=True):
-            if self.tile.together(axis) == cells and not self.sides:  # all of a thread's along the axis, or none
+            if self.tile.together(axis) == cells:  # all of a thread's along the axis, or none
                 first, count = self.tile.low[axis] // cells, self.tile.space[axis] // cells
                 even += [ir.Var(f"i{axis}") >= first, ir.Var(f"i{axis}") < first + count]
             else:
                 at = first_at(axis) + place
                 uneven += [at >= ir.Var(f"low{axis}"), at < ir.Var(f"high{axis}")]
         return even + uneven
+
+    # Rows on their way through the chip.
+
+    def start_passing(self) -> None:
+        """Name the thread's line and cell of the first round in which threads store side by side, and point at it."""
+        tile, b, passage = self.tile, self.b, self.tile.passage
+        if passage is None:
+            return
+        strip = b.let(STRIP.name, ir.Var("thread") / int(passage.columns))
+        column = b.let(COLUMN.name, ir.Var("thread") % int(passage.columns) * int(passage.vector))
+        *outer, last = (ir.Var(f"low{axis}") - first_at(axis) for axis in tile.inner)
+        for field, age in tile.last_versions:
+            pointer: ir.Expr = self._moving("into", field, age)
+            for axis, line in enumerate(outer, start=1):
+                pointer = pointer + stride(axis) * ir.wide(line + strip)
+            b.set(self._moving("into", field, age), pointer - stride(0) + (last + column))  # behind by an advance
+
+    def store_passed(self) -> Iterator[None]:
+        """Store the rows that came onto the chip in the advance before, in as many pieces as a thread has vectors.
+
+        Threads take vectors beside those of their neighbours. Work stands between the pieces: the path to the chip and
+        to memory is not crowded at once.
+        """
+        tile, b, passage = self.tile, self.b, self.tile.passage
+        if passage is None or self.sides:
+            return
+        vector, lines, abreast = int(passage.vector), int(passage.lines), int(passage.abreast)
+        for field, age in tile.last_versions:
+            into = self._moving("into", field, age)
+            for line, each in passage.rounds():
+                column, tests = each * vector, list[ir.Expr]()
+                if int(passage.threads) > abreast * int(passage.columns) or line + abreast > lines:
+                    tests.append(STRIP < min(abreast, lines - line))
+                if column + int(passage.columns) * vector > int(passage.length):
+                    tests.append(COLUMN < int(passage.length) - column)
+                taken = STRIP + line if lines > 1 else 0
+                source = self._passing(passage, field, age, self.number - 1, taken, COLUMN + column)
+                target = (into + stride(1) * line if line else into) + column
+                with b.when(ir.every(tests)) if tests else nullcontext():
+                    if vector == 1:
+                        b.set(target[0], source[0])
+                    else:
+                        b.intrinsic(f"pass{vector}", self.site.dtype, target, source)
+                yield
+            self._go_on("into", field, age)
+
+    def _passing(
+        self, passage: Passage, field: str, age: int, number: int, line: ir.Operand, column: ir.Expr
+    ) -> ir.Expr:
+        """The place on chip of one of a tile's own cells of the row that an advance stores."""
+        first = self.tile.last_versions.index((field, age)) * int(passage.rows) + number % int(passage.rows)
+        place, swapped = column + int(passage.length) * line, (int(passage.swizzle) - 1) * int(passage.vector)
+        if swapped:
+            place = ir.op(ir.Operator.XOR, place, (place >> int(passage.banks).bit_length() - 1) & swapped)
+        return self.site.shared + (self.tile.rim_values + first * int(passage.values)) + place
 
     def constant(self, node: Read, lag: int, cell: Cell) -> ir.Expr:
         """A value of a field that is never updated, from memory; what lies beyond the grid counts for no cell."""
@@ -250,22 +341,31 @@ class Advance:
 
     def _lines(self, name: str, where: tuple[str, ir.Var], field: str, age: int, row: ir.Expr) -> dict[Cell, ir.Expr]:
         """Name the thread's first cell of each of its lines, of a row that is fetched or stored."""
-        pointers, (start, version) = {}, where
+        (start, version), clamps = where, self.sides and where[0] == "from"
+        pointers = {}
         for line in self.tile.lines:
             if self.ends:
-                pointer = self._at_row(version, field, age, row, (*line, 0))
+                pointer = self._at_row(version, field, age, row, (*line, 0), clamp=clamps)
             else:
                 pointer = self._moving(start, field, age)
                 for axis, place in zip(self.tile.inner, line, strict=False):
-                    pointer = pointer + stride(axis) * place
-                size = self.tile.vector * self.site.problem.itemsize
-                pointer = pointer if self.sides or self.tile.vector == 1 else ir.aligned(pointer, size)
+                    pointer = pointer + stride(axis) * (self._moved(axis, place) if clamps else place)
             pointers[line] = self.b.let(joined(name, line), pointer, ir.Pointer(self.site.dtype, const=start == "from"))
         return pointers
 
-    def _at_row(self, version: ir.Var, field: str, age: int, row: ir.Expr, cell: Cell) -> ir.Expr:
+    def _moved(self, axis: int, place: int, vector: int = 1) -> ir.Expr:
+        """Cells along an axis from a thread's first one to that ``place`` behind it, or the nearest one of the grid.
+
+        Or so many to that which a vector starts with.
+        """
+        last = (extent(axis) - 1) / vector * vector if vector > 1 else extent(axis) - 1
+        return ir.largest(0, ir.smallest(first_at(axis) + place, last)) - first_at(axis)
+
+    def _at_row(
+        self, version: ir.Var, field: str, age: int, row: ir.Expr, cell: Cell, *, clamp: bool = False
+    ) -> ir.Expr:
         """The first cell of the line of a row that one of a thread's cells lies in."""
-        line = self.tile.memory(field, version, age) + self._line(row, cell, clamp=False)
+        line = self.tile.memory(field, version, age) + self._line(row, cell, clamp=clamp)
         return line + first_at(self.site.rank - 1)
 
     def _line(self, row: ir.Expr, cell: Cell, *, clamp: bool) -> ir.Expr:
@@ -285,10 +385,6 @@ class Advance:
     def _go_on(self, start: str, field: str, age: int) -> None:
         pointer = self._moving(start, field, age)
         self.b.set(pointer, pointer + stride(0))
-
-    def _in_grid(self, cell: Cell) -> ir.Expr:
-        places = [(axis, first_at(axis) + cell[axis - 1]) for axis in self.tile.inner]
-        return ir.every(test for axis, at in places for test in (at >= 0, at < extent(axis)))
 
 
 def new_value(site: GpuSite, field: str, cell: Cell) -> ir.Var:

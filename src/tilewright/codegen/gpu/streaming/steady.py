@@ -20,13 +20,16 @@ come into their places at its end, or in the next one where that reads them at o
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import beyond, literal, outside
 from tilewright.codegen.gpu.site import Kernel, NewCell, Reader, global_index, unpack
 from tilewright.codegen.gpu.streaming.advance import (
+    MASK_BITS,
     NOW,
+    OWN,
     PLACE,
     ROW,
     Advance,
@@ -34,6 +37,7 @@ from tilewright.codegen.gpu.streaming.advance import (
     clamped,
     first_at,
     joined,
+    marked,
     new_value,
 )
 from tilewright.codegen.gpu.streaming.tile import ADVANCE, ADVANCES, BASE, BEGIN, StreamTile, own_tests
@@ -43,6 +47,12 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.rims import Cell, split
+
+
+def updated(number: int) -> str:
+    """Name of the mask of cells that are updated, by the number of the margins of what updates them."""
+    return f"free{number}_"
+
 
 Near = tuple[str, int, int, tuple[Cell, Cell]]  # a value of another thread: field, version, slot, and thread and cell
 
@@ -160,12 +170,15 @@ class Row:
         """Name the new value of a thread's cell; where it is not updated, by a test the value before."""
         site, field, at = self.site, statement.field, self._at(cell)
         value = site.pointed(field, value, self._new(cell))
-        margins = site.problem.margins(statement)
+        (low, high), *inner = site.problem.margins(statement)
         free: list[ir.Expr] = []
-        for axis in self.axes:
-            low, high = margins[axis]
-            free += [at[axis] >= low] if low else []
-            free += [at[axis] < extent(axis) - high] if high else []
+        if self.advance.ends:
+            free += [at[0] >= low] if low else []
+            free += [at[0] < extent(0) - high] if high else []
+        if self.advance.sides and any(map(any, inner)):
+            free.append(marked(updated(self.tile.margins.index(tuple(inner))), self.tile.cells.index(cell)))
+        if free:  # a value within a select would be computed behind a branch
+            value = b.let(joined(f"value{site.number(field)}_", cell), value)
         before = self.rooms.own(field, self.step, cell)[self.slot]
         b.let(new_value(site, field, cell).name, ir.select(ir.every(free), value, before) if free else value)
 
@@ -266,7 +279,7 @@ class SteadyKernel:
 
     def kernel(self, number: int) -> Kernel:
         """Make the kernel."""
-        b, entry = self.tile.begin(number, self.rooms.values)
+        b, entry = self.tile.begin(number, self.tile.chip_values)
         b.emit(*self._body())
         return b.function(), entry
 
@@ -299,6 +312,7 @@ class SteadyKernel:
             self._place(b, thread, group)
             self.tile.name_advances(b)
             self._first_cell()
+            self._masks()
             first, last = self._ends()
             before = part.equals(0)
             until = b.let("until", ir.select(before, first, ADVANCES))
@@ -309,7 +323,12 @@ class SteadyKernel:
             self._loop(part * last, until, every)
             Advance(self.rooms, b, 0, ()).start_rows(until)
             with b.when(self.tile.inner_test()):
+                if self.tile.passage:
+                    b.barrier(memory=True)  # its last row is stored once more, by other threads
+                Advance(self.rooms, b, 0, ()).start_passing()
                 self._loop(until, last, ())
+                with b.when(until < last):
+                    _drain(Advance(self.rooms, b, 0, ()).store_passed())
             with b.otherwise():
                 self._loop(until, last, every[1:])
         return b.statements()
@@ -323,6 +342,29 @@ class SteadyKernel:
             place = place * count + (thread + reach)
             self.b.mutable(first_at(axis).name, ir.Var(f"origin{axis}") + thread * cells)
         self.b.let(PLACE.name, place)
+
+    def _masks(self) -> None:
+        """Name which of the thread's cells are updated, and which are the tile's own: no advance changes that."""
+        tile = self.tile
+        spans: dict[str, list[tuple[int, ir.Expr, ir.Expr]]] = {
+            OWN: [(axis, ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in tile.inner]
+        }
+        for number, margins in enumerate(tile.margins):
+            if any(map(any, margins)):
+                ends = zip(tile.inner, margins, strict=True)
+                spans[updated(number)] = [(axis, ir.Int(low), extent(axis) - high) for axis, (low, high) in ends]
+
+        def bit(number: int, cell: Cell, sides: list[tuple[int, ir.Expr, ir.Expr]]) -> ir.Expr:
+            at = [(first_at(axis) + cell[axis - 1], low, high) for axis, low, high in sides]
+            tests = [test for place, low, high in at for test in (place >= low, place < high)]
+            return ir.select(ir.every(tests), ir.Int(1 << number), 0)
+
+        self.rooms.masks.clear()
+        for name, sides in spans.items():
+            bits = [bit(number % MASK_BITS, cell, sides) for number, cell in enumerate(tile.cells)]
+            for word, first in enumerate(range(0, len(bits), MASK_BITS)):
+                total = ir.total(bits[first : first + MASK_BITS])
+                self.rooms.masks.append(self.b.mutable(joined(name, word), total))
 
     def _ends(self) -> tuple[ir.Expr, ir.Expr]:
         """The first advance that needs no test of rows, a multiple of those written out, and that whole rounds later.
@@ -353,7 +395,8 @@ class SteadyKernel:
                 lows.append((ir.Int(low), lag))
                 highs.append((end - high, lag))
                 if tile.levels - 1 - step < tile.history(statement.field):
-                    lows.append((ir.Var("low0"), lag))
+                    # The row before is stored again where it has passed through the chip.
+                    lows.append((ir.Var("low0"), lag + (tile.passage is not None)))
                     highs.append((ir.Var("high0"), lag))
         for field, age in tile.first_versions:
             lag = tile.first_lag(field, age) - tile.rims.forward
@@ -363,7 +406,9 @@ class SteadyKernel:
 
     def _loop(self, low: ir.Expr, high: ir.Expr, axes: tuple[int, ...]) -> None:
         # Tests and addresses need registers, too.
-        count = self.tile.rims.rows if axes else self.tile.schedule.advances
+        count = self.tile.schedule.advances
+        if axes:
+            count = math.lcm(self.tile.rims.rows, self.tile.rows_passing if 0 in axes else 1)
         with self.b.loop(ADVANCE.name, low, high, count, unroll=1):
             for number in range(count):
                 with self.b.scope():
@@ -372,6 +417,7 @@ class SteadyKernel:
     def _advance(self, advance: Advance) -> None:
         tile, b = self.tile, self.b
         advance.begin()
+        stored = advance.store_passed()
         if not tile.sums:
             self._keep_unread(advance)
         if tile.rims.taken:
@@ -380,6 +426,7 @@ class SteadyKernel:
                 row = Row(advance, step, 0)
                 row.take()
                 self._finish(advance, before)
+                next(stored, None)
                 before = row
             self._finish(advance, before)
         else:
@@ -387,10 +434,14 @@ class SteadyKernel:
             if tile.rims.forward:
                 advance.keep()
             for step, stage in units:
-                with b.scope():
+                # With tests a level's text stands behind a branch that is always taken: compilers would spread what it
+                # needs over the levels before it, and run out of registers.
+                with b.when(extent(0) > 0) if advance.sides else b.scope():
                     Row(advance, step, stage).compute()
+                next(stored, None)
             if not tile.rims.forward:
                 advance.keep()
+        _drain(stored)
         advance.end()
 
     def _finish(self, advance: Advance, row: Row | None) -> None:
@@ -427,6 +478,12 @@ class SteadyKernel:
                     if read.field in tile.updated and any(key[0]):
                         ages.setdefault((read.field, step + read.level, key), set()).add(tile.age(stage, read))
         return ages
+
+
+def _drain(pieces: Iterable[None]) -> None:
+    """Let all pieces of a text be written that are not yet."""
+    for _ in pieces:
+        pass
 
 
 def _furthest(

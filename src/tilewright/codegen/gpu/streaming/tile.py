@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import GpuSite, dated, stride, unpack
+from tilewright.codegen.gpu.site import GpuSite, dated, unpack
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.expression import Read
@@ -55,14 +55,22 @@ class StreamTile:
         self.kept_versions = block.growth.kept(self.levels)
         # The versions that a band starts from, by field and age.
         self.first_versions = [(field, age) for field in self.updated for age in range(self.history(field))]
+        # Those of them that it computes for the next band.
+        self.last_versions = [(field, age) for field, age in self.first_versions if age < self.levels]
         cells = block.cells
         self.rims = rims = block.rims  # what threads hand to each other
         # A thread's cells and lines of cells, as their distances to its first one, and the cells of all threads.
         self.cells = list(itertools.product(*map(range, cells)))
+        # Cells below and above along these axes that statements do not update.
+        self.margins = list(dict.fromkeys(site.problem.margins(each)[1:] for each in program.statements))
         self.lines = list(itertools.product(*map(range, cells[:-1])))
         self.covered = [count * size for count, size in zip(self.threads, cells, strict=True)]
-        # Values along the last axis that threads load and store together, always from a multiple of them on.
-        self.vector = block.vector
+        # Values along the last axis that threads load and store together, always from a multiple of them on, and how
+        # rows pass through the chip where a thread has more of them.
+        self.vector, self.passage = block.vector, block.passage if block.passage.needed else None
+        self.rows_passing = int(block.passage.rows) if block.passage.needed else 1
+        self.chip_values = block.chip_values
+        self.rim_values = block.rim_values  # behind them lie rows that pass through the chip
         # Weights of what rows add to several results each; nothing where the order of operations is kept.
         self.sums = () if site.strict else rims.sums
         # Weights of a program's only value, where its newest row is added to a sum of all others; else None.
@@ -121,6 +129,7 @@ class StreamTile:
         numbers = (SOURCE.name, DEST.name, *tiles, *base)
         b, entry = self.site.begin(number, math.prod(self.schedule.threads), numbers, values)
         b.comment(f"streaming tiles, {self.schedule.tiling}: {self.levels} levels")
+        b.comment(f"Strides of rows and slots are multiples of {self.growth.lanes} values.")
         return b, entry
 
     def name_threads(self, b: ir.Builder, thread: ir.Expr) -> None:
@@ -148,10 +157,7 @@ class StreamTile:
 
     def inner_test(self) -> ir.Expr:
         """Whether every cell that counts is updated and all loads lie in the grid, along the inner axes."""
-        tests = [test for axis in self.inner for test in self._within(axis)]
-        if self.vector > 1:
-            tests.append((stride(self.site.rank - 2) % self.vector).equals(0))
-        return ir.every(tests)
+        return ir.every(test for axis in self.inner for test in self._within(axis))
 
     def _within(self, axis: int) -> tuple[ir.Expr, ir.Expr]:
         """Whether all that a tile loads along an axis lies in the grid."""
