@@ -27,9 +27,18 @@ def drawn(seed, rank):
         yield counts, first, inside, draw.randint(-(-total // 6), total + 5), draw.choice([1.0, 1.2, 2.03, 8.0])
 
 
+def numbered(counts, first, inside):
+    """Tiles by their numbers: in 3D those at an edge of the first axis, then by the second axis."""
+    tiles = list(itertools.product(*map(range, counts)))
+    begin = first[0] if inside[0] else 0
+    if len(counts) > 2:
+        tiles.sort(key=lambda at: (at[0] >= begin, at if at[0] < begin else (at[1], at[0], at[2])))
+    return tiles
+
+
 def dealt(counts, first, inside, places, slow):
     free = [0.0] * places
-    for tile in itertools.product(*map(range, counts)):
+    for tile in numbered(counts, first, inside):
         middle = all(low <= at < low + many for at, low, many in zip(tile, first, inside, strict=True))
         heapq.heappush(free, heapq.heappop(free) + (1.0 if middle else slow))
     return max(free)

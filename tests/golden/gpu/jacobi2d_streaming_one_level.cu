@@ -19,10 +19,10 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
     const int thread = TW_OPAQUE(TW_THREAD);
     const int group = TW_OPAQUE(TW_GROUP);
     const int i1 = thread;
-    const int tile0 = (group % tiles0);
+    const int turn0 = (group % tiles0);
     const int turn1 = (group / tiles0);
     const int tile1 = (((turn1 % 2) == 1) ? (tiles1 - ((turn1 / 2) + 1)) : (turn1 / 2));
-    const int low0 = (tile0 * 8);
+    const int low0 = (turn0 * 8);
     const int high0 = tw_min((low0 + 8), n0);
     const int low1 = (tile1 * 16);
     const int high1 = tw_min((low1 + 16), n1);

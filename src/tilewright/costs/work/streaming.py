@@ -95,7 +95,11 @@ def footing(facts: Facts) -> BlockGrowth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileGrid:
-    """Tiles of n launches, numbered with the last axis fastest; along every axis those at edges come first."""
+    """Tiles of n launches, numbered with the last axis fastest; along every axis those at edges come first.
+
+    In 3D the tiles that are at an edge of the first axis have the first numbers, and of the others the second axis is
+    the slowest: all tiles at edges come first.
+    """
 
     counts: tuple[Ints, ...]  # tiles per axis, outermost first, each of shape (n,)
     first: tuple[Ints, ...]  # the first of them that lies in the middle, per axis
@@ -113,10 +117,16 @@ class TileGrid:
 
     def before(self, number: Ints) -> Ints:
         """Return how many in the middle come before one of the tiles; shape (n,)."""
+        counts, firsts, insides = self.counts, self.first, self.inside
+        rest = number
+        if len(counts) > 2:
+            begin, (outer, *others) = np.where(insides[0] > 0, firsts[0], 0), counts
+            rest = np.maximum(number - begin * np.prod(others, axis=0), 0)
+            counts = (counts[1], outer - begin, *counts[2:])
+            firsts, insides = (firsts[1], firsts[0] - begin, *firsts[2:]), (insides[1], insides[0], *insides[2:])
         total, among = np.zeros_like(number), np.ones_like(number)
-        rest, size = number, self.all
-        each = self.middle
-        for count, first, inside in zip(self.counts, self.first, self.inside, strict=True):
+        size, each = np.prod(counts, axis=0), self.middle
+        for count, first, inside in zip(counts, firsts, insides, strict=True):
             size, each = size // count, np.where(inside > 0, each // np.maximum(inside, 1), 0)
             place, rest = rest // size, rest % size
             total = total + among * np.clip(place - first, 0, inside) * each

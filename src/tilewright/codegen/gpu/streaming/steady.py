@@ -287,11 +287,22 @@ class SteadyKernel:
         """Name where a thread and its block's tile lie."""
         tile = self.tile
         tile.name_threads(b, thread)
-        # Those at the grid's sides, which take longest, come first: along the axes that threads share from outside in.
-        counts = [ir.Var(f"tiles{axis}") for axis in (*tile.inner, 0)]
-        *turns, row = unpack(b, group, [*(f"turn{axis}" for axis in tile.inner), "tile0"], counts)
-        tiles = [row]
-        for axis, (turn, count) in enumerate(zip(turns, counts, strict=False), start=1):
+        # Those at the grid's sides, which take longest, come first: along the axes that threads share from outside in,
+        # in 3D of the first of these in all of the other, then of the other.
+        counts = {axis: ir.Var(f"tiles{axis}") for axis in (*tile.inner, 0)}
+        places = unpack(b, group, [f"turn{axis}" for axis in counts], list(counts.values()))
+        turns = dict(zip(counts, places, strict=True))
+        if len(tile.inner) > 1:
+            sides = b.let("sides", tile.sides(1))
+            ahead = b.let("ahead", sides * counts[2] * counts[0])
+            rest = {2: counts[2], 1: ir.largest(counts[1] - sides, 1), 0: counts[0]}
+            later = unpack(b, group - ahead, [f"later{axis}" for axis in rest], list(rest.values()))
+            for axis, turn in zip(rest, later, strict=True):
+                behind = turn + sides if axis == 1 else turn
+                turns[axis] = b.let(f"in_turn{axis}", ir.select(group < ahead, turns[axis], behind))
+        tiles = [turns[0]]
+        for axis in tile.inner:
+            turn, count = turns[axis], counts[axis]
             last = (turn % 2).equals(1)
             tiles.append(b.let(f"tile{axis}", ir.select(last, count - (1 + turn / 2), turn / 2)))
         for axis, (place, size) in enumerate(zip(tiles, tile.space, strict=True)):

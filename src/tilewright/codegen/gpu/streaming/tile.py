@@ -5,6 +5,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, dated, unpack
 from tilewright.codegen.sites import extent
@@ -154,6 +155,14 @@ class StreamTile:
             ends.append(high + self.lag(ir.Int(self.levels - 1), stage))
         begin = b.let(BEGIN.name, functools.reduce(ir.smallest, starts))
         b.let(ADVANCES.name, functools.reduce(ir.largest, ends) - begin)
+
+    def sides(self, axis: int) -> ir.Expr:
+        """How many tiles along an inner axis load beyond the grid."""
+        # As :func:`tilewright.costs.work.streaming._grid` counts them.
+        count, low, size = ir.Var(f"tiles{axis}"), self.low[axis], self.space[axis]
+        below = ceil_div(low, size)
+        inside = (extent(axis) - (self.covered[axis - 1] - low)) / size + (1 - below)
+        return count - ir.largest(0, ir.smallest(inside, count - below))
 
     def inner_test(self) -> ir.Expr:
         """Whether every cell that counts is updated and all loads lie in the grid, along the inner axes."""
