@@ -348,7 +348,7 @@ def sweeps() -> str:
 def shots() -> str:
     """Seismic shots beside Devito's, and what sources and receivers add to them."""
     rows = []
-    for record_name in ("shot", "shot_xeon"):
+    for record_name in ("shot", "shot_xeon", "shot_zen3"):
         for name, found in record(record_name)["shots"].items():
             added = [f"{100 * found[f'{what} over plain'] - 100:+.0f} %" for what in ("source", "shot")]
             chosen = found.get("tiling", "the model's")
@@ -538,7 +538,7 @@ _OTHER_PROCESSORS = (
     *("cpu_2d_xeon", "cpu_3d_xeon", "cpu_star_xeon", "cpu_star_640_xeon", "cpu_acoustic_xeon", "cpu_acoustic_512_xeon"),
     *("cpu_3d_float64_xeon", "cpu_star_float64_xeon"),
 )
-_OUT_OF_CORE = ("out_of_core", "out_of_core_streamed", "out_of_core_xeon", "out_of_core_16gb")
+_OUT_OF_CORE = ("out_of_core", "out_of_core_streamed", "out_of_core_xeon", "out_of_core_zen3", "out_of_core_16gb")
 _OTHER_PROGRAMS = {
     "cpu_sizes_2d_avx2": "1024^2",
     "cpu_sizes_3d_avx2": "128^3",
