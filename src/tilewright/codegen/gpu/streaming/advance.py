@@ -1,7 +1,8 @@
 """One advance of the steady loop of a streaming kernel: what moves between memory, a thread's rooms and the chip.
 
 Without tests of rows pointers to those that are fetched and stored move on with them, and a cell is stored where it is
-the tile's own, which no advance changes. With tests a row is clamped to the grid, and cells beyond it are zeros.
+the tile's own, which no advance changes. With tests what would be loaded from beyond the grid is loaded from the place
+in it that is nearest, and bits say which cells count.
 
 *Rooms* are a thread's registers and its places on chip. A row's place in registers is a number of its array's name,
 since as many advances as rows are in use are written out; a place on chip is a number next to the thread's own.
@@ -45,7 +46,6 @@ class Rooms:
         sizes = [tile.rims.values(versions, tile.threads) for versions in alone]
         self.starts = [sum(sizes[:field]) for field in range(len(sizes))]  # where a field's rims start on chip
         self.masks: list[ir.Expr] = []  # bits per cell of a thread, see :func:`marked`
-        self.values = tile.rims.values(tile.kept_versions, tile.threads)  # of all of them
 
     def _register(self, name: str) -> ir.Var:
         return ir.Var(name, ir.private_pointer(self.site.dtype))
@@ -91,9 +91,9 @@ class Rooms:
                     self._fill(b, name, zero)
             for age in range(tile.history(field)):
                 b.emit(ir.Array(self.ahead(field, age), len(tile.cells)))
-        if self.values:
+        if tile.rim_values:
             count = math.prod(tile.schedule.threads)
-            with b.loop("place_on_chip", ir.THREAD, self.values, count, unroll=1) as place:
+            with b.loop("place_on_chip", ir.THREAD, tile.rim_values, count, unroll=1) as place:
                 b.set(self.site.shared[place], zero)
             b.barrier()
 
@@ -141,9 +141,10 @@ def marked(mask: str, number: int) -> ir.Expr:
     return (ir.Var(joined(mask, word)) & (1 << bit)) > 0
 
 
-def clamped(place: ir.Expr, axis: int) -> ir.Expr:
-    """A place along an axis, or the one of the grid that is nearest to it."""
-    return ir.largest(0, ir.smallest(place, extent(axis) - 1))
+def clamped(place: ir.Expr, axis: int, vector: int = 1) -> ir.Expr:
+    """A place along an axis where vectors start, or the one of the grid that is nearest to it."""
+    last = (extent(axis) - 1) / vector * vector if vector > 1 else extent(axis) - 1
+    return ir.largest(0, ir.smallest(place, last))
 
 
 class Advance:
@@ -354,12 +355,8 @@ class Advance:
         return pointers
 
     def _moved(self, axis: int, place: int, vector: int = 1) -> ir.Expr:
-        """Cells along an axis from a thread's first one to that ``place`` behind it, or the nearest one of the grid.
-
-        Or so many to that which a vector starts with.
-        """
-        last = (extent(axis) - 1) / vector * vector if vector > 1 else extent(axis) - 1
-        return ir.largest(0, ir.smallest(first_at(axis) + place, last)) - first_at(axis)
+        """Cells along an axis from a thread's first one to that ``place`` behind it, or the nearest one of the grid."""
+        return clamped(first_at(axis) + place, axis, vector) - first_at(axis)
 
     def _at_row(
         self, version: ir.Var, field: str, age: int, row: ir.Expr, cell: Cell, *, clamp: bool = False

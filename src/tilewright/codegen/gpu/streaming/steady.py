@@ -335,7 +335,7 @@ class SteadyKernel:
             Advance(self.rooms, b, 0, ()).start_rows(until)
             with b.when(self.tile.inner_test()):
                 if self.tile.passage:
-                    b.barrier(memory=True)  # its last row is stored once more, by other threads
+                    b.barrier(memory=True)  # the last row of the loop before is stored once more, by other threads
                 Advance(self.rooms, b, 0, ()).start_passing()
                 self._loop(until, last, ())
                 with b.when(until < last):
